@@ -3,6 +3,8 @@ import type {
   ActionEndShape,
   ActionShape,
   ChangesShape,
+  ErasureShape,
+  EraseShape,
   PruneShape,
   ResolveShape,
   VersionRestoreShape,
@@ -128,6 +130,22 @@ export interface PruneOptions {
   readonly now?: boolean;
 }
 
+/** What is erased: one of `what` and `match`. */
+export interface EraseOptions {
+  /** A path with all that lies and lay beneath it, or the SHA-256 of a content. */
+  readonly what?: string;
+  /** A pattern as in a `.gitignore`: all paths that it matches or matched. */
+  readonly match?: string;
+  /** Why; it stands in the log for ever. */
+  readonly reason?: string;
+  /**
+   * Nothing brings it back, and the bytes leave the store at once: only where nobody is at work in the workspace. On the machine of the
+   * store only: a client's throws `USAGE`. Default: they leave with the first `gc` in 24 hours.
+   */
+  readonly now?: boolean;
+  readonly dryRun?: boolean;
+}
+
 export interface SessionStart {
   /** The agent's own id of it: letters, digits, `.`, `_`, `-`. Default: a new one. */
   readonly id?: string;
@@ -211,6 +229,17 @@ export interface ActionApi {
 
   /** Gives up what is older than the rules keep. Throws `FORBIDDEN` for an agent's connection. */
   prune(options?: PruneOptions): Promise<PruneShape>;
+  /**
+   * Takes contents out of the history: from now on they are not given out any more, and their bytes leave the store with the first `gc`
+   * in 24 hours. The log keeps their hashes, and proves what it proved. What a path has now is not erased, unless the path is named and
+   * the rules leave it out by now: it is then not recorded any more, and its file stays. Throws `NOT_FOUND`, and `REFUSED` where nothing
+   * of it can be erased; `FORBIDDEN` for an agent's connection.
+   */
+  erase(options: EraseOptions): Promise<EraseShape>;
+  /** The erasures that are in force, oldest first. */
+  erasures(): Promise<ErasureShape[]>;
+  /** Takes an erasure back. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` once its 24 hours are over. */
+  unerase(id: string): Promise<ErasureShape>;
   /** Keeps (or no longer keeps) an action or a snapshot from being pruned. */
   pin(id: string, pinned?: boolean): Promise<void>;
 }

@@ -179,6 +179,59 @@ export interface PruneShape {
   freed_bytes: number;
 }
 
+/** A content that is erased, or would be. */
+export interface ErasedContentShape {
+  hash: string;
+  bytes: number;
+  /** Paths that have or had it: the first of `total_paths`. */
+  paths: string[];
+  total_paths: number;
+  /** Those that have it now. */
+  now_in: string[];
+}
+
+/** What an erasure did, or would do. */
+export interface EraseShape {
+  dry_run: boolean;
+  /** The event that records it; `null`: all of it was erased before, or it is a dry run. */
+  event: number | null;
+  /** `unerase` takes it, until then. */
+  id: string | null;
+  until: string | null;
+  /** How many contents, and how many bytes they have. */
+  total: number;
+  bytes: number;
+  /** The first of them. */
+  contents: ErasedContentShape[];
+  /** Contents that were meant and stay, because paths have them now. */
+  total_kept: number;
+  kept: ErasedContentShape[];
+  /** So many were erased before. */
+  already: number;
+  /** Paths that are not recorded any more; their files stay on disk. */
+  untracked: string[];
+  /** Other histories of the store that need some of the contents: their bytes stay as long as these do. */
+  elsewhere: { workspace: string; contents: number }[];
+  /** With `now`: whether the bytes have left the store, and why they have not. `null`: it is done later. */
+  freed: boolean | null;
+  not_freed: string | null;
+}
+
+/** An erasure in force. */
+export interface ErasureShape {
+  id: string;
+  event: number;
+  /** How many contents. */
+  total: number;
+  /** What was asked for: one of these. */
+  asked: { path?: string; content?: string; match?: string };
+  reason: string | null;
+  actor: string;
+  at: string;
+  until: string;
+  can_be_withdrawn: boolean;
+}
+
 /** The limits in force, and for people where each comes from. */
 export interface RetentionSourcesShape extends RetentionShape {
   sources: Record<keyof RetentionShape, string>;

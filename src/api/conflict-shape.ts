@@ -50,4 +50,6 @@ export interface ConflictShape {
   binary?: boolean;
   too_large?: boolean;
   protected?: true;
+  /** One of the contents was erased: no patch shows it. */
+  erased?: true;
 }

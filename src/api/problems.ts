@@ -22,6 +22,7 @@ const EXIT_OF: Readonly<Record<ErrorCode, number>> = {
   AMBIGUOUS: EXIT.usage,
   NOT_FOUND: EXIT.notFound,
   PRUNED: EXIT.notFound,
+  ERASED: EXIT.notFound,
   LOCKED: EXIT.locked,
   LIMIT_EXCEEDED: EXIT.refused,
   UNSAFE: EXIT.refused,
@@ -48,13 +49,14 @@ export function exitCodeOf(code: ErrorCode): number {
   return EXIT_OF[code];
 }
 
-/** HTTP statuses (RFC 9110, 6585). A `PRUNED` content was there, and will not come back. */
+/** HTTP statuses (RFC 9110, 6585). A `PRUNED` or `ERASED` content was there, and will not come back. */
 const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   USAGE: 400,
   PATH_INVALID: 400,
   AMBIGUOUS: 409,
   NOT_FOUND: 404,
   PRUNED: 410,
+  ERASED: 410,
   LOCKED: 503,
   LIMIT_EXCEEDED: 413,
   UNSAFE: 409,

@@ -56,6 +56,8 @@ export interface ChangeShape {
   too_large?: boolean;
   /** It is a secret by its name: no patch shows it, to nobody. */
   protected?: true;
+  /** One of the contents was erased: no patch shows it. */
+  erased?: true;
   /** Where a patch of somebody's work was asked for: a content that it needs was pruned. */
   pruned?: true;
 }

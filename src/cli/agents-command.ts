@@ -27,6 +27,8 @@ function changesOrTakesOver(input: Input): boolean {
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
   prune: (input) => !input.flag("dryRun"),
+  erase: (input) => !input.flag("dryRun"),
+  unerase: (input) => input.args.length > 0,
   gc: always,
   compact: always,
   rebuild: always,

@@ -21,7 +21,7 @@ import { MCP } from "./table/mcp.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
 import { IMPORT, RECORD } from "./table/records.ts";
-import { PIN, PRUNE, UNPIN } from "./table/retention.ts";
+import { ERASE, PIN, PRUNE, UNERASE, UNPIN } from "./table/retention.ts";
 import { SERVE, TOKEN } from "./table/serve.ts";
 import { REPLICATE, SYNC } from "./table/sync.ts";
 import { TRANSACTION } from "./table/transaction.ts";
@@ -63,6 +63,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   DU,
   GC,
   PRUNE,
+  ERASE,
+  UNERASE,
   PIN,
   UNPIN,
   COMPACT,

@@ -314,6 +314,19 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     return this.#caller.one(upkeep.prune, options);
   }
 
+  async erase({ now = false, ...options }: acts.EraseOptions): Promise<done.EraseShape> {
+    if (now) throw new ChronicleError("USAGE", "a server erases nothing at once", { hint: "leave out `now`" });
+    return this.#caller.one(upkeep.erase, options);
+  }
+
+  erasures(): Promise<done.ErasureShape[]> {
+    return this.#caller.all(upkeep.erasures, []);
+  }
+
+  unerase(id: string): Promise<done.ErasureShape> {
+    return this.#caller.one(upkeep.unerase, id);
+  }
+
   async pin(id: string, pinned?: boolean): Promise<void> {
     await this.#caller.one(upkeep.pin, id, pinned);
   }

@@ -14,6 +14,7 @@ import { workspaceRecord } from "../workspace/own-record.ts";
 import { isHosted } from "../workspace/hosted.ts";
 import type { Context, HeadKeeper, HistoryContext, Recorded, Retention, StoreTasks } from "../workspace/context.ts";
 import { PacedHeadFollower, type HeadPace } from "../workspace/head-follower.ts";
+import { ContentsOfHistory } from "../workspace/contents-of-history.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import { DiskOutsideFiles } from "../worktree/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
@@ -125,13 +126,14 @@ export async function openContext(
 /** Adds what concerns the files, and who acts; `close` closes the history too. */
 export function openHistory(
   parts: StoreParts,
-  history: HistoryContext,
+  given: HistoryContext,
   how: HowToOpen & {
     readonly roots: readonly RootRecord[];
     readonly tasks: StoreTasks;
     readonly retention: Retention;
   },
 ): OpenedContext {
+  const history: HistoryContext = { ...given, blobs: new ContentsOfHistory(given) };
   const roots = how.roots.map((root, i) => trackedRoot(i > 0 ? root : { ...root, folder: how.movedTo ?? root.folder }));
   const { early, ...files } = isHosted(roots) ? hostedFiles(parts, history, roots) : folderFiles(parts, history, roots);
   const { workspaceId } = history;

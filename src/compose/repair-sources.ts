@@ -43,7 +43,7 @@ function noStore(path: string): ChronicleError {
 
 /** What a workspace says of a content that it does not have, or that is damaged there as well. Anything else ends the asking. */
 const NOT_HAD: ReadonlySet<string> = new Set([
-  ...["NOT_FOUND", "PRUNED", "BLOB_MISSING", "BLOB_CORRUPT"],
+  ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],
   ...["INTEGRITY_VIOLATION", "LOG_DAMAGED", "USAGE"],
 ]);
 

@@ -63,6 +63,9 @@ function entryOf({ path, path_b64: bytes, kind, permissions, size, mtime_ms: mti
   return { path: parseGivenPath(given), kind, mode: permissions, size, mtimeMs, hash: content };
 }
 
+/** The answers for a content that is not there any more. */
+const GONE: ReadonlySet<string> = new Set(["NOT_FOUND", "PRUNED", "ERASED"]);
+
 async function opened(source: Source, hash: Hash): Promise<readonly [Hash, ContentReader | undefined]> {
   try {
     const content = await source.blob(hash);
@@ -71,8 +74,7 @@ async function opened(source: Source, hash: Hash): Promise<readonly [Hash, Conte
     const held = Buffer.concat(await Array.fromAsync(content.pieces()));
     return [hash, { size, pieces: () => checked(once(held), hash) }];
   } catch (error) {
-    const isGone = error instanceof ChronicleError && (error.code === "NOT_FOUND" || error.code === "PRUNED");
-    if (isGone) return [hash, undefined];
+    if (error instanceof ChronicleError && GONE.has(error.code)) return [hash, undefined];
     throw error;
   }
 }

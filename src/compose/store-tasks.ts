@@ -3,15 +3,18 @@ import { workspaceLayout } from "../storage/files/layout.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
+import type { EventLog, LogPosition } from "../storage/event-log.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
 import { answer } from "../workspace/answer.ts";
-import type { StoreTasks } from "../workspace/context.ts";
+import type { GivenUp } from "../workspace/history-needs.ts";
+import type { NeededElsewhere, StoreTasks } from "../workspace/context.ts";
 import { salvagedContents } from "../workspace/salvaged-contents.ts";
 import { signingFault, unsigned } from "../workspace/signing.ts";
 import type { SigningFault } from "../workspace/signing-fault.ts";
-import { prunedForGood, prunings } from "../workspace/pruning-in-log.ts";
+import { givenUpInLog, prunedForGood } from "../workspace/pruning-in-log.ts";
 import { emptyWorktree, refuseFilled } from "./empty-worktree.ts";
+import { FreedErasures } from "./freed-erasures.ts";
 import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import { openCopy } from "./open-copy.ts";
@@ -38,6 +41,8 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     copy: () => openCopy(parts, workspaceId, tasks),
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),
+    neededElsewhere: (hashes) => neededElsewhere(parts, workspaceId, hashes),
+    stored: (hashes) => parts.blobs.has(hashes),
     repairSource: (place) => repairSource(parts.backends.disk, place),
     setAside: (files) => setAside(parts, files),
     refuseFilled: async (folder) => refuseFilled(parts.backends.disk, folder),
@@ -106,9 +111,13 @@ async function refuseUnproved(parts: StoreParts): Promise<void> {
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   await refuseUnproved(parts);
-  const { alive, damaged, mark } = marker(parts);
+  const { alive, damaged, erasures, mark } = marker(parts);
   await mark();
-  const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, whenLocked: mark });
+  // Nothing of what was erased may stay in packs that hold other things.
+  const freed = new FreedErasures(parts.backends.disk, parts.layout.freedErasures);
+  const thorough = !freed.hasAll(erasures);
+  const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, thorough, whenLocked: mark });
+  if (thorough && report.pendingBlobs === 0) freed.put(erasures);
   parts.gauge.lookAgain();
   return {
     freed_blobs: report.freedBlobs,
@@ -119,10 +128,13 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
   };
 }
 
+/** What is needed, and what is to be done to know it. */
 interface Marker {
   readonly alive: ReadonlySet<Hash>;
   /** What is damaged of histories that were forgotten, by workspace. */
   readonly damaged: ReadonlyMap<string, string>;
+  /** The erasures whose time is over. */
+  readonly erasures: ReadonlySet<string>;
   readonly mark: () => Promise<void>;
 }
 
@@ -130,6 +142,7 @@ interface Marker {
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
   const damaged = new Map<string, string>();
+  const erasures = new Set<string>();
   const now = parts.backends.now();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const markOne = async (history: MarkedHistory): Promise<void> => {
@@ -140,13 +153,13 @@ function marker(parts: StoreParts): Marker {
       const workspaceId = await history.workspaceOf(log);
       if (workspaceId === undefined) return;
       const end = ends.get(key);
-      // A pruning that was taken back meanwhile needs more than the first look has found.
-      const since = end === undefined ? [] : await prunings(log, workspaceId, end.position);
-      const from = since.some(({ cause }) => cause === "brought-back") ? undefined : end;
+      // A pruning or an erasure that was taken back meanwhile needs more than the first look has found.
+      const from = end === undefined || (await isSomeBack(log, workspaceId, end.position)) ? undefined : end;
       const anchors = from === undefined ? await history.known() : [];
-      const pruning = from === undefined ? prunedForGood(await prunings(log, workspaceId), now) : undefined;
-      const options = from === undefined ? { anchors, pruning, anchor, now } : { anchors, from, now };
+      const givenUp = from === undefined ? await givenUpForGood(log, workspaceId, now) : undefined;
+      const options = from === undefined ? { anchors, ...givenUp, anchor, now } : { anchors, from, now };
       for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
+      for (const { recordId, seq: by } of givenUp?.erasures?.all ?? []) erasures.add(`${key} ${recordId} ${by}`);
       if (seq > 0) ends.set(key, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
     } finally {
       await log.close();
@@ -181,7 +194,69 @@ function marker(parts: StoreParts): Marker {
     // One that was brought back meanwhile is in neither list.
     await markIn(parts);
   };
-  return { alive, damaged, mark };
+  return { alive, damaged, erasures, mark };
+}
+
+/** What a history has given up, and whose time is over. */
+async function givenUpForGood(log: EventLog, workspaceId: string, now: number): Promise<Required<GivenUp>> {
+  const { prunings, erasures } = await givenUpInLog(log, workspaceId, { due: now });
+  return { pruning: prunedForGood(prunings, now), erasures };
+}
+
+/** Was something taken back in the lines from there on? */
+async function isSomeBack(log: EventLog, workspaceId: string, from: LogPosition): Promise<boolean> {
+  const { prunings, erasures } = await givenUpInLog(log, workspaceId, { from });
+  return prunings.some(({ cause }) => cause === "brought-back") || erasures.isSomeWithdrawn;
+}
+
+/** Which of these contents others need than the workspace itself: the store's other histories, and its copy of its origin's. */
+async function neededElsewhere(parts: StoreParts, own: string, hashes: ReadonlySet<Hash>): Promise<NeededElsewhere> {
+  const workspaces: { id: string; contents: readonly Hash[] }[] = [];
+  let upstream: readonly Hash[] | undefined;
+  for (const at of [parts, ofForgotten(parts)]) {
+    for (const id of workspaceIds(at)) {
+      const contents = await neededBy(at, id, { own, hashes });
+      if (id === own) upstream = contents;
+      else if (contents !== undefined && contents.length > 0) workspaces.push({ id, contents });
+    }
+  }
+  return { workspaces, upstream };
+}
+
+/** Of one workspace; `undefined`: it has no history but the own one. */
+async function neededBy(
+  parts: StoreParts,
+  id: string,
+  { own, hashes }: { readonly own: string; readonly hashes: ReadonlySet<Hash> },
+): Promise<readonly Hash[] | undefined> {
+  try {
+    const others = historiesOf(parts, id).filter(({ key }) => key !== own);
+    if (others.length === 0) return undefined;
+    const needed = new Set<Hash>();
+    for (const history of others) for (const hash of await neededIn(parts, history, hashes)) needed.add(hash);
+    return [...needed];
+  } catch (error) {
+    // One that was moved meanwhile needs nothing here any more.
+    if (isThere(parts, id)) throw unreadable(id, error);
+    return [];
+  }
+}
+
+async function neededIn(parts: StoreParts, history: MarkedHistory, hashes: ReadonlySet<Hash>): Promise<Hash[]> {
+  const log = history.openLog();
+  try {
+    const workspaceId = hashes.size === 0 ? undefined : await history.workspaceOf(log);
+    if (workspaceId === undefined) return [];
+    const { anchor } = history;
+    const now = parts.backends.now();
+    const { prunings, erasures } = await givenUpInLog(log, workspaceId);
+    const options = { anchors: [], pruning: prunedForGood(prunings, now), erasures, anchor, now };
+    const needed = new Set<Hash>();
+    for await (const hash of aliveContents(log, parts.blobs, options)) if (hashes.has(hash)) needed.add(hash);
+    return [...needed];
+  } finally {
+    await log.close();
+  }
 }
 
 /** The same store, with the histories that were forgotten in the place of its own. */

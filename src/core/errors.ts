@@ -23,6 +23,8 @@ export type ErrorCode =
   | "FORMAT_UNSUPPORTED"
   | "PLATFORM_UNSUPPORTED"
   | "PRUNED"
+  /** Somebody has had the content taken out of the store. */
+  | "ERASED"
   | "FORBIDDEN"
   /** The thing is not as the caller said that it must be. */
   | "PRECONDITION_FAILED"

@@ -29,7 +29,9 @@ export type IterationCause =
   /** What another copy of the workspace has: at a replica the origin's, at an origin what a replica wrote. */
   | "replica"
   /** What a replica and its origin have, in one. */
-  | "merge";
+  | "merge"
+  /** What the path held was erased, and it is not recorded any more: the file on disk stays. */
+  | "erase";
 
 /** An event of a replica's own log. */
 export interface ReplicaEvent {

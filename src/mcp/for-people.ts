@@ -9,6 +9,8 @@ type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],
+  ["erase", (workspace) => workspace.erase({ match: "/", dryRun: true })],
+  ["unerase", (workspace) => workspace.unerase("no-such-id")],
   ["gc", (workspace) => workspace.gc()],
   ["compact", (workspace) => workspace.compact()],
   ["config", (workspace) => workspace.configure({})],

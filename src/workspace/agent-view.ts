@@ -14,6 +14,8 @@ import { parseGivenPath } from "./given-path.ts";
 /** What an agent may not do: give up, free, move away or make anew what was recorded, or change what will be. */
 const DENIED = [
   "prune",
+  "erase",
+  "unerase",
   "pin",
   "compact",
   "gc",

@@ -4,10 +4,9 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Head, LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
-import type { KeptStates } from "../core/kept-states.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
-import { HistoryNeeds, privateContents } from "./history-needs.ts";
+import { type GivenUp, HistoryNeeds, privateContents } from "./history-needs.ts";
 import { baseOf } from "./project.ts";
 import { refuseOtherHistory } from "./refuse-other-history.ts";
 
@@ -24,7 +23,7 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
 }
 
 /** Where a history is read from, and what is known of it from elsewhere. */
-export interface AliveOptions {
+export interface AliveOptions extends GivenUp {
   /** Only what its events from there on need; `prev` is the event before. */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
   /** Where the log starts, if neither at event 1 nor with a compaction. */
@@ -33,8 +32,6 @@ export interface AliveOptions {
   readonly anchors: readonly Head[];
   /** Milliseconds since the epoch: what was kept aside until before it is not needed. */
   readonly now: number;
-  /** What was pruned is not needed. */
-  readonly pruning?: KeptStates | undefined;
 }
 
 /**
@@ -46,7 +43,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
   const { from, anchors, anchor } = options;
   const wanted = new Map(anchors.map((anchor) => [anchor.seq, anchor.hash]));
   const found: Hash[] = [];
-  const needs = new HistoryNeeds(options.pruning, ({ hash }) => found.push(hash));
+  const needs = new HistoryNeeds(options, ({ hash }) => found.push(hash));
   let prev: Head | undefined = from?.prev ?? anchor;
   if (from === undefined && anchor !== undefined) {
     yield anchor.base;
@@ -69,7 +66,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
   for (const seq of wanted.keys()) if (seq > last) throw rolledBack(last, seq);
   needs.finish();
   yield* found;
-  for await (const { hash } of privateContents(blobs, needs.privates, options.now)) yield hash;
+  for await (const { hash } of privateContents(blobs, needs, options.now)) yield hash;
 }
 
 function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {

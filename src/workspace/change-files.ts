@@ -12,6 +12,7 @@ import { wholeUnits } from "./database-units.ts";
 import { foresee } from "./foresee.ts";
 import { isNone, makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
+import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { refusePrunedContents } from "./pruning.ts";
 import { type PathClaim, proveHistories } from "./proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
@@ -25,7 +26,7 @@ import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
  * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
  * 3. Complete: a database and what lies beside it go together, a path of which nothing shows that it was absent is not deleted,
- *    folders come along or stay.
+ *    one whose content was erased is left as it is, folders come along or stay.
  * 4. Prove: the index is right about every path that changes, and about all that the plan took to be so.
  * 5. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way, and refuses what the
  *    real one would refuse.
@@ -142,13 +143,17 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise
   const { wanted, isMeant, back, fit, skipped = [] } = plan;
   const whole = isMeant === undefined ? wanted : await wholeUnits(context, wanted, isMeant);
   const asked = makeable(whole);
-  const guarded = typeof back === "function" ? await leaveUnseen(context, asked, back) : { changes: asked, unseen: [] };
+  const { changes: there, erased } = await leaveErased(context, asked, plan.contents);
+  const guarded = typeof back === "function" ? await leaveUnseen(context, there, back) : { changes: there, unseen: [] };
   const stays = new Set(skipped.map(({ path }) => path));
   const changes = guarded.changes.filter(({ path }) => !stays.has(path));
   const fitted = fit === undefined ? { changes, skipped: [] } : await fit(changes);
   const unseen = guarded.unseen.filter(({ path }) => !stays.has(path));
   const unset = neverSet(whole).filter(({ path }) => !stays.has(path));
-  return { changes: fitted.changes, skipped: [...unseen, ...skipped, ...unset, ...fitted.skipped] };
+  const gone = erased.filter(({ path }) => !stays.has(path));
+  const all = [...unseen, ...skipped, ...gone, ...unset, ...fitted.skipped];
+  if (plan.blocked !== "leave") refuseAllErased(fitted.changes, all);
+  return { changes: fitted.changes, skipped: all };
 }
 
 /** A plan is made of what the index says of its paths: that must be what the log says. Throws `IndexDisagrees`. */

@@ -43,13 +43,13 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
 async function differenceOf(
   context: Context,
   { record: { path, current, wanted } }: IdentifiedConflict,
-): Promise<Pick<ConflictShape, "patch" | "binary" | "too_large" | "protected">> {
+): Promise<Pick<ConflictShape, "patch" | "binary" | "too_large" | "protected" | "erased">> {
   const change = changeBetween(path, current, wanted);
   if (change === undefined) return {};
   try {
     return await patchOf(context, change);
   } catch (error) {
-    if (error instanceof ChronicleError && error.code === "PRUNED") return {};
+    if (error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED")) return {};
     throw error;
   }
 }

@@ -146,6 +146,13 @@ export interface OffRecordFile {
   write(value: OffRecord | undefined): void;
 }
 
+/** Contents that are needed by others than the history that asks. */
+export interface NeededElsewhere {
+  readonly workspaces: readonly { readonly id: string; readonly contents: readonly Hash[] }[];
+  /** What the copy of an origin's history needs of them; `undefined`: this workspace follows no origin. */
+  readonly upstream: readonly Hash[] | undefined;
+}
+
 /** What concerns the whole store, not one workspace. */
 export interface StoreTasks {
   /** The store's folder, for people. */
@@ -156,6 +163,10 @@ export interface StoreTasks {
   withheld(): ReadonlySet<Hash>;
   /** What this workspace holds of its origin's history, opened to be verified; `undefined`: it follows none. */
   copy(): Promise<HistoryCopy | undefined>;
+  /** Which of these contents other histories of the store need, forgotten ones too, and this workspace's copy of its origin's. */
+  neededElsewhere(hashes: ReadonlySet<Hash>): Promise<NeededElsewhere>;
+  /** Those of the contents that the store holds, whatever this history has erased. */
+  stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** Opens a place where good bytes may be. Throws `NOT_FOUND` where it is not there, `USAGE` for what is none. */
   repairSource(place: RepairPlace): RepairSource;
   /**

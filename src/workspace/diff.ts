@@ -8,6 +8,7 @@ import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { displayPath, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../core/text-diff.ts";
 import { compare, type LookOptions, readDisk } from "./read-disk.ts";
+import { erasedAmong } from "./contents-of-history.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "./known-paths.ts";
@@ -76,9 +77,15 @@ function within(changes: readonly Change[], paths: readonly WorkspacePath[] | un
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }
 
-/** The patch of a change, or why there is none: patches go where files with secrets do not, so none shows a secret. */
+/** The patch of a change, or why there is none: patches go where files with secrets do not, so none shows a secret. What was erased is in none. */
 export async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
-  return (await isOfSecret(context, change)) ? { protected: true } : shownPatch(context, change);
+  if (await isOfSecret(context, change)) return { protected: true };
+  return (await isOfErased(context, change)) ? { erased: true } : shownPatch(context, change);
+}
+
+async function isOfErased(context: Context, { before, after }: Change): Promise<boolean> {
+  const hashes = [before?.hash, after?.hash].filter((hash) => hash !== undefined);
+  return before?.hash !== after?.hash && (await erasedAmong(context, hashes)).size > 0;
 }
 
 async function isOfSecret(context: Context, { path, before, after }: Change): Promise<boolean> {
@@ -123,7 +130,7 @@ function gitMode(entry: Entry | undefined): GitMode {
   return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
 }
 
-/** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`, `PRUNED`. */
+/** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`. */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;
   const stored = await context.blobs.get(entry.hash);
@@ -132,7 +139,7 @@ export async function contentOf(context: Context, entry: Entry | undefined): Pro
   if (onDisk !== undefined && sha256(onDisk) === entry.hash) return onDisk;
   const what = `the content of ${displayPath(entry.path)}`;
   const missing = await missingContent(context, { path: entry.path, hash: entry.hash, what });
-  if (missing.code === "PRUNED") throw missing;
+  if (missing.code === "PRUNED" || missing.code === "ERASED") throw missing;
   throw new ChronicleError("BLOB_MISSING", `${what} (${entry.hash}) is neither in the store nor on the disk`, {
     hint: "if it is being edited, try again; else `chronicle verify` says what is missing",
   });

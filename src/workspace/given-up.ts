@@ -3,6 +3,7 @@ import { readEventFast } from "../core/chain.ts";
 import type { Hash } from "../core/hash.ts";
 import type { KeptStates } from "../core/kept-states.ts";
 import type { Context } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { HistoryNeeds } from "./history-needs.ts";
 import { baseOf } from "./project.ts";
 import { pruningInForce } from "./pruning.ts";
@@ -14,9 +15,11 @@ export async function contentsGivenUp(
 ): Promise<{ readonly count: number; readonly bytes: number }> {
   const now = new Map<Hash, number>();
   const then = new Set<Hash>();
+  const erasures = await erasuresInForce(context);
+  const pruning = await pruningInForce(context);
   const needs = [
-    new HistoryNeeds(await pruningInForce(context), ({ hash, size }) => now.set(hash, size ?? 0)),
-    new HistoryNeeds(after, ({ hash }) => then.add(hash)),
+    new HistoryNeeds({ pruning, erasures }, ({ hash, size }) => now.set(hash, size ?? 0)),
+    new HistoryNeeds({ pruning: after, erasures }, ({ hash }) => then.add(hash)),
   ];
   for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
     for (const { bytes } of lines) {

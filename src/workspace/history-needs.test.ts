@@ -21,7 +21,7 @@ const file = (text: string): Entry => ({
 
 function needsOf(drafts: readonly (EventDraft | undefined)[], pruning?: KeptStates): ReadonlySet<Hash> {
   const needed = new Set<Hash>();
-  const needs = new HistoryNeeds(pruning, ({ hash }) => needed.add(hash));
+  const needs = new HistoryNeeds({ pruning }, ({ hash }) => needed.add(hash));
   drafts.forEach((draft, i) => {
     if (draft !== undefined) needs.event({ ...draft, seq: i + 1 } as LogEvent, "");
   });
@@ -64,7 +64,7 @@ describe("what a replica's write that lost has left", () => {
     ],
   ])("in the base of a later compaction it %s", (_name, pruning, isNeeded) => {
     const needed = new Set<Hash>();
-    const needs = new HistoryNeeds(pruning, ({ hash }) => needed.add(hash));
+    const needs = new HistoryNeeds({ pruning }, ({ hash }) => needed.add(hash));
     const event = { ...other, seq: 9 } as unknown as LogEvent;
     needs.event(event, "");
     needs.rows({ records: [inBase] }, event, "");
@@ -74,7 +74,7 @@ describe("what a replica's write that lost has left", () => {
 
   it("in a base it is given up by a pruning whose line was dropped with the archive", () => {
     const needed = new Set<Hash>();
-    const needs = new HistoryNeeds(undefined, ({ hash }) => needed.add(hash));
+    const needs = new HistoryNeeds({}, ({ hash }) => needed.add(hash));
     const event = { ...other, seq: 9 } as unknown as LogEvent;
     const given = { floorSeq: 5, kept: [], keptActions: [], actions: 0, snapshots: 0, pendingBytes: 0 };
     const prune = encodePrune({ ...given, cause: "asked", actor: "human" });

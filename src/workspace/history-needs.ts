@@ -1,6 +1,8 @@
 import { type Aside, decodeAside, isKeptAt } from "../core/aside.ts";
 import type { BaseBatch, BaseRecord } from "../core/base.ts";
 import { contentsOfConflict, decodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
+import { ERASE } from "../core/erase-record.ts";
+import { Erasures } from "../core/erasures.ts";
 import type { Json, LogEvent } from "../core/event.ts";
 import { fileRecordId } from "../core/file-record.ts";
 import { isHash, type Hash } from "../core/hash.ts";
@@ -64,11 +66,19 @@ function contentsOfIntent(record: LogEvent["record"]): Named[] {
 /** A content that a history needs, and the first place that says so. */
 export interface NeededContent {
   readonly hash: Hash;
+  /** The event that names it. */
+  readonly seq: number;
   readonly where: string;
   /** In bytes; `undefined` where the record does not say. */
   readonly size: number | undefined;
   /** A conflict with an origin tells of it as the origin's: where that has freed it before it came, it is not here by right. */
   readonly isUpstream: boolean;
+}
+
+/** What a history has given up. */
+export interface GivenUp {
+  readonly pruning?: KeptStates | undefined;
+  readonly erasures?: Erasures | undefined;
 }
 
 /** The private contents that a record names, and where it names them. */
@@ -77,21 +87,24 @@ export interface PrivateContents {
   /** Lists of omitted paths, of an open action. */
   readonly lists: readonly Hash[];
   readonly where: string;
+  /** The event that names them. */
+  readonly seq: number;
 }
 
 /** Everything private that is kept at a time (ms since the epoch): lists, plans, and the contents that plans name. */
 export async function* privateContents(
   blobs: Pick<BlobStore, "get">,
-  privates: readonly PrivateContents[],
+  { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
-): AsyncGenerator<{ readonly hash: Hash; readonly where: string }> {
-  for (const { aside, lists, where } of privates) {
-    for (const hash of lists) yield { hash, where };
+): AsyncGenerator<Pick<NeededContent, "hash" | "where" | "seq">> {
+  for (const { aside, lists, where, seq } of privates) {
+    for (const hash of lists) yield { hash, where, seq };
     if (aside === undefined || !isKeptAt(aside, now)) continue;
-    yield { hash: aside.plan, where };
+    yield { hash: aside.plan, where, seq };
     const bytes = await blobs.get(aside.plan);
     for (const { before, after } of bytes === undefined ? [] : decodePlan(bytes)) {
-      for (const entry of [before, after]) if (entry?.hash !== undefined) yield { hash: entry.hash, where };
+      for (const hash of [before?.hash, after?.hash])
+        if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq };
     }
   }
 }
@@ -100,24 +113,32 @@ export async function* privateContents(
  * Which contents a history needs, event by event: the one rule by which `gc` frees and `verify` misses.
  *
  * Contents of files are needed as long as a state that holds them is kept; the filters of snapshots and coverages, and the base of a
- * history, always; the plan of an operation until it is done.
+ * history, always; the plan of an operation until it is done. What was erased is not needed by what had named it before.
  */
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
+  /** For what the history itself is made of: nothing licenses it to be gone. */
+  readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /** Versions that bases hold, and the last pruning that one tells of: its line may have been dropped with an archive. */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
-  readonly #plans = new Map<string, readonly Named[]>();
+  readonly #plans = new Map<string, readonly NeededContent[]>();
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
+  /** The erasures that are known before the history is read, and those that its bases hold. */
+  readonly erasures: Erasures;
 
-  constructor(pruning: KeptStates | undefined, need: (content: NeededContent) => void) {
+  constructor({ pruning, erasures = new Erasures() }: GivenUp, need: (content: NeededContent) => void) {
     this.#pruning = pruning;
-    this.#need = need;
+    this.erasures = erasures;
+    this.#always = need;
+    this.#need = (content) => {
+      if (!erasures.license(content.hash, content.seq)) need(content);
+    };
     this.#contents = new NeededContents(pruning, (all) => {
-      for (const one of all) need(one);
+      for (const one of all) this.#need(one);
     });
   }
 
@@ -125,7 +146,7 @@ export class HistoryNeeds {
   event(event: LogEvent, where: string): void {
     this.#record(event, event.seq, where);
     const base = baseOf(event);
-    if (base !== undefined) this.#need({ ...named(base), where, size: undefined });
+    if (base !== undefined) this.#always({ ...named(base), seq: event.seq, where, size: undefined });
   }
 
   /**
@@ -137,15 +158,16 @@ export class HistoryNeeds {
     where: string,
     whereOf?: (path: WorkspacePath) => string,
   ): void {
-    for (const { path, iteration, entry } of entries) {
+    for (const { path, iteration, entry, seq: recorded } of entries) {
       // Whoever does not ask where is not told: a base can hold hundreds of thousands.
       const place =
         whereOf !== undefined ? whereOf(path) : where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
-      const content = { where: place, size: entry?.size };
+      const content = { where: place, size: entry?.size, seq: recorded };
       this.#contents.set(fileRecordId(path), seq, entry?.hash && [{ ...named(entry.hash), ...content }]);
     }
     for (const record of records) {
       if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
+      if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
       // A version is of its own event still, and what was freed of it does not come back.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
       else this.#record(record, seq, where);
@@ -156,9 +178,7 @@ export class HistoryNeeds {
   finish(): void {
     this.#contents.finish();
     for (const { record, where } of this.#versions) this.#version(record, this.#pruning ?? this.#earlier, where);
-    for (const [id, contents] of this.#plans) {
-      for (const one of contents) this.#need({ ...one, where: `plan of ${id}`, size: undefined });
-    }
+    for (const contents of this.#plans.values()) for (const one of contents) this.#always(one);
   }
 
   /**
@@ -171,30 +191,31 @@ export class HistoryNeeds {
   }
 
   #record({ recordId, record }: RecordEvent, seq: number, where: string): void {
-    this.#note({ recordId, record }, where);
+    this.#note({ recordId, record }, { seq, where });
     const inForce = contentsInForce({ recordId, record });
     if (inForce !== undefined) {
       const size = typeof record["size"] === "number" ? record["size"] : undefined;
-      const contents = inForce.map((one) => ({ ...one, where, size }));
+      const contents = inForce.map((one) => ({ ...one, seq, where, size }));
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
     } else if (recordId.startsWith(VERSION)) {
       this.#version({ record, seq }, this.#pruning, where);
     } else if (recordId.startsWith("snapshot:") || recordId.startsWith("coverage:")) {
-      for (const hash of hashIn(record["filter"])) this.#need({ ...named(hash), where, size: undefined });
+      for (const hash of hashIn(record["filter"])) this.#always({ ...named(hash), seq, where, size: undefined });
     } else if (recordId.startsWith("intent:")) {
-      const contents = contentsOfIntent(record);
+      const place = { seq, where: `plan of ${recordId}`, size: undefined };
+      const contents = contentsOfIntent(record).map((one) => ({ ...one, ...place }));
       if (contents.length === 0) this.#plans.delete(recordId);
       else this.#plans.set(recordId, contents);
     }
   }
 
-  #note({ recordId, record }: RecordEvent, where: string): void {
+  #note({ recordId, record }: RecordEvent, place: Pick<PrivateContents, "seq" | "where">): void {
     if (recordId.startsWith("workspace:")) this.#keepsAside = decodeWorkspace(record).keepsAside !== false;
     if (!MAY_KEEP_ASIDE.some((prefix) => recordId.startsWith(prefix))) return;
     const aside = decodeAside(record);
     const lists = hashIn(record["omitted_before"]);
     if (aside === undefined && lists.length === 0) this.#privates.delete(recordId);
-    else this.#privates.set(recordId, { aside, lists, where });
+    else this.#privates.set(recordId, { aside, lists, ...place });
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
@@ -202,6 +223,7 @@ export class HistoryNeeds {
     if (Object.keys(record).length === 0) return;
     // It was never the state of its path: it counts like an iteration that the next event has replaced.
     if (!keepsSpan(pruning, seq, seq + 1)) return;
-    for (const hash of contentsOfVersion(decodeVersion(record))) this.#need({ ...named(hash), where, size: undefined });
+    for (const hash of contentsOfVersion(decodeVersion(record)))
+      this.#need({ ...named(hash), seq, where, size: undefined });
   }
 }

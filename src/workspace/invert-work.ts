@@ -60,7 +60,7 @@ export async function invertWork(
     const seen = pending.get(path);
     const present = seen === undefined ? last?.entry : seen.after;
     targets.set(path, { present, target: present });
-    const way = await gone.unlessPruned(path, () => wayBack(new Merger(context), groups, present));
+    const way = await gone.unlessGivenUp(path, () => wayBack(new Merger(context), groups, present));
     if (way === undefined) continue;
     const { kept, wanted, made } = way;
     const isGoing = kept.entry === undefined || wanted === undefined;

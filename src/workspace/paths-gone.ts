@@ -1,42 +1,43 @@
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import type { FolderPlan } from "./fit-folders.ts";
 import { missingContent, pruningInForce } from "./pruning.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "./shape.ts";
 
-/** The paths of a plan that cannot be taken back, because a content that this needs was pruned: they stay as they are. */
+/** The paths of a plan that cannot be taken back, because a content that this needs was pruned or erased: they stay as they are. */
 export class PathsGone {
   readonly #context: Context;
   readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;
-  readonly #paths: BlockedPath[] = [];
+  readonly #paths: SkippedPath[] = [];
 
   constructor(context: Context, plan: Pick<FolderPlan, "targets" | "unmerged">) {
     this.#context = context;
     this.#plan = plan;
   }
 
-  get paths(): readonly BlockedPath[] {
+  get paths(): readonly SkippedPath[] {
     return this.#paths;
   }
 
-  /** What was found for a path; `undefined` if it needs what was pruned. */
-  async unlessPruned<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
+  /** What was found for a path; `undefined` if it needs what was given up. */
+  async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
     try {
       return await find();
     } catch (error) {
-      if (!(error instanceof ChronicleError) || error.code !== "PRUNED") throw error;
-      this.#leave(path, error.message);
+      if (!isGivenUp(error)) throw error;
+      this.#leave(path, error);
       return undefined;
     }
   }
 
-  /** Leaves the paths whose next content, or one of a conflict's, was pruned and freed; `made` are yet to be stored. */
+  /** Leaves the paths whose next content, or one of a conflict's, was erased, or pruned and freed; `made` are yet to be stored. */
   async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
-    if ((await pruningInForce(this.#context)) === undefined) return;
+    const isWhole = (await pruningInForce(this.#context)) === undefined;
+    if (isWhole && (await erasuresInForce(this.#context)).size === 0) return;
     const needed = this.#needed().filter(({ hash }) => !made.has(hash));
     const stored = await this.#context.blobs.has(needed.map(({ hash }) => hash));
     const left = new Set<WorkspacePath>();
@@ -44,9 +45,9 @@ export class PathsGone {
       if (stored.has(hash) || left.has(path)) continue;
       const what = `the earlier content of ${shownPath(path)}`;
       const error = await missingContent(this.#context, { path, hash, what });
-      if (error.code !== "PRUNED") continue;
+      if (!isGivenUp(error)) continue;
       left.add(path);
-      this.#leave(path, error.message);
+      this.#leave(path, error);
     }
   }
 
@@ -60,13 +61,17 @@ export class PathsGone {
     });
   }
 
-  #leave(path: WorkspacePath, detail: string): void {
+  #leave(path: WorkspacePath, { code, message: detail }: ChronicleError): void {
     const { targets, unmerged } = this.#plan;
     const present = targets.get(path)?.present;
     targets.set(path, { present, target: present });
     unmerged.delete(path);
-    this.#paths.push({ path, reason: "content-missing", detail });
+    this.#paths.push({ path, reason: code === "ERASED" ? "erased" : "content-missing", detail });
   }
+}
+
+function isGivenUp(error: unknown): error is ChronicleError {
+  return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
 }
 
 /** The error for paths that need what was pruned, where nobody said that the rest is to be taken back. */

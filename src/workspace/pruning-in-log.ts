@@ -1,5 +1,7 @@
 import { readEventFast } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { ERASE } from "../core/erase-record.ts";
+import { Erasures } from "../core/erasures.ts";
 import type { LogEvent } from "../core/event.ts";
 import { keptByAny, type KeptStates } from "../core/kept-states.ts";
 import { decodePrune, pruneRecordId, type PruneRecord } from "../core/prune-record.ts";
@@ -7,7 +9,7 @@ import { isGraceOver } from "../core/tombstone.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
 import type { Context } from "./context.ts";
 
-/** The prunings of a history, read from the lines of the log alone: for those who free or miss contents because of them. */
+/** The prunings and the erasures of a history, read from the lines of the log alone: for those who free or miss contents because of them. */
 
 /** A pruning, and its event. */
 export interface LoggedPruning extends PruneRecord {
@@ -17,18 +19,38 @@ export interface LoggedPruning extends PruneRecord {
 }
 
 const PRUNE_LINE = Buffer.from('"record_id":"prune:');
+const ERASE_LINE = Buffer.from(`"record_id":"${ERASE}`);
 
 /** What is read of a log here. */
 type LinesOfLog = Pick<EventLog, "read">;
 
-/** All prunings that a log tells of, oldest first, read from its lines alone. Throws `LOG_DAMAGED` for one that cannot be understood. */
-export async function prunings(log: LinesOfLog, workspaceId: string, from?: LogPosition): Promise<LoggedPruning[]> {
-  const found: LoggedPruning[] = [];
-  for await (const event of pruneEvents(log, workspaceId, from)) found.push(asPruning(event));
-  return found;
+/** Which lines are read, and which erasures count. */
+interface HowToRead {
+  /** Default: the first line. */
+  readonly from?: LogPosition;
+  /** Only erasures whose time is over then, in milliseconds since the epoch. Default: all. */
+  readonly due?: number;
 }
 
-async function* pruneEvents(
+/**
+ * All prunings that a log tells of, oldest first, and its erasures, read from its lines alone. Throws `LOG_DAMAGED` for one that cannot be
+ * understood.
+ */
+export async function givenUpInLog(
+  log: LinesOfLog,
+  workspaceId: string,
+  { from, due }: HowToRead = {},
+): Promise<{ readonly prunings: readonly LoggedPruning[]; readonly erasures: Erasures }> {
+  const prunings: LoggedPruning[] = [];
+  const erasures = new Erasures(due);
+  for await (const event of givenUpEvents(log, workspaceId, from)) {
+    if (isErasure(event)) erasures.add(event.recordId, event.seq, event.record);
+    else prunings.push(asPruning(event));
+  }
+  return { prunings, erasures };
+}
+
+async function* givenUpEvents(
   log: LinesOfLog,
   workspaceId: string,
   from: LogPosition = { seq: 1, offset: 0 },
@@ -36,10 +58,15 @@ async function* pruneEvents(
   for await (const lines of log.read(from)) {
     for (const { bytes } of lines) {
       // Most lines are not even looked at as JSON.
-      const event = bytes.includes(PRUNE_LINE) ? eventIn(bytes) : undefined;
-      if (event?.recordId === pruneRecordId(workspaceId)) yield event;
+      const event = bytes.includes(PRUNE_LINE) || bytes.includes(ERASE_LINE) ? eventIn(bytes) : undefined;
+      if (event === undefined) continue;
+      if (event.recordId === pruneRecordId(workspaceId) || isErasure(event)) yield event;
     }
   }
+}
+
+function isErasure({ recordId }: LogEvent): boolean {
+  return recordId.startsWith(ERASE);
 }
 
 /** `undefined` for what is no event at all: whoever reads the log in earnest says so. */
@@ -71,12 +98,28 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
   return keptByAny(keeping);
 }
 
-/** The pruning in force, for verifying: a damaged one gives up nothing, and its line is reported when its turn comes. */
-export async function pruningInLog({ log, workspaceId }: Context): Promise<LoggedPruning | undefined> {
+/** What a history has given up, as its lines say. */
+export interface LoggedGivenUp {
+  /** The pruning in force. */
+  readonly pruning: LoggedPruning | undefined;
+  readonly erasures: Erasures;
+}
+
+/** For verifying: a damaged record gives up nothing, and its line is reported when its turn comes. */
+export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
+  const erasures = new Erasures();
   let last: LogEvent | undefined;
-  for await (const event of pruneEvents(log, workspaceId)) last = event;
+  for await (const event of givenUpEvents(log, workspaceId)) {
+    if (isErasure(event)) despiteDamage(() => erasures.add(event.recordId, event.seq, event.record));
+    else last = event;
+  }
+  const pruning = last;
+  return { pruning: pruning === undefined ? undefined : despiteDamage(() => asPruning(pruning)), erasures };
+}
+
+function despiteDamage<T>(work: () => T): T | undefined {
   try {
-    return last === undefined ? undefined : asPruning(last);
+    return work();
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return undefined;
     throw error;
@@ -88,4 +131,12 @@ export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string | und
   if (floorSeq === 0) return undefined;
   const states = kept.length === 1 ? "1 earlier state is" : `${kept.length} earlier states are`;
   return `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`;
+}
+
+/** What of a history is erased, for people. */
+export function erasedNote(erasures: Erasures): string {
+  const events = erasures.all.map(({ seq }) => seq);
+  const shown = events.slice(-3).join(", ");
+  const by = events.length === 1 ? `event ${shown}` : `${events.length} events, the last ones ${shown}`;
+  return `${erasures.size} ${erasures.size === 1 ? "content" : "contents"} erased by ${by}: their bytes may be gone, their hashes stay in the log`;
 }

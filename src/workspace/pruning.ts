@@ -1,4 +1,6 @@
 import type { Change } from "../core/change.ts";
+import { ERASE } from "../core/erase-record.ts";
+import type { Erasures } from "../core/erasures.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { keepsSpan, keepsState } from "../core/kept-states.ts";
@@ -6,7 +8,9 @@ import type { WorkspacePath } from "../core/path.ts";
 import { ProtectedNames } from "../core/protected-names.ts";
 import { pruneRecordId } from "../core/prune-record.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
+import { erasedAmong } from "./contents-of-history.ts";
 import type { Context, HistoryContext } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { asPruning, type LoggedPruning } from "./pruning-in-log.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
@@ -90,9 +94,10 @@ export interface MissingContent {
 /** Where contents may be missing, and which of an origin's history are left out on purpose. */
 type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
 
-/** The error for a content that is not in the store: `PRUNED` if a pruning gave it up, else `BLOB_MISSING`. */
+/** The error for a content that is not in the store: `ERASED` or `PRUNED` if it was given up, else `BLOB_MISSING`. */
 export async function missingContent(context: MissingFrom, missing: MissingContent): Promise<ChronicleError> {
   const { path, hash, what, iteration } = missing;
+  if ((await erasedAmong(context, [hash])).has(hash)) return erasedContent(await erasuresInForce(context), hash, what);
   const rows = await context.index.iterations(path);
   const by = await iterationsPruned(context, rows);
   const meant = rows.flatMap((row, i) => {
@@ -111,6 +116,22 @@ export async function missingContent(context: MissingFrom, missing: MissingConte
     hint: "`chronicle history FILE` shows which iterations are kept",
     data: { by: event, hash },
   });
+}
+
+/** The error for a content that was erased. */
+function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleError {
+  const by = erasures.of(hash);
+  const id = by?.recordId.slice(ERASE.length) ?? "";
+  const why = by?.reason === undefined ? "" : ` (${by.reason})`;
+  return new ChronicleError("ERASED", `${what} was erased by event ${by?.seq ?? 0}${why}`, {
+    hint: `until ${by?.until ?? ""} \`chronicle unerase ${id}\` brings it back, if no \`gc\` has freed it; later nothing does`,
+    data: { by: by?.seq ?? 0, erasure: id, until: by?.until ?? "", hash },
+  });
+}
+
+/** Why this content was given up, for a path that is left alone. */
+export async function erasedDetail(context: HistoryContext, hash: Hash, what: string): Promise<string> {
+  return erasedContent(await erasuresInForce(context), hash, what).message;
 }
 
 /** A copy of an origin's history knows of more than it holds. */

@@ -9,10 +9,11 @@ import { changeBetween } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import { finishAction } from "./finish-action.ts";
 import { snapshotAction } from "./snapshot-action.ts";
+import { erasedAmong } from "./contents-of-history.ts";
 import type { Context } from "./context.ts";
 import { settable } from "./operate.ts";
 import { keptOutside } from "./outside.ts";
-import { pruningInForce } from "./pruning.ts";
+import { missingContent, pruningInForce } from "./pruning.ts";
 import { changeShape } from "./shape.ts";
 
 /** An action of which something is to be brought back. */
@@ -82,7 +83,7 @@ async function keptOf(
   return targets;
 }
 
-/** Throws `PRUNED` (`BLOB_MISSING` where nothing was pruned) if a content is not there any more: then nothing is done. */
+/** Throws `PRUNED` or `ERASED` (`BLOB_MISSING` where nothing was given up) if a content is not there any more: then nothing is done. */
 async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
   const wanted = [...targets].flatMap(([path, { entry }]) =>
     entry?.hash === undefined ? [] : [{ path, hash: entry.hash }],
@@ -94,6 +95,7 @@ async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, 
   const pruning = await pruningInForce(context);
   const more = gone.length === 1 ? "" : ` and ${gone.length - 1} more`;
   const what = `the earlier content of ${shownOutside(first.path)}${more}`;
+  if ((await erasedAmong(context, [first.hash])).has(first.hash)) throw await missingContent(context, { ...first, what });
   const data = { paths: gone.map((one) => shownOutside(one.path)) };
   if (pruning === undefined)
     throw new ChronicleError("BLOB_MISSING", `${what} is not in the store`, { hint: "run `chronicle verify`", data });

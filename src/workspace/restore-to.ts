@@ -6,21 +6,28 @@ import { fillFolder, meantBy } from "./fill-folder.ts";
 import { withoutContent } from "./foresee.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
+import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { orForced } from "./or-forced.ts";
 import { provedEntries } from "./proved-entries.ts";
+import { skippedShape } from "./shape.ts";
 
 /** Fills another, empty folder with the files of a moment; the workspace itself is not touched. */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   const isMeant = meantBy(await knownPaths(context, options.paths));
-  const entries = (await provedEntries(context, moment.seq)).filter(({ path }) => isMeant(path));
+  const all = (await provedEntries(context, moment.seq)).filter(({ path }) => isMeant(path));
+  const whole = all.map((after) => ({ path: after.path, before: undefined, after }));
+  const { changes, erased } = await leaveErased(context, whole);
+  refuseAllErased(changes, erased);
+  const left = new Set(erased.map(({ path }) => path));
+  const entries = all.filter(({ path }) => !left.has(path));
   const missing = await withoutContent(
     context,
     entries.map((after) => ({ path: after.path, before: undefined, after })),
   );
   return orForced(options, async (force) => {
     if (missing.length > 0 && !force) throw refused(missing);
-    return fillFolder(entries, {
+    const filled = await fillFolder(entries, {
       look: () => context.store.refuseFilled(options.to ?? ""),
       missing,
       target: () => context.store.emptyWorktree(options.to ?? ""),
@@ -28,5 +35,6 @@ export async function restoreTo(context: Context, text: string, options: Restore
       token: context.newId(),
       options: { ...options, force },
     });
+    return { ...filled, skipped: [...erased.map(skippedShape), ...filled.skipped] };
   });
 }

@@ -1,6 +1,7 @@
 import { decodeBase } from "../core/base.ts";
 import { readEventFast } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { Erasures } from "../core/erasures.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
@@ -26,7 +27,7 @@ interface DamagedHistory {
 export async function* salvagedContents(blobs: BlobStore, history: DamagedHistory): AsyncGenerator<Hash> {
   const { log, anchor, now } = history;
   const found: Hash[] = [];
-  const needs = new HistoryNeeds(undefined, ({ hash }) => found.push(hash));
+  const needs = new HistoryNeeds({}, ({ hash }) => found.push(hash));
   if (anchor !== undefined) {
     yield anchor.base;
     await rowsOf(blobs, needs, { base: anchor.base, seq: anchor.seq });
@@ -44,7 +45,7 @@ export async function* salvagedContents(blobs: BlobStore, history: DamagedHistor
   yield* found;
   for (const one of needs.privates) {
     try {
-      for await (const { hash } of privateContents(blobs, [one], now)) yield hash;
+      for await (const { hash } of privateContents(blobs, { privates: [one], erasures: new Erasures() }, now)) yield hash;
     } catch (error) {
       if (!(error instanceof ChronicleError)) throw error;
     }

@@ -3,7 +3,7 @@ import { encodePrune, pruneRecordId } from "../core/prune-record.ts";
 import { isGraceOver } from "../core/tombstone.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { prunings, type LoggedPruning } from "./pruning-in-log.ts";
+import { givenUpInLog, type LoggedPruning } from "./pruning-in-log.ts";
 import { refuseUnsigned } from "./signing.ts";
 
 const NOTHING_PRUNED = { floorSeq: 0, kept: [], keptActions: [] };
@@ -17,7 +17,7 @@ export async function takePruningBack(context: Context, event: number): Promise<
   using _lease = await context.blobs.lease();
   await withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");
-    const all = await prunings(context.log, context.workspaceId);
+    const { prunings: all } = await givenUpInLog(context.log, context.workspaceId);
     const at = all.findIndex(({ seq }) => seq === event);
     if (at === -1 || !isKept(all.slice(at), context.now())) throw gone(event);
     const { floorSeq, kept, keptActions } = all[at - 1] ?? NOTHING_PRUNED;

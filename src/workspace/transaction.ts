@@ -363,7 +363,7 @@ export async function listTransactions(context: Context): Promise<TransactionSha
 }
 
 /** What keeps a transaction from being ended by its rule, and nothing else from being done. */
-const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "BLOB_MISSING"]);
+const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
  * Ends the transactions whose owner is gone, each by its rule; the outermost take their savepoints along. One that

@@ -8,6 +8,7 @@ import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { actionById } from "./actions.ts";
 import type { Context } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { HistoryNeeds } from "./history-needs.ts";
 import { baseOf } from "./project.ts";
 import { pruningInForce } from "./pruning.ts";
@@ -36,7 +37,8 @@ export async function usageOf(context: Context, { by }: { readonly by?: UsageGro
 async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupShape[]> {
   const groups = new Map<string, DuGroupShape>();
   const seen = new Set<Hash>();
-  const needs = new HistoryNeeds(await pruningInForce(context), ({ hash, where, size }) => {
+  const givenUp = { pruning: await pruningInForce(context), erasures: await erasuresInForce(context) };
+  const needs = new HistoryNeeds(givenUp, ({ hash, where, size }) => {
     if (size === undefined || seen.has(hash)) return;
     seen.add(hash);
     const group = groups.get(where) ?? { name: where, count: 0, content_bytes: 0 };

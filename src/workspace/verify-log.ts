@@ -19,7 +19,7 @@ import { checkRecord } from "./check-record.ts";
 import type { Context } from "./context.ts";
 import type { IndexAudit } from "./index-audit.ts";
 import { HistoryNeeds, privateContents, type NeededContent } from "./history-needs.ts";
-import { prunedNote, pruningInLog, type LoggedPruning } from "./pruning-in-log.ts";
+import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "./pruning-in-log.ts";
 import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "./project.ts";
 import type { LoggedSigner } from "./signing-fault.ts";
 import { laterCommitEnd } from "./torn-tail.ts";
@@ -95,8 +95,7 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
   try {
     // Its whole history is only needed where a compaction's base, or the caller, is held against it.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
-    const pruning = await pruningInLog(context);
-    const reader = new LogVerifier({ ...context, index }, options, { isIndexed, pruning });
+    const reader = new LogVerifier({ ...context, index }, options, { isIndexed, ...(await givenUpIn(context)) });
     const end = await context.log.refresh();
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(context.log.read({ seq: 1, offset: 0 }));
@@ -114,9 +113,8 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
   }
 }
 
-interface HowToVerify {
+interface HowToVerify extends LoggedGivenUp {
   readonly isIndexed: boolean;
-  readonly pruning: LoggedPruning | undefined;
 }
 
 /** A sound line of the commit that has no end so far. */
@@ -136,7 +134,7 @@ class LogVerifier {
   readonly #places = new Map<Hash, string[]>();
   readonly #at = new Map<number, LogAt>();
   readonly #needs: HistoryNeeds;
-  readonly #pruning: LoggedPruning | undefined;
+  readonly #pruning: LoggedGivenUp["pruning"];
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
   readonly #recoveries: RecordBody[] = [];
@@ -160,12 +158,12 @@ class LogVerifier {
   /** The rest of the log was torn by a crash, and never acknowledged. */
   torn = false;
 
-  constructor(context: Context, options: VerifyLogOptions, { isIndexed, pruning }: HowToVerify) {
+  constructor(context: Context, options: VerifyLogOptions, { isIndexed, pruning, erasures }: HowToVerify) {
     this.#context = context;
     this.#options = options;
     this.#isIndexed = isIndexed;
     this.#pruning = pruning;
-    this.#needs = new HistoryNeeds(pruning, (content) => this.#need(content));
+    this.#needs = new HistoryNeeds({ pruning, erasures }, (content) => this.#need(content));
   }
 
   /** Takes a history up behind the event that it starts on: that is where what can be proved begins. */
@@ -178,7 +176,7 @@ class LogVerifier {
     this.#tree = new LogTree(frontier, seq);
     this.#at.set(seq, { hash, logRoot: this.#tree.root(), root });
     if (this.#options.seqsOfInterest.has(seq)) this.#hashes.set(seq, hash);
-    this.#need({ hash: base, where, size: undefined, isUpstream: false });
+    this.#need({ hash: base, seq, where, size: undefined, isUpstream: false });
     const onRows = (batch: BaseBatch): void => {
       for (const { path, entry } of batch.entries ?? []) this.#state.set(path, entry);
       this.#needs.rows(batch, anchor, where);
@@ -203,6 +201,7 @@ class LogVerifier {
     if (this.#start !== undefined) this.#tellStart(this.#start);
     const pruned = this.#pruning === undefined ? undefined : prunedNote(this.#pruning);
     if (pruned !== undefined) this.#options.notes.push(pruned);
+    if (this.#needs.erasures.size > 0) this.#options.notes.push(erasedNote(this.#needs.erasures));
     this.#needs.finish();
     await this.#needPrivate();
     return {
@@ -224,7 +223,7 @@ class LogVerifier {
     const { blobs } = this.#context;
     // A plan that is damaged is reported with the other contents; what it names is needed again once it is mended.
     const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
-    for await (const one of privateContents(plans, this.#needs.privates, this.#context.now()))
+    for await (const one of privateContents(plans, this.#needs, this.#context.now()))
       this.#need({ ...one, size: undefined, isUpstream: false });
   }
 

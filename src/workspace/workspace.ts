@@ -18,6 +18,7 @@ import { listConflicts, resolveConflict } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { diffAction } from "./diff-action.ts";
 import { diffMoments } from "./diff.ts";
+import { erase } from "./erase.ts";
 import { EventFeed } from "./event-feed.ts";
 import { explain } from "./explain.ts";
 import type { FileWrite } from "./file-write.ts";
@@ -50,6 +51,7 @@ import { insideAction, surroundingActions } from "./surrounding-action.ts";
 import * as transactions from "./transaction.ts";
 import { onceMore, type Turns } from "./turns.ts";
 import { redo, undo } from "./undo.ts";
+import { listErasures, unerase } from "./unerase.ts";
 import { userRecords } from "./user-records.ts";
 import { usageOf } from "./usage.ts";
 import { verifyIntegrity } from "./verify-integrity.ts";
@@ -395,6 +397,18 @@ export class Workspace implements api.WorkspaceApi {
 
   restoreVersion(id: string): Promise<done.VersionRestoreShape> {
     return this.#turns.change(() => versions.restoreVersion(this.#context, id));
+  }
+
+  erase(options: acts.EraseOptions): Promise<done.EraseShape> {
+    return this.#turns.change(() => erase(this.#context, options), options);
+  }
+
+  erasures(): Promise<done.ErasureShape[]> {
+    return this.#turns.read(() => listErasures(this.#context));
+  }
+
+  unerase(id: string): Promise<done.ErasureShape> {
+    return this.#turns.change(() => unerase(this.#context, id));
   }
 
   prune(options: acts.PruneOptions = {}): Promise<done.PruneShape> {

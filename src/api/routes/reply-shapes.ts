@@ -92,6 +92,8 @@ export interface ReplyShapes {
   FileListShape: file.FileListShape;
   FileShape: file.FileShape;
   FileWriteShape: file.FileWriteShape;
+  EraseShape: action.EraseShape;
+  ErasureShape: action.ErasureShape;
   /** A path that was recorded. */
   FoundPath: string;
   GcShape: shapes.GcShape;

@@ -49,6 +49,7 @@ describe("the table", () => {
       "configure",
       "createWorkspace",
       "doctor",
+      "erase",
       "forgetWorkspace",
       "pauseSync",
       "pin",
@@ -58,6 +59,7 @@ describe("the table", () => {
       "startSync",
       "stopSync",
       "storeUsage",
+      "unerase",
     ]);
   });
 

@@ -22,6 +22,7 @@ function withoutText(change: ChangeShape): string {
   if (change.binary === true) return `Binary file ${path} ${change.change_type}`;
   if (change.too_large === true) return `File ${path} ${change.change_type}, too large to compare`;
   if (change.protected === true) return `File ${path} ${change.change_type}, a secret by its name: no patch shows it`;
+  if (change.erased === true) return `File ${path} ${change.change_type}, a content of it was erased`;
   if (change.pruned === true) return `File ${path} ${change.change_type}, its content was pruned`;
   if (change.kind === "dir" && change.change_type !== "permissions_changed")
     return `# ${path}/: folder ${change.change_type}`;

@@ -36,6 +36,42 @@ export const PRUNE: CommandSpec = {
   ],
 };
 
+export const ERASE: CommandSpec = {
+  name: "erase",
+  group: GROUP,
+  summary: "take contents out of the history: a secret that got in, a file that should never have been recorded",
+  details:
+    "A path with all beneath it, the SHA-256 of a content (history and diff name them), or every path that a pattern matches. From then on " +
+    "nothing gives these contents out, and what restores a state that had them leaves the path as it is and says so. Their bytes leave the " +
+    "store with the first gc in 24 hours; until then `chronicle unerase` brings them back. The log keeps their hashes, by which a short secret can be guessed: change the secret as well. " +
+    "What a path has now is not erased: change or remove it first. A path that the rules leave out by now is an exception: it is recorded as gone, and its file stays on " +
+    "disk. Other workspaces and replicas keep what they have until it is erased there. Without a terminal it needs --yes. --now frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work there.",
+  args: [{ name: "[what]", description: "a path, or the SHA-256 of a content", completes: "path" }],
+  options: [
+    { flags: "--match <pattern>", description: "all paths that it matches or matched, as in a .gitignore" },
+    { flags: "--reason <text>", description: "why: it stands in the log for ever" },
+    { flags: "-n, --dry-run", description: "only show what would be erased" },
+    { flags: "-y, --yes", description: "do not ask" },
+    { flags: "--now", description: "for good, at once; asks in any case" },
+  ],
+  examples: [
+    { line: "chronicle erase .env --dry-run", why: "which contents, and who else has them" },
+    { line: "chronicle erase --match '*.pem' --reason 'keys do not belong here'", why: "every key that was ever recorded" },
+  ],
+};
+
+export const UNERASE: CommandSpec = {
+  name: "unerase",
+  group: GROUP,
+  summary: "bring back what was erased within the last 24 hours, or list what was erased",
+  args: [{ name: "[id]", description: "an erasure's id, or its unique beginning" }],
+  options: [],
+  examples: [
+    { line: "chronicle unerase", why: "what was erased, when, by whom and why" },
+    { line: "chronicle unerase 3f2a", why: "cat, diff and restore as before" },
+  ],
+};
+
 export const PIN: CommandSpec = {
   name: "pin",
   group: GROUP,

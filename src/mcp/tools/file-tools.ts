@@ -81,6 +81,7 @@ const readVersion = defineTool({
   hints: {
     NOT_FOUND: "file_history lists the iterations; find_file finds recorded paths by their name",
     PRUNED: "that content was given up; file_history shows which are left",
+    ERASED: "a person had that content erased; other iterations may be left",
   },
   run: async (workspace, { path: given, iteration, offset, max_bytes: most }): Promise<Answer> => {
     const content = await workspace.cat(inWorkspace(workspace, given), iteration);

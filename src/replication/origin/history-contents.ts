@@ -11,6 +11,7 @@ import type { BlobReader } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { inSlices } from "../../util/in-slices.ts";
 import { answer } from "../../workspace/answer.ts";
+import { erasedAmong } from "../../workspace/contents-of-history.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { HistoryNeeds } from "../../workspace/history-needs.ts";
 import { isSecretContent, protectedNames } from "../../workspace/protected.ts";
@@ -45,8 +46,10 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return reader !== undefined && (isNamed || (await this.#names([hash])).has(hash)) ? reader : undefined;
   }
 
-  openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
-    return this.#context.blobs.readMany(hashes);
+  async *openNamed(hashes: readonly Hash[]): AsyncGenerator<readonly [Hash, BlobReader | undefined], void> {
+    const erased = await erasedAmong(this.#context, hashes);
+    for (const hash of erased) yield [hash, undefined];
+    yield* this.#context.blobs.readMany(hashes.filter((hash) => !erased.has(hash)));
   }
 
   async *blocks(hashes: readonly Hash[], mostBytes: number): AsyncGenerator<BlobBlock, void> {
@@ -143,7 +146,7 @@ function isNoFile({ recordId, op }: EventRow): boolean {
 
 function contentsOf(event: LogEvent): Hash[] {
   const hashes: Hash[] = [];
-  const needs = new HistoryNeeds(undefined, ({ hash }) => hashes.push(hash));
+  const needs = new HistoryNeeds({}, ({ hash }) => hashes.push(hash));
   needs.event(event, "");
   needs.finish();
   return hashes;

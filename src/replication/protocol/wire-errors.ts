@@ -21,6 +21,7 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
   FORMAT_UNSUPPORTED: true,
   PLATFORM_UNSUPPORTED: true,
   PRUNED: true,
+  ERASED: true,
   FORBIDDEN: true,
   PRECONDITION_FAILED: true,
   UNAUTHENTICATED: true,

@@ -21,7 +21,7 @@ export function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): H
 
 function collect(give: (needs: HistoryNeeds) => void): Hash[] {
   const hashes: Hash[] = [];
-  const needs = new HistoryNeeds(undefined, ({ hash }) => hashes.push(hash));
+  const needs = new HistoryNeeds({}, ({ hash }) => hashes.push(hash));
   give(needs);
   needs.finish();
   return hashes;

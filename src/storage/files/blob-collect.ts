@@ -155,9 +155,10 @@ class PackCollector {
     if (rewrite && (await this.#rewriter.isSealed(pack)) && (await this.#rewrite(pack, live))) {
       this.#freedBlobs += dead.length;
       this.#freedBytes += size;
-    } else if (dead.length > 0) {
+    } else if (dead.length > 0 || (rewrite && this.#wish.thorough)) {
       this.#files.index.apply({ forget: dead.map(({ hash }) => hash) });
-      this.#pendingBlobs += dead.length;
+      // What was forgotten before may still lie in it.
+      this.#pendingBlobs += Math.max(1, dead.length);
       this.#pendingBytes += dead.reduce((sum, { place }) => sum + place.stored, 0);
     }
   }

@@ -30,6 +30,8 @@ export interface StoreLayout {
   readonly forgotten: string;
   /** SQLite: the lock of those who make, name or remove workspaces. Never deleted. */
   readonly namesLock: string;
+  /** Of which erasures every byte was freed. Derived. */
+  readonly freedErasures: string;
   workspace(id: string): WorkspaceLayout;
 }
 
@@ -132,6 +134,7 @@ export function storeLayout(home: string): StoreLayout {
     workspaces,
     forgotten: `${home}/forgotten`,
     namesLock: `${home}/lock.db`,
+    freedErasures: `${home}/cache/freed-erasures`,
     workspace: (id) => workspaceLayout(`${workspaces}/${id}`),
   };
 }

@@ -1,4 +1,4 @@
-import type { PruneOptions } from "../../action-api.ts";
+import type { EraseOptions, PruneOptions } from "../../action-api.ts";
 import type { ConfigShape } from "../../shapes.ts";
 import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
@@ -55,6 +55,32 @@ export const prune = defineCall({
       dry_run: options.dryRun,
     },
   }),
+});
+
+export const erase = defineCall({
+  operation: "erase",
+  method: "POST",
+  path: `${WORKSPACE}/erase`,
+  reply: { json: "EraseShape" },
+  ask: ({ what, match, reason, dryRun }: Omit<EraseOptions, "now">) => ({
+    body: { what, match, reason, dry_run: dryRun },
+  }),
+});
+
+export const erasures = defineCall({
+  operation: "erasures",
+  method: "GET",
+  path: `${WORKSPACE}/erasures`,
+  reply: { pageOf: "ErasureShape" },
+  ask: () => ({}),
+});
+
+export const unerase = defineCall({
+  operation: "unerase",
+  method: "POST",
+  path: `${WORKSPACE}/unerase`,
+  reply: { json: "ErasureShape" },
+  ask: (id: string) => ({ body: { id } }),
 });
 
 export const pin = defineCall({

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import * as calls from "../calls/upkeep-calls.ts";
 import { workspaceRoute } from "../define-route.ts";
-import { bool, flag, number, path, word } from "../fields.ts";
+import { bool, flag, number, paging, path, text, word } from "../fields.ts";
+import { pageOf } from "../pages.ts";
 import { mayDo } from "../role.ts";
 import type { WorkspaceRoute } from "../route.ts";
 import { needsWholeStore } from "../whole-store.ts";
@@ -85,6 +86,42 @@ const prune = workspaceRoute(calls.prune, {
     ),
 });
 
+const erase = workspaceRoute(calls.erase, {
+  tag,
+  role: "operator",
+  summary: "Take contents out of the history",
+  description:
+    "They are not given out any more, and their bytes leave the store with the first `gc` in 24 hours; until then `unerase` brings them back. " +
+    "What a path has now is not erased, unless the path is named and left out by the rules. One of `what` and `match`.",
+  body: z.strictObject({
+    what: path("a path with all beneath it, or the SHA-256 of a content").optional(),
+    match: path("a pattern as in a .gitignore").optional(),
+    reason: text("why: it stands in the log for ever", 2_000).optional(),
+    dry_run: bool("show what would be erased").optional(),
+  }),
+  answer: async (on, { body: { what, match, reason, dry_run }, me }) => {
+    const done = await on.erase(withoutUndefined({ what, match, reason, dryRun: dry_run }));
+    // Whether others have a certain content is not for somebody who may see a part of the store only.
+    return me.workspaces === null ? done : { ...done, elsewhere: [] };
+  },
+});
+
+const erasures = workspaceRoute(calls.erasures, {
+  tag,
+  role: "reader",
+  summary: "What was erased, by whom and why",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.erasures(), query, ({ id }) => id),
+});
+
+const unerase = workspaceRoute(calls.unerase, {
+  tag,
+  role: "operator",
+  summary: "Take an erasure back, within its 24 hours",
+  body: z.strictObject({ id: word("the erasure's id, or its unique beginning") }),
+  answer: (on, { body: { id } }) => on.unerase(id),
+});
+
 const pin = workspaceRoute(calls.pin, {
   tag,
   role: "operator",
@@ -157,6 +194,9 @@ export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   rebuild,
   compact,
   prune,
+  erase,
+  erasures,
+  unerase,
   pin,
   collect,
   diskUse,

@@ -1,0 +1,67 @@
+import { decodeErase, type EraseRecord } from "./erase-record.ts";
+import type { RecordBody } from "./event.ts";
+import type { Hash } from "./hash.ts";
+
+/** An erasure, and its record's last event. */
+export interface LoggedErasure extends EraseRecord {
+  readonly recordId: string;
+  readonly seq: number;
+}
+
+/**
+ * The erasures of a history. An erasure at event E licenses a content to be gone for all that events before E say of it; what an
+ * event behind E records is kept as ever.
+ */
+export class Erasures {
+  readonly #due: number | undefined;
+  readonly #last = new Map<string, LoggedErasure>();
+  #contents: ReadonlyMap<Hash, LoggedErasure> | undefined;
+
+  /** `due`: only those whose time is over then count (ms since the epoch). Default: all do. */
+  constructor(due?: number) {
+    this.#due = due;
+  }
+
+  /** Takes an event of a record. One that is older than what is known of the record says nothing. Throws `LOG_DAMAGED`. */
+  add(recordId: string, seq: number, body: RecordBody): void {
+    if (seq <= (this.#last.get(recordId)?.seq ?? 0)) return;
+    this.#last.set(recordId, { ...decodeErase(body), recordId, seq });
+    this.#contents = undefined;
+  }
+
+  /** Those in force, by their events. */
+  get all(): readonly LoggedErasure[] {
+    const inForce = [...this.#last.values()].filter(({ state, until }) => state === "erased" && this.#isDue(until));
+    return inForce.sort((a, b) => a.seq - b.seq);
+  }
+
+  /** Was one of them taken back? */
+  get isSomeWithdrawn(): boolean {
+    return [...this.#last.values()].some(({ state }) => state === "withdrawn");
+  }
+
+  /** How many contents are erased. */
+  get size(): number {
+    return this.#byContent().size;
+  }
+
+  /** The last erasure of a content. */
+  of(hash: Hash): LoggedErasure | undefined {
+    return this.#byContent().get(hash);
+  }
+
+  /** May a content be gone that the event `seq` names? */
+  license(hash: Hash, seq: number): boolean {
+    if (this.#last.size === 0) return false;
+    return (this.of(hash)?.seq ?? 0) > seq;
+  }
+
+  #byContent(): ReadonlyMap<Hash, LoggedErasure> {
+    this.#contents ??= new Map(this.all.flatMap((one) => one.contents.map((hash) => [hash, one] as const)));
+    return this.#contents;
+  }
+
+  #isDue(until: string): boolean {
+    return this.#due === undefined || Date.parse(until) <= this.#due;
+  }
+}

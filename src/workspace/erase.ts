@@ -1,0 +1,302 @@
+import type { EraseOptions } from "../api/action-api.ts";
+import type { ErasedContentShape, EraseShape } from "../api/action-shapes.ts";
+import { encodeErase, ERASE, type EraseAsked } from "../core/erase-record.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft } from "../core/event.ts";
+import { encodeFile, fileRecordId } from "../core/file-record.ts";
+import { FilterPattern, RuleTest } from "../core/filter-pattern.ts";
+import { isHash, type Hash } from "../core/hash.ts";
+import { comparePaths, isRoot, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { GRACE_MS } from "../core/tombstone.ts";
+import { capture } from "./capture.ts";
+import { withCommit } from "./commit.ts";
+import { type ContentUse, contentUses } from "./content-uses.ts";
+import { erasedAmong } from "./contents-of-history.ts";
+import type { Context, NeededElsewhere } from "./context.ts";
+import { unrecordedChanges } from "./diff.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { unknownPath } from "./known-paths.ts";
+import { proveLast } from "./proved-rows.ts";
+import { refuseAtOnce } from "./refuse-at-once.ts";
+import { shownPath } from "./shape.ts";
+import { refuseUnsigned } from "./signing.ts";
+
+/**
+ * Takes contents out of a history: an event says which, who said so and why, and licenses them to be gone. No line is removed, so
+ * that the chain and the roots prove what they proved. Their bytes leave the store with the first `gc` after the time in which it
+ * can be taken back.
+ *
+ * A content that some path has now stays: it would be recorded again. There is one exception, what the rules leave out by now: such a
+ * path is recorded as gone, its file stays on disk, and it is not looked at any more.
+ */
+
+/** How many contents one erasure may be about. */
+const MOST_CONTENTS = 100_000;
+/** How many are told in an answer, and how many paths of each. */
+const MOST_TOLD = 1_000;
+const MOST_PATHS = 20;
+
+/** What is meant. */
+interface Asked {
+  readonly asked: EraseAsked;
+  readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
+  readonly path?: WorkspacePath;
+}
+
+/** What an erasure would come to. */
+interface Look {
+  readonly seq: number;
+  readonly erased: readonly ContentUse[];
+  readonly kept: readonly ContentUse[];
+  /** Erased before. */
+  readonly already: number;
+  /** Recorded as gone, so that what they have can be erased. */
+  readonly untracked: readonly WorkspacePath[];
+  readonly elsewhere: NeededElsewhere["workspaces"];
+}
+
+/** Erases contents. Throws `USAGE`, `NOT_FOUND`, and `REFUSED` where nothing of it can be erased. */
+export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
+  const what = askedOf(options);
+  await refuseUnsigned(context, "erasing contents");
+  if (options.now === true) await refuseAtOnce(context);
+  if (options.dryRun === true)
+    return shapeOf(await lookAt(context, what, await unrecordedPaths(context)), { dry_run: true });
+  await capture(context, { cause: "capture", absentRoot: "known" });
+  const before = await lookAt(context, what);
+  if (before.erased.length === 0) return shapeOf(before, {});
+  const done = await withCommit(context, async (commit) => {
+    const { seq } = await commit.head();
+    const look = seq === before.seq ? before : await lookAt(context, what);
+    if (look.erased.length === 0) return shapeOf(look, {});
+    const [at, id] = [context.now(), context.newId()];
+    const until = new Date(options.now === true ? at : at + GRACE_MS).toISOString();
+    const record = encodeErase({
+      state: "erased",
+      contents: look.erased.map(({ hash }) => hash).sort(),
+      asked: what.asked,
+      reason: options.reason,
+      actor: context.actor,
+      at: new Date(at).toISOString(),
+      until,
+    });
+    const events = await commit.append([
+      ...(await goneDrafts(context, look)),
+      { op: "upsert", recordId: `${ERASE}${id}`, record },
+    ]);
+    context.worktree.forget(look.untracked);
+    return shapeOf(look, { event: events.at(-1)?.seq ?? null, id, until });
+  });
+  return options.now === true ? { ...done, ...(await freeNow(context, done)) } : done;
+}
+
+function askedOf({ what, match }: EraseOptions): Asked {
+  if ((what === undefined) === (match === undefined)) {
+    throw new ChronicleError("USAGE", "say what is to be erased: a path, the hash of a content, or a pattern", {
+      hint: "chronicle erase PATH, chronicle erase HASH, chronicle erase --match PATTERN",
+    });
+  }
+  if (match !== undefined) return matching(match);
+  if (isHash(what ?? "")) return { asked: { content: what as Hash }, isMeant: (hash) => hash === what };
+  const path = parseGivenPath(what ?? "");
+  if (isRoot(path)) {
+    throw new ChronicleError("USAGE", "a whole workspace is not erased", {
+      hint: "name a path, or give the history up: `chronicle forget`",
+    });
+  }
+  return { asked: { path: shownPath(path) }, path, isMeant: (_, of) => of !== undefined && isWithin(of, path) };
+}
+
+/** A pattern of one line of a `.gitignore`. */
+function matching(match: string): Asked {
+  const pattern = new FilterPattern(match);
+  if (pattern.isNegated || match.trim() === "" || match.startsWith("#")) {
+    throw new ChronicleError("USAGE", `${JSON.stringify(match)} matches nothing`, {
+      hint: "give a pattern as in a .gitignore: `.env`, `*.pem`, `secrets/`",
+    });
+  }
+  const test = new RuleTest([pattern]);
+  return {
+    asked: { match },
+    isMeant: (_, path) => path !== undefined && test.matches(splitRoot(path).path, false),
+  };
+}
+
+/** What the paths have that differ from what is recorded: for a dry run. */
+async function unrecordedPaths(context: Context): Promise<ReadonlyMap<WorkspacePath, Hash | undefined>> {
+  const changes = await unrecordedChanges(context, { absentRoot: "known" });
+  return new Map(changes.map(({ path, after }) => [path, after?.hash]));
+}
+
+async function lookAt(
+  context: Context,
+  what: Asked,
+  unrecorded: ReadonlyMap<WorkspacePath, Hash | undefined> = new Map(),
+): Promise<Look> {
+  const { seq } = await context.index.head();
+  // Nothing to take out of the store, and the same in all empty files.
+  const found = [...(await contentUses(context, what.isMeant)).values()].filter(isNotEmpty);
+  for (const use of found) {
+    for (const path of use.now) if (unrecorded.has(path)) use.now.delete(path);
+    for (const [path, hash] of unrecorded) if (hash === use.hash) use.now.add(path);
+  }
+  if (found.length === 0) throw await nothingFound(context, what);
+  const before = await erasedAmong(
+    context,
+    found.map(({ hash }) => hash),
+  );
+  const left = found.filter(({ hash }) => !before.has(hash));
+  if (left.length > MOST_CONTENTS) throw tooMany(left.length);
+  const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
+  refuseOrigins(elsewhere);
+  const rules = new Rules(context, what, elsewhere.upstream === undefined);
+  const erased: ContentUse[] = [];
+  const kept: ContentUse[] = [];
+  for (const use of left) (await rules.mayGo(use)) ? erased.push(use) : kept.push(use);
+  if (erased.length === 0 && kept.length > 0) throw refusedFor(kept);
+  const untracked = [...new Set(erased.flatMap(({ now }) => [...now]))].sort(comparePaths);
+  return { seq, erased, kept, already: before.size, untracked, elsewhere: elsewhere.workspaces };
+}
+
+function isNotEmpty({ size, paths }: ContentUse): boolean {
+  return size > 0 || paths.size === 0;
+}
+
+/** Which contents may go although paths have them now. */
+class Rules {
+  readonly #context: Context;
+  readonly #what: Asked;
+  /** In a replica a path that is recorded as gone would be removed at the origin. */
+  readonly #mayUntrack: boolean;
+  readonly #left = new Map<WorkspacePath, boolean>();
+
+  constructor(context: Context, what: Asked, mayUntrack: boolean) {
+    this.#context = context;
+    this.#what = what;
+    this.#mayUntrack = mayUntrack;
+  }
+
+  async mayGo({ hash, now, isHistorys }: ContentUse): Promise<boolean> {
+    if (isHistorys) return false;
+    for (const path of now) {
+      if (!this.#mayUntrack || !this.#what.isMeant(hash, path)) return false;
+      if (!(await this.#isLeftOut(path))) return false;
+    }
+    return true;
+  }
+
+  async #isLeftOut(path: WorkspacePath): Promise<boolean> {
+    const known = this.#left.get(path);
+    if (known !== undefined) return known;
+    const isLeftOut = !(await this.#context.worktree.explain(path)).tracked;
+    this.#left.set(path, isLeftOut);
+    return isLeftOut;
+  }
+}
+
+async function nothingFound(context: Context, { path, asked }: Asked): Promise<ChronicleError> {
+  if (path !== undefined && (await context.index.iterations(path, { limit: 1 })).length === 0)
+    return unknownPath(context, path);
+  const what =
+    asked.content === undefined
+      ? `no recorded file ${asked.match === undefined ? "there" : `matches ${JSON.stringify(asked.match)}`} has a content`
+      : `no path of this workspace has or had the content ${asked.content}`;
+  return new ChronicleError("NOT_FOUND", what, { hint: "`chronicle history FILE` lists what a file had" });
+}
+
+function tooMany(count: number): ChronicleError {
+  return new ChronicleError("LIMIT_EXCEEDED", `${count} contents are too many for one erasure`, {
+    hint: `at most ${MOST_CONTENTS}: say it of fewer paths at a time`,
+  });
+}
+
+/** A copy of an origin's history is to stay as the origin has it. */
+function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
+  if (upstream.length === 0) return;
+  const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
+  throw new ChronicleError("REFUSED", `${count} the origin's, which this folder follows`, {
+    hint: "erase them there first; when that has come here, erase what this folder keeps of them",
+    data: { contents: upstream },
+  });
+}
+
+function refusedFor(kept: readonly ContentUse[]): ChronicleError {
+  const paths = [...new Set(kept.flatMap(({ now }) => [...now]))].map(shownPath);
+  const shown = `${paths.slice(0, 5).join(", ")}${paths.length > 5 ? ` and ${paths.length - 5} more` : ""}`;
+  const why = paths.length === 0 ? "the history itself is made of it" : `this is what there is now in ${shown}`;
+  return new ChronicleError("REFUSED", `nothing was erased: ${why}`, {
+    hint:
+      paths.length === 0
+        ? "only contents of files can be erased"
+        : "change or remove it first; or have it left out (`chronicle config excludePatterns NAME`) and name the path",
+    data: { paths },
+  });
+}
+
+/** The events by which paths are not recorded any more. */
+async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<EventDraft[]> {
+  const rows = await context.index.iterationsAt(untracked, seq);
+  await proveLast(
+    context,
+    untracked.map((path, i) => ({ path, row: rows[i] })),
+    seq,
+  );
+  return untracked.map((path, i) => ({
+    op: "upsert",
+    recordId: fileRecordId(path),
+    record: encodeFile({
+      entry: undefined,
+      iteration: (rows[i]?.iteration ?? 0) + 1,
+      cause: "erase",
+      actor: context.actor,
+    }),
+  }));
+}
+
+/** The event stands, whatever comes of this: a later `gc` does the same. */
+async function freeNow(
+  context: Context,
+  { elsewhere }: EraseShape,
+): Promise<Pick<EraseShape, "freed" | "not_freed">> {
+  if (elsewhere.length > 0)
+    return { freed: false, not_freed: "other histories of the store need some of these contents" };
+  try {
+    const { pending_blobs: pending } = await context.store.collect();
+    if (pending === 0) return { freed: true, not_freed: null };
+    return { freed: false, not_freed: "another process has a pack with such bytes in use: run `chronicle gc` later" };
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    return { freed: false, not_freed: error.message };
+  }
+}
+
+function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "until" | "dry_run">>): EraseShape {
+  const { erased, kept, untracked, elsewhere } = look;
+  return {
+    dry_run: false,
+    event: null,
+    id: null,
+    until: null,
+    ...done,
+    total: erased.length,
+    bytes: erased.reduce((sum, { size }) => sum + size, 0),
+    contents: erased.slice(0, MOST_TOLD).map(contentShape),
+    total_kept: kept.length,
+    kept: kept.slice(0, MOST_TOLD).map(contentShape),
+    already: look.already,
+    untracked: untracked.map(shownPath),
+    elsewhere: elsewhere.map(({ id, contents }) => ({ workspace: id, contents: contents.length })),
+    freed: null,
+    not_freed: null,
+  };
+}
+
+function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShape {
+  return {
+    hash,
+    bytes: size,
+    paths: [...paths].sort(comparePaths).slice(0, MOST_PATHS).map(shownPath),
+    total_paths: paths.size,
+    now_in: [...now].sort(comparePaths).slice(0, MOST_PATHS).map(shownPath),
+  };
+}
