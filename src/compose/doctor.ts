@@ -6,6 +6,7 @@ import { accessCheck } from "./access-check.ts";
 import { storeLayout } from "../storage/files/layout.ts";
 import { storeOfHead } from "./file-head-keeper.ts";
 import { forgottenIn } from "./forgotten.ts";
+import { leftOutChecks } from "./left-out-check.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Tombstones } from "./tombstones.ts";
 
@@ -26,6 +27,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     await blobCheck(parts),
     ...copiesCheck(parts),
     ...forgottenCheck(parts),
+    ...(await leftOutChecks(parts)),
   ];
   return { ok: checks.every((check) => check.ok), store: options.home, checks };
 }

@@ -294,6 +294,16 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(await harness.worktree.explain(asPath("src/x.ts"))).toMatchObject({ tracked: true });
       });
 
+      test("leftOut names the files that the rules leave out now", async () => {
+        edit.makeFolder("src");
+        edit.makeFolder("out");
+        edit.write("src/.gitignore", "*.tmp\n");
+        edit.write(".gitignore", "out/\n");
+        const asked = ["gone/x.tmp", "out/deep/a", "src/gone/x.tmp", "src/x.tmp", "src/x.ts"].map(asPath);
+        expect(await harness.worktree.leftOut(asked)).toEqual(["out/deep/a", "src/gone/x.tmp", "src/x.tmp"]);
+        expect(await harness.worktree.leftOut([])).toEqual([]);
+      });
+
       test("our own staging folder is never captured", async () => {
         edit.makeFolder(".chronicle-tmp");
         edit.write(".chronicle-tmp/x", "x");

@@ -14,6 +14,7 @@ import { type ContentUse, contentUses } from "./content-uses.ts";
 import { erasedAmong } from "./contents-of-history.ts";
 import type { Context, NeededElsewhere } from "./context.ts";
 import { unrecordedChanges } from "./diff.ts";
+import { followSettings } from "./follow-settings.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { unknownPath } from "./known-paths.ts";
 import { proveLast } from "./proved-rows.ts";
@@ -59,6 +60,8 @@ interface Look {
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what = askedOf(options);
   await refuseUnsigned(context, "erasing contents");
+  // The rules decide what a path has now: somebody may just have changed them.
+  await followSettings(context);
   if (options.now === true) await refuseAtOnce(context);
   if (options.dryRun === true)
     return shapeOf(await lookAt(context, what, await unrecordedPaths(context)), { dry_run: true });
@@ -149,10 +152,10 @@ async function lookAt(
   if (left.length > MOST_CONTENTS) throw tooMany(left.length);
   const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
   refuseOrigins(elsewhere);
-  const rules = new Rules(context, what, elsewhere.upstream === undefined);
-  const erased: ContentUse[] = [];
-  const kept: ContentUse[] = [];
-  for (const use of left) (await rules.mayGo(use)) ? erased.push(use) : kept.push(use);
+  // In a replica a path that is recorded as gone would be removed at the origin.
+  const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
+  const erased = left.filter((use) => mayGo(use, leftOut));
+  const kept = left.filter((use) => !mayGo(use, leftOut));
   if (erased.length === 0 && kept.length > 0) throw refusedFor(kept);
   const untracked = [...new Set(erased.flatMap(({ now }) => [...now]))].sort(comparePaths);
   return { seq, erased, kept, already: before.size, untracked, elsewhere: elsewhere.workspaces };
@@ -162,36 +165,20 @@ function isNotEmpty({ size, paths }: ContentUse): boolean {
   return size > 0 || paths.size === 0;
 }
 
-/** Which contents may go although paths have them now. */
-class Rules {
-  readonly #context: Context;
-  readonly #what: Asked;
-  /** In a replica a path that is recorded as gone would be removed at the origin. */
-  readonly #mayUntrack: boolean;
-  readonly #left = new Map<WorkspacePath, boolean>();
+const NONE: ReadonlySet<WorkspacePath> = new Set();
 
-  constructor(context: Context, what: Asked, mayUntrack: boolean) {
-    this.#context = context;
-    this.#what = what;
-    this.#mayUntrack = mayUntrack;
-  }
+/** The paths that are meant, have such a content now, and are left out by the rules: what they have may go. */
+async function leftOutOf(
+  context: Context,
+  { isMeant }: Asked,
+  uses: readonly ContentUse[],
+): Promise<ReadonlySet<WorkspacePath>> {
+  const now = uses.flatMap((use) => [...use.now].filter((path) => isMeant(use.hash, path)));
+  return new Set(await context.worktree.leftOut(now));
+}
 
-  async mayGo({ hash, now, isHistorys }: ContentUse): Promise<boolean> {
-    if (isHistorys) return false;
-    for (const path of now) {
-      if (!this.#mayUntrack || !this.#what.isMeant(hash, path)) return false;
-      if (!(await this.#isLeftOut(path))) return false;
-    }
-    return true;
-  }
-
-  async #isLeftOut(path: WorkspacePath): Promise<boolean> {
-    const known = this.#left.get(path);
-    if (known !== undefined) return known;
-    const isLeftOut = !(await this.#context.worktree.explain(path)).tracked;
-    this.#left.set(path, isLeftOut);
-    return isLeftOut;
-  }
+function mayGo({ now, isHistorys }: ContentUse, leftOut: ReadonlySet<WorkspacePath>): boolean {
+  return !isHistorys && [...now].every((path) => leftOut.has(path));
 }
 
 async function nothingFound(context: Context, { path, asked }: Asked): Promise<ChronicleError> {

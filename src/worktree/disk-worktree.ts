@@ -19,13 +19,13 @@ import type {
   Worktree,
 } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { childOf, splitRoot } from "../core/path.ts";
+import { childOf, comparePaths, splitRoot } from "../core/path.ts";
 import { applyChanges, checkChanges, cleanUpApply } from "./apply.ts";
 import { areStill } from "./are-still.ts";
 import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "./live-databases.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { EarlyStage } from "./early-stage.ts";
-import { explainOnDisk, unreadableNow } from "./explain.ts";
+import { explainOnDisk, leftOutOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
 import { sweepStaging } from "./sweep-staging.ts";
 import { scanRoots } from "./scan.ts";
@@ -197,6 +197,19 @@ export class DiskWorktree implements Worktree {
     using fs = open.fs;
     const unreadable = unreadableNow(fs, inner);
     return { ...explainOnDisk(fs, open.root, inner), ...(unreadable === undefined ? {} : { unreadable }) };
+  }
+
+  async leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]> {
+    const left: WorkspacePath[] = [];
+    for (const [, ofRoot] of Map.groupBy(paths, (path) => splitRoot(path).root)) {
+      const [first] = ofRoot;
+      if (first === undefined) continue;
+      const { open } = this.#rootOf(first);
+      using fs = open.fs;
+      const judge = leftOutOnDisk(fs, open.root);
+      for (const path of ofRoot) if (judge(splitRoot(path).path)) left.push(path);
+    }
+    return left.sort(comparePaths);
   }
 
   async check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport> {

@@ -28,6 +28,27 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
   return rules.scope.judge(last, isFolder(fs, inner));
 }
 
+/** Says of files of a root whether the rules leave them out, from the ignore files on disk now: each folder's are read once. */
+export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot): (inner: WorkspacePath) => boolean {
+  if (root.only !== undefined) return (inner) => !isHeldBy(root, inner);
+  const enabled = root.filter.useGitignore;
+  const reader = new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n });
+  const folders = new Map([["", FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
+  const rulesOf = (folder: string): FolderRules => {
+    const known = folders.get(folder);
+    if (known !== undefined) return known;
+    const slash = folder.lastIndexOf("/");
+    const path = folder as WorkspacePath;
+    const rules = rulesOf(folder.slice(0, Math.max(0, slash))).enter(path, reader.read(path));
+    folders.set(folder, rules);
+    return rules;
+  };
+  return (inner) => {
+    const slash = inner.lastIndexOf("/");
+    return !rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false).tracked;
+  };
+}
+
 /** The errno of opening what is there now to read it; `undefined`: it can be read, or there is nothing that could be. */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {

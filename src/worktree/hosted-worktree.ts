@@ -101,6 +101,10 @@ export class HostedWorktree implements Worktree {
     return entry?.hash === undefined || entry.size > SMALL_BYTES ? undefined : this.#files.content(entry.hash);
   }
 
+  async leftOut(): Promise<readonly WorkspacePath[]> {
+    return [];
+  }
+
   /** Nobody but who writes decides what is tracked. */
   async explain(): Promise<Verdict> {
     return { tracked: true, rule: "default" };

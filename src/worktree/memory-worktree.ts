@@ -156,6 +156,12 @@ export class MemoryWorktree implements Worktree {
     return node === undefined || node.kind === "dir" || node.content.length > SMALL_BYTES ? undefined : node.content;
   }
 
+  async leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]> {
+    const left: WorkspacePath[] = [];
+    for (const path of paths) if (!(await this.explain(path)).tracked) left.push(path);
+    return left;
+  }
+
   async explain(path: WorkspacePath): Promise<Verdict> {
     const { root: id, path: inner } = splitRoot(path);
     const root = this.roots.find((one) => one.id === id) ?? this.roots[0];

@@ -64,6 +64,8 @@ export interface Worktree {
   read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Why a path would or would not be tracked, from the rules on disk now; and whether what is there can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
+  /** Those of these files that the rules leave out as they are now, in their order. For many at once. */
+  leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
    * What an `apply` of these changes would report now: paths that were changed, have no folder, or are folders that hold something

@@ -28,6 +28,8 @@ function personsLines(id: string): readonly (readonly string[])[] {
   return [
     ["forget", id, "-y"],
     ["prune", "--keep-last", "0", "-y"],
+    ["erase", "a.txt", "-y"],
+    ["unerase", "0"],
     ["gc"],
     ["compact", "--drop-archive", "-y"],
     ["compact"],

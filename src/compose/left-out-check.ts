@@ -1,0 +1,47 @@
+import type { DoctorCheck } from "../api/store-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { quoteCommand } from "../core/quote-command.ts";
+import { answer } from "../workspace/answer.ts";
+import { leftOutByNow } from "../workspace/left-out.ts";
+import { shownPath } from "../workspace/shape.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { storeTasks, workspaceIds } from "./store-tasks.ts";
+
+/** How many files of a workspace are named. */
+const MOST_NAMED = 3;
+
+/** Recorded files that the rules leave out by now, such as secrets that got in: one check for each workspace that has some. */
+export async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
+  const checks: DoctorCheck[] = [];
+  for (const id of workspaceIds(parts)) checks.push(...(await checkOf(parts, id)));
+  return checks;
+}
+
+/** Nothing of a workspace that cannot be opened, or whose folder cannot be looked at: others say so. */
+async function checkOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const found = (await answer(context, () => leftOutByNow(context))).map(shownPath);
+      return found.length === 0 ? [] : [told(id, found)];
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof ChronicleError) return [];
+    throw error;
+  }
+}
+
+function told(id: string, found: readonly string[]): DoctorCheck {
+  const [first = ""] = found;
+  const shown = found.slice(0, MOST_NAMED).join(", ");
+  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
+  const many = found.length === 1 ? "1 recorded file is" : `${found.length} recorded files are`;
+  const command = `chronicle -w ${id} erase ${quoteCommand([first])} --dry-run`;
+  return {
+    name: "left out",
+    ok: true,
+    detail: `${many} left out by the rules now, and the history has what they held: ${shown}${more}; \`${command}\` shows what would take that out`,
+  };
+}
