@@ -180,6 +180,7 @@ it("error codes", () => {
       "AMBIGUOUS",
       "BLOB_CORRUPT",
       "BLOB_MISSING",
+      "ERASED",
       "FORBIDDEN",
       "FORMAT_UNSUPPORTED",
       "INTEGRITY_VIOLATION",

@@ -156,7 +156,7 @@ async function lookAt(
   const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
   const erased = left.filter((use) => mayGo(use, leftOut));
   const kept = left.filter((use) => !mayGo(use, leftOut));
-  if (erased.length === 0 && kept.length > 0) throw refusedFor(kept);
+  if (erased.length === 0 && before.size === 0) throw refusedFor(kept);
   const untracked = [...new Set(erased.flatMap(({ now }) => [...now]))].sort(comparePaths);
   return { seq, erased, kept, already: before.size, untracked, elsewhere: elsewhere.workspaces };
 }
@@ -241,10 +241,7 @@ async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<E
 }
 
 /** The event stands, whatever comes of this: a later `gc` does the same. */
-async function freeNow(
-  context: Context,
-  { elsewhere }: EraseShape,
-): Promise<Pick<EraseShape, "freed" | "not_freed">> {
+async function freeNow(context: Context, { elsewhere }: EraseShape): Promise<Pick<EraseShape, "freed" | "not_freed">> {
   if (elsewhere.length > 0)
     return { freed: false, not_freed: "other histories of the store need some of these contents" };
   try {

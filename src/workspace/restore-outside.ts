@@ -95,7 +95,8 @@ async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, 
   const pruning = await pruningInForce(context);
   const more = gone.length === 1 ? "" : ` and ${gone.length - 1} more`;
   const what = `the earlier content of ${shownOutside(first.path)}${more}`;
-  if ((await erasedAmong(context, [first.hash])).has(first.hash)) throw await missingContent(context, { ...first, what });
+  if ((await erasedAmong(context, [first.hash])).has(first.hash))
+    throw await missingContent(context, { ...first, what });
   const data = { paths: gone.map((one) => shownOutside(one.path)) };
   if (pruning === undefined)
     throw new ChronicleError("BLOB_MISSING", `${what} is not in the store`, { hint: "run `chronicle verify`", data });

@@ -34,7 +34,8 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     expect([unsure.code, unsure.stderr]).toEqual([6, expect.stringContaining("--dry-run")]);
     const now = await box.call(["erase", "deploy.pem", "--now", "-y"]);
     expect([now.code, now.stderr]).toEqual([6, expect.stringContaining("only a person at a terminal")]);
-    for (const line of [["erase"], ["erase", "deploy.pem", "--match", "*"]]) expect((await box.call(line)).code).toBe(2);
+    for (const line of [["erase"], ["erase", "deploy.pem", "--match", "*"]])
+      expect((await box.call(line)).code).toBe(2);
     expect((await box.call(["erase", "nothing.pem", "-y"])).code).toBe(3);
     expect((await box.must(["unerase"])).stdout).toBe("");
     await box.must(["cat", "deploy.pem@1"]);
@@ -46,12 +47,15 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     const done = (await box.json(["erase", "--match", "*.pem", "--reason", "a key", "-y"])).value as EraseShape;
     expect(done).toMatchObject({ total: 1, contents: [{ hash, paths: ["deploy.pem"] }], dry_run: false });
     const gone = await box.call(["cat", "deploy.pem@1"]);
-    expect([gone.code, gone.stderr]).toEqual([3, expect.stringMatching(/erased by event \d+ \(a key\)[^]*chronicle unerase/)]);
+    expect([gone.code, gone.stderr]).toEqual([
+      3,
+      expect.stringMatching(/erased by event \d+ \(a key\)[^]*chronicle unerase/),
+    ]);
     const restored = await box.call(["restore", "1", "-y"]);
     expect(restored.stdout + restored.stderr).toMatch(/deploy\.pem.*erased by event/);
     expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("one\n");
     const verified = await box.must(["verify"]);
-    expect(verified.stdout).toMatch(/^ok/);
+    expect(verified.stdout).toMatch(/^ok/m);
     expect(verified.stdout + verified.stderr).toContain("1 content erased by event");
     const listed = (await box.json(["unerase"])).value as ErasureShape[];
     expect(listed).toMatchObject([{ id: done.id, reason: "a key", asked: { match: "*.pem" }, can_be_withdrawn: true }]);
@@ -65,7 +69,10 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     const { box } = await recorded();
     using _ = box;
     const env = { CHRONICLE_ROLE: "agent" };
-    for (const line of [["erase", "deploy.pem", "-y"], ["unerase", "0"]]) {
+    for (const line of [
+      ["erase", "deploy.pem", "-y"],
+      ["unerase", "0"],
+    ]) {
       const { code, stderr } = await box.call(line, { env });
       expect([code, stderr]).toEqual([6, expect.stringContaining("an agent may not do this")]);
     }
@@ -96,7 +103,7 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     const { workspace } = await served.store.create({ name: "one" });
     await workspace.putFile("key.pem", randomBytes(100), {});
     await workspace.deleteFile("key.pem");
-    const there = await served.client("port").openById(workspace.id);
+    const there = served.client("port").workspace(workspace.id);
     expect(await there.erase({ what: "key.pem", dryRun: true })).toMatchObject({ total: 1, dry_run: true });
     const { id } = await there.erase({ what: "key.pem", reason: "a key" });
     await expect(there.cat("key.pem", 1)).rejects.toMatchObject({ code: "ERASED" });

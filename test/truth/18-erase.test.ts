@@ -54,7 +54,14 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     const { project, workspace, secret, hash } = await lived();
     await using _ = project;
     const seen = await workspace.erase({ what: "config.txt", dryRun: true });
-    expect(seen).toMatchObject({ dry_run: true, event: null, total: 1, bytes: secret.length, total_kept: 1, untracked: [] });
+    expect(seen).toMatchObject({
+      dry_run: true,
+      event: null,
+      total: 1,
+      bytes: secret.length,
+      total_kept: 1,
+      untracked: [],
+    });
     expect(seen.contents).toEqual([
       { hash, bytes: secret.length, paths: ["config.txt", "copy.txt"], total_paths: 2, now_in: [] },
     ]);
@@ -133,7 +140,11 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     await again.gc();
     expect(holding(store, secret)).toEqual([]);
     const verified = await again.verify({ expect: before.note ?? "" });
-    expect(verified).toMatchObject({ ok: true, problems: [], notes: [expect.stringContaining("1 content erased by event")] });
+    expect(verified).toMatchObject({
+      ok: true,
+      problems: [],
+      notes: [expect.stringContaining("1 content erased by event")],
+    });
     await expect(again.cat("config.txt", 1)).rejects.toThrow(code("ERASED"));
     await expect(again.unerase(id ?? "")).rejects.toThrow(code("REFUSED"));
     expect((await again.restore("1")).changes.map(({ path }) => path)).toEqual(["a.txt"]);

@@ -20,6 +20,11 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   const [typed] = context.input.args;
   const match = context.input.text("match");
   const reason = context.input.text("reason");
+  if ((typed === undefined) === (match === undefined))
+    throw usageError(
+      "say what is to be erased: a path, the hash of a content, or a pattern",
+      "chronicle erase .env, or chronicle erase --match '*.pem'",
+    );
   const what = typed === undefined || isHash(typed) ? typed : await context.paths(workspace).toWorkspace(typed);
   return {
     ...(what === undefined ? {} : { what }),
@@ -57,7 +62,11 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, options:
 function rowsOf(contents: readonly ErasedContentShape[]): string[] {
   const rows = contents.slice(0, MOST_SHOWN).map(({ hash, bytes, paths, total_paths: all }) => {
     const shown = paths.slice(0, MOST_PATHS).map(printable).join(", ");
-    return [`  ${hash.slice(0, 12)}`, formatBytes(bytes), all > MOST_PATHS ? `${shown} and ${all - MOST_PATHS} more` : shown];
+    return [
+      `  ${hash.slice(0, 12)}`,
+      formatBytes(bytes),
+      all > MOST_PATHS ? `${shown} and ${all - MOST_PATHS} more` : shown,
+    ];
   });
   return columns(rows, "<><");
 }
@@ -71,7 +80,8 @@ function told({ paint }: CommandContext, shape: EraseShape): string[] {
   const { total, bytes, contents, kept, total_kept: stay, untracked, elsewhere } = shape;
   const again = shape.already === 0 ? "" : ` (${shape.already} were erased before)`;
   const verb = shape.dry_run ? "would erase" : "erased";
-  const first = total === 0 ? `nothing to erase${again}` : `${verb} ${counted(total, "content")} of ${formatBytes(bytes)}${again}`;
+  const first =
+    total === 0 ? `nothing to erase${again}` : `${verb} ${counted(total, "content")} of ${formatBytes(bytes)}${again}`;
   return [
     first,
     ...rowsOf(contents),
@@ -91,7 +101,9 @@ function next(context: CommandContext, { id, until, freed, not_freed: why }: Era
   const hashes = "the log keeps their hashes, by which a short secret can be guessed: change the secret";
   if (freed === true) return ["their bytes are gone from the store", hashes];
   if (freed === false) return [context.paint("yellow", `their bytes are still in the store: ${why ?? ""}`), hashes];
-  const back = context.worded(`until ${until ?? ""} \`chronicle unerase ${id.slice(0, 8)}\` brings them back; then chronicle gc frees them`);
+  const back = context.worded(
+    `until ${until ?? ""} \`chronicle unerase ${id.slice(0, 8)}\` brings them back; then chronicle gc frees them`,
+  );
   return [back, hashes];
 }
 

@@ -56,7 +56,10 @@ export const ERASE: CommandSpec = {
   ],
   examples: [
     { line: "chronicle erase .env --dry-run", why: "which contents, and who else has them" },
-    { line: "chronicle erase --match '*.pem' --reason 'keys do not belong here'", why: "every key that was ever recorded" },
+    {
+      line: "chronicle erase --match '*.pem' --reason 'keys do not belong here'",
+      why: "every key that was ever recorded",
+    },
   ],
 };
 
