@@ -85,6 +85,10 @@ it("the library", () => {
       "type DoctorShape",
       "type DuGroupShape",
       "type DuShape",
+      "type EraseOptions",
+      "type EraseShape",
+      "type ErasedContentShape",
+      "type ErasureShape",
       "type ErrorCode",
       "type ErrorDetails",
       "type EventsOptions",
@@ -315,6 +319,9 @@ it("actions, transactions, conflicts, pruning", async () => {
       "versions(options?: VersionsOptions): Promise<VersionShape[]>",
       "restoreVersion(id: string): Promise<VersionRestoreShape>",
       "prune(options?: PruneOptions): Promise<PruneShape>",
+      "erase(options: EraseOptions): Promise<EraseShape>",
+      "erasures(): Promise<ErasureShape[]>",
+      "unerase(id: string): Promise<ErasureShape>",
       "pin(id: string, pinned?: boolean): Promise<void>",
     ]
   `);

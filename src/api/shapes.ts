@@ -298,6 +298,8 @@ export interface IterationShape {
   turn?: string;
   /** The event that pruned it: its content may be gone. */
   pruned_by?: number;
+  /** The event that erased its content. */
+  erased_by?: number;
   /** At a replica: it came from the origin, which has this of it. */
   upstream?: OriginIterationShape;
   /** At an origin: the replica that wrote it, and its own event of it. */

@@ -7,7 +7,9 @@ import { decodeReplicaEvent, decodeUpstream, type UpstreamIteration } from "../c
 import { ManifestHasher } from "../core/merkle.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
+import { erasedAmong } from "./contents-of-history.ts";
 import type { Context } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { eventShape } from "./event-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
@@ -38,13 +40,18 @@ export async function historyOf(
   const rows = found.slice(0, limit);
   const events = await eventsOf(context, rows);
   const taken = new Map([...events].flatMap(([seq, { record }]) => takenOver(seq, record)));
+  const hashes = rows.flatMap(({ entry }) => entry?.hash ?? []);
+  const erased = await erasedAmong(context, hashes);
+  const erasures = await erasuresInForce(context);
   const there = await originIterations(context, path, [...taken.values()]);
   return rows.map((row, i) => {
-    const by = row.entry?.hash === undefined ? undefined : pruned[i];
+    const hash = row.entry?.hash;
+    const by = hash === undefined ? undefined : pruned[i];
     const upstream = there.get(taken.get(row.seq)?.seq ?? 0);
     return {
       ...iterationShape(row, events.get(row.seq)),
       ...(by === undefined ? {} : { pruned_by: by }),
+      ...(hash === undefined || !erased.has(hash) ? {} : { erased_by: erasures.of(hash)?.seq ?? 0 }),
       ...(upstream === undefined ? {} : { upstream }),
     };
   });

@@ -47,6 +47,7 @@ With \`--dry-run\` they end as they would without it: with the same exit code, a
 \`unseen\` means that nothing shows the state to go back to: the path was excluded, unreadable, too large or special then, so that it may have
 been there before and is not deleted; or it was, or is now, off the record, and nobody has a copy of it. Remove such a path yourself, or name
 an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.
+\`erased\` means that the content was erased (\`chronicle erase\`): nothing brings it back; where nothing else was to be done, that is the error \`ERASED\`, exit code 3.
 
 \`\`\`sh runnable
 mkdir -p demo && cd demo

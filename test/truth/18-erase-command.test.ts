@@ -101,13 +101,14 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
   it("is the same over HTTP, for operators", async () => {
     await using served = await ServedStore.start();
     const { workspace } = await served.store.create({ name: "one" });
-    await workspace.putFile("key.pem", randomBytes(100), {});
+    const key = randomBytes(100);
+    await workspace.putFile("key.pem", key, {});
     await workspace.deleteFile("key.pem");
     const there = served.client("port").workspace(workspace.id);
     expect(await there.erase({ what: "key.pem", dryRun: true })).toMatchObject({ total: 1, dry_run: true });
     const { id } = await there.erase({ what: "key.pem", reason: "a key" });
     await expect(there.cat("key.pem", 1)).rejects.toMatchObject({ code: "ERASED" });
-    const raw = await fetch(`${served.url}/v1/workspaces/${workspace.id}/files/key.pem?iteration=1`, {
+    const raw = await fetch(`${served.url}/v1/workspaces/${workspace.id}/blobs/${sha256(key)}`, {
       headers: { authorization: `Bearer ${served.token}` },
     });
     expect([raw.status, await raw.json()]).toEqual([410, expect.objectContaining({ code: "ERASED" })]);

@@ -37,7 +37,11 @@ describe("Truth 18: erasing with replicas", () => {
   it("who joins later is not given it, and is in sync and sound", async () => {
     rig = new FolderRig();
     await rig.during(rig.host.open());
-    for (const [path, text] of [["config.txt", SECRET], ["config.txt", "clean\n"], ["a.txt", "a"]] as const)
+    for (const [path, text] of [
+      ["config.txt", SECRET],
+      ["config.txt", "clean\n"],
+      ["a.txt", "a"],
+    ] as const)
       await rig.during(rig.host.write(path, text));
     await rig.during(rig.host.workspace.erase({ what: "config.txt" }));
     await rig.during(rig.desk.start());

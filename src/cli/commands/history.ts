@@ -22,7 +22,8 @@ function rowOf(item: IterationShape, context: CommandContext): string[] {
   const { paint, io } = context;
   const when = formatAgo(item.timestamp, io.now());
   const pruned = item.pruned_by === undefined ? [] : [`(pruned by event ${item.pruned_by})`];
-  const whose = paint("dim", [elsewhere(item, io.now()) ?? item.session ?? "", ...pruned].join(" ").trim());
+  const erased = item.erased_by === undefined ? [] : [`(erased by event ${item.erased_by})`];
+  const whose = paint("dim", [elsewhere(item, io.now()) ?? item.session ?? "", ...pruned, ...erased].join(" ").trim());
   if (item.deleted === true) return [`@${item.iteration}`, when, "", "", paint("red", "deleted"), item.cause, whose];
   const what = item.kind === "file" ? formatBytes(item.size) : item.kind;
   const hash = paint("dim", item.hash.slice(0, 12));

@@ -41,7 +41,7 @@ export const ERASE: CommandSpec = {
   group: GROUP,
   summary: "take contents out of the history: a secret that got in, a file that should never have been recorded",
   details:
-    "A path with all beneath it, the SHA-256 of a content (history and diff name them), or every path that a pattern matches. From then on " +
+    "A path with all beneath it, the SHA-256 of a content (`chronicle history --json` names it), or every path that a pattern matches. From then on " +
     "nothing gives these contents out, and what restores a state that had them leaves the path as it is and says so. Their bytes leave the " +
     "store with the first gc in 24 hours; until then `chronicle unerase` brings them back. The log keeps their hashes, by which a short secret can be guessed: change the secret as well. " +
     "What a path has now is not erased: change or remove it first. A path that the rules leave out by now is an exception: it is recorded as gone, and its file stays on " +
