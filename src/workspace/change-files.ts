@@ -143,7 +143,7 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise
   const { wanted, isMeant, back, fit, skipped = [] } = plan;
   const whole = isMeant === undefined ? wanted : await wholeUnits(context, wanted, isMeant);
   const asked = makeable(whole);
-  const { changes: there, erased } = await leaveErased(context, asked, plan.contents);
+  const { changes: there, erased } = await leaveErased(context, asked);
   const guarded = typeof back === "function" ? await leaveUnseen(context, there, back) : { changes: there, unseen: [] };
   const stays = new Set(skipped.map(({ path }) => path));
   const changes = guarded.changes.filter(({ path }) => !stays.has(path));

@@ -1,6 +1,5 @@
 import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { Hash } from "../core/hash.ts";
 import { erasedAmong } from "./contents-of-history.ts";
 import type { HistoryContext } from "./context.ts";
 import { erasedDetail } from "./pruning.ts";
@@ -10,17 +9,17 @@ import { shownPath } from "./shape.ts";
 /** A path that stays as it is, since the content that it would get was erased. */
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
-/** Leaves out the changes that need a content that was erased. `made`: contents that the operation itself stores. */
+/** Leaves out the changes that need a content that was erased, but for what the operation itself has just stored. */
 export async function leaveErased(
   context: HistoryContext,
   changes: readonly Change[],
-  made: readonly Hash[] = [],
 ): Promise<{ readonly changes: Change[]; readonly erased: ErasedPath[] }> {
-  const own = new Set(made);
   const wanted = changes.flatMap(({ before, after }) =>
-    after?.hash === undefined || after.hash === before?.hash || own.has(after.hash) ? [] : [after.hash],
+    after?.hash === undefined || after.hash === before?.hash ? [] : [after.hash],
   );
-  const gone = await erasedAmong(context, wanted);
+  const known = await erasedAmong(context, wanted);
+  const there = await context.blobs.has([...known]);
+  const gone = new Set([...known].filter((hash) => !there.has(hash)));
   const erased: ErasedPath[] = [];
   for (const { path, before, after } of changes) {
     const hash = after?.hash;

@@ -45,7 +45,8 @@ export async function* salvagedContents(blobs: BlobStore, history: DamagedHistor
   yield* found;
   for (const one of needs.privates) {
     try {
-      for await (const { hash } of privateContents(blobs, { privates: [one], erasures: new Erasures() }, now)) yield hash;
+      for await (const { hash } of privateContents(blobs, { privates: [one], erasures: new Erasures() }, now))
+        yield hash;
     } catch (error) {
       if (!(error instanceof ChronicleError)) throw error;
     }
