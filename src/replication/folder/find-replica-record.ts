@@ -1,4 +1,8 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { LogEvent } from "../../core/event.ts";
 import { decodeReplica, replicaRecordId, type ReplicaRecord } from "../../core/replica-record.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { catchUp } from "../../workspace/catch-up.ts";
 import type { Context } from "../../workspace/context.ts";
 import { readEvent } from "../../workspace/read-events.ts";
 
@@ -17,7 +21,17 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
   if (last === undefined) return undefined;
   const earlier = known.get(context.index);
   if (earlier?.hash === last.hash) return earlier.record;
-  const record = decodeReplica((await readEvent(context, last)).record);
+  const record = decodeReplica((await readLast(context, last)).record);
   known.set(context.index, { hash: last.hash, record });
   return record;
+}
+
+/** Where the log has less than the index, it is said what that is, and not only that an event is not there. */
+async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
+  try {
+    return await readEvent(context, last);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+    throw (await catchUp(context, { recover: false })).damage ?? error;
+  }
 }
