@@ -192,7 +192,7 @@ export interface ActionApi {
 
   /** Begins an agent's session (or goes on with it). */
   startSession(start?: SessionStart): Promise<SessionShape>;
-  /** Ends it; open actions of it are abandoned. */
+  /** Ends it, by its whole id; open actions of it are abandoned. Throws `NOT_FOUND`: the beginning of an id is none. */
   endSession(id: string): Promise<SessionShape>;
   /** Abandons the open actions of a session, or of one of its turns: it has ended. Returns their ids. */
   abandonActions(of: { readonly session: string; readonly turn?: string; readonly reason?: string }): Promise<string[]>;

@@ -3,6 +3,7 @@ import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/store-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { meantBy } from "../core/meant-by.ts";
 import { Caller } from "./caller.ts";
 import { RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
@@ -86,7 +87,7 @@ export class RemoteStore implements api.StoreApi {
       return await this.#caller.one(calls.getWorkspace, asked);
     } catch (error) {
       if (exact || !(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
-      const [found, ...others] = (await this.workspaces()).filter(({ id }) => id.startsWith(asked));
+      const [found, ...others] = meantBy(await this.workspaces(), asked, ({ id }) => id);
       if (found === undefined) {
         throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(asked)}`, {
           hint: "`chronicle workspaces` lists them",

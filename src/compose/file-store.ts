@@ -42,6 +42,7 @@ import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from ".
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/actor-name.ts";
+import { meantBy } from "../core/meant-by.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
@@ -299,7 +300,7 @@ class FileStore implements StoreApi {
   async #byId(id: string, exact = false): Promise<ListedWorkspace> {
     const all = await this.#cache.list();
     const meant = all.find((one) => one.id === id) ?? all.find((one) => one.name === id);
-    const matching = meant !== undefined ? [meant] : exact ? [] : all.filter((one) => one.id.startsWith(id));
+    const matching = meant !== undefined ? [meant] : exact ? [] : meantBy(all, id, (one) => one.id);
     const [only] = matching;
     if (only === undefined || id === "") return this.#gone(id);
     if (matching.length === 1) return only;

@@ -1,5 +1,6 @@
 import { ChronicleError } from "../core/errors.ts";
 import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/tombstone.ts";
+import { meantBy } from "../core/meant-by.ts";
 import { answer } from "../workspace/answer.ts";
 import { refuseAtOnce } from "../workspace/refuse-at-once.ts";
 import { makeFolders } from "./file-head-keeper.ts";
@@ -57,7 +58,7 @@ export async function forgetWorkspace(
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   return withNames(parts, async () => {
     const { disk } = parts.backends;
-    const one = meantBy(forgottenIn(parts), asked);
+    const one = forgottenBy(forgottenIn(parts), asked);
     const part = new Tombstones(disk, parts.configFolder).get(one.id)?.part;
     if (part !== undefined) return bringPartBack(parts, { id: one.id, part });
     const all = await new RootsCache(disk, parts.layout).list();
@@ -74,9 +75,9 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
   });
 }
 
-function meantBy(all: readonly ForgottenShape[], asked: string): ForgottenShape {
+function forgottenBy(all: readonly ForgottenShape[], asked: string): ForgottenShape {
   const exact = all.find(({ id }) => id === asked) ?? all.find(({ name }) => name === asked);
-  const matching = exact === undefined ? all.filter(({ id }) => id.startsWith(asked)) : [exact];
+  const matching = exact === undefined ? meantBy(all, asked, ({ id }) => id) : [exact];
   const [only] = matching;
   const hint = "`chronicle unforget` lists those that can be brought back";
   if (only === undefined || asked === "")

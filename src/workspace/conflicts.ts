@@ -13,6 +13,7 @@ import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { changeBetween } from "../core/plan.ts";
+import { meantBy } from "../core/meant-by.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { type FilePlan, changeFiles, refused } from "./change-files.ts";
 import { withCommit } from "./commit.ts";
@@ -222,7 +223,7 @@ async function findConflict(context: Context, asked: string): Promise<Identified
   const open = await openConflicts(context);
   const path = pathOf(asked);
   const there = open.filter((one) => one.record.path === path);
-  const matching = there.length > 0 ? there : open.filter((one) => asked !== "" && one.id.startsWith(asked));
+  const matching = there.length > 0 ? there : meantBy(open, asked, (one) => one.id);
   const [only, second] = matching;
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no open conflict ${JSON.stringify(asked)}`, {

@@ -1,5 +1,6 @@
 import type { SessionShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { meantBy } from "../core/meant-by.ts";
 import type { Context } from "./context.ts";
 import { replicaSessions } from "./replica/replica-sessions.ts";
 import { listSessions, sessionShape } from "./session.ts";
@@ -13,9 +14,8 @@ export async function everySession(context: Context): Promise<SessionShape[]> {
 /** A session by id or unique prefix; where one here and one at a replica have the same name, that here. Throws `NOT_FOUND`, `AMBIGUOUS`. */
 export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
   const all = await everySession(context);
-  const exact = all.filter((one) => one.session_id === id);
-  const here = exact.find((one) => one.replica === undefined);
-  const matching = exact.length > 0 ? exact : all.filter((one) => id !== "" && one.session_id.startsWith(id));
+  const matching = meantBy(all, id, (one) => one.session_id);
+  const here = matching.find((one) => one.session_id === id && one.replica === undefined);
   const [only, second] = matching;
   if (here !== undefined) return here;
   if (only === undefined)

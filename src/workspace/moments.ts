@@ -1,6 +1,7 @@
 import { type SeqSpan, spansBehind, spansBetween } from "../core/clock-jumps.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { parseMoment, type Moment } from "../core/moment.ts";
+import { meantBy } from "../core/meant-by.ts";
 import type { Context } from "./context.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
 import { refusePruned } from "./pruning.ts";
@@ -204,10 +205,11 @@ const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"]
 async function ofWord(context: Context, word: string, { snapshots, start, text }: Asked): Promise<ResolvedMoment> {
   const named = snapshots.find((one) => one.name === word);
   if (named !== undefined) return ofSnapshot(named);
-  const found = [];
+  const all = [];
   for (const kind of ID_KINDS) {
-    for (const row of await context.index.records(kind + word)) found.push({ kind, row });
+    for (const row of await context.index.records(kind + word)) all.push({ kind, row });
   }
+  const found = meantBy(all, word, ({ kind, row }) => row.recordId.slice(kind.length));
   if (found.length > 1) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(text)} stands for ${found.length} ids`, {
       hint: `give more of it: ${found

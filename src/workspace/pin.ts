@@ -3,6 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import { keepsAction } from "../core/prune-record.ts";
 import { encodePin, pinRecordId } from "../core/pin-record.ts";
+import { meantBy } from "../core/meant-by.ts";
 import { actionById, findAction } from "./actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -14,7 +15,9 @@ import { listSnapshots, type Snapshot } from "./snapshot.ts";
  * action. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for one that cannot be gone back to any more.
  */
 export async function pin(context: Context, id: string, pinned = true): Promise<void> {
-  const snapshots = (await listSnapshots(context)).filter((one) => isMeant(one, id));
+  // An action's whole id is never the beginning of a snapshot's.
+  const isAction = (await actionById(context, id)) !== undefined;
+  const snapshots = isAction ? [] : meantSnapshots(await listSnapshots(context), id);
   const [snapshot, other] = snapshots;
   if (other !== undefined) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${snapshots.length} snapshots`, {
@@ -30,9 +33,10 @@ export async function pin(context: Context, id: string, pinned = true): Promise<
   });
 }
 
-function isMeant({ number, id, name }: Snapshot, text: string): boolean {
-  if (/^\d{1,9}$/.test(text)) return number === Number(text);
-  return text === name || (text !== "" && id.startsWith(text));
+function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapshot[] {
+  if (/^\d{1,9}$/.test(text)) return all.filter(({ number }) => number === Number(text));
+  const called = all.filter(({ name }) => name === text);
+  return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {

@@ -5,6 +5,7 @@ import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { FileRecord } from "../core/file-record.ts";
 import { isWithin } from "../core/path.ts";
+import { meantBy } from "../core/meant-by.ts";
 import { actionShapes, findAction, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { patchOf } from "./diff.ts";
@@ -209,8 +210,7 @@ function lastTurn({ actions, elsewhere, others }: Turns): Turn {
 }
 
 function turnNamed(asked: string, all: readonly Turn[]): Turn {
-  const exact = all.filter((one) => one.turn === asked);
-  const found = exact.length > 0 ? exact : all.filter((one) => one.turn.startsWith(asked));
+  const found = meantBy(all, asked, (one) => one.turn);
   const turns = new Set(found.map((one) => `${one.session ?? ""} ${one.turn}`));
   if (turns.size > 1) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${turns.size} turns`, {
@@ -255,8 +255,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
 }
 
 function sessionNamed(asked: string, all: readonly string[]): string {
-  const ids = new Set(all);
-  const matching = ids.has(asked) ? [asked] : [...ids].filter((id) => id.startsWith(asked));
+  const matching = meantBy([...new Set(all)], asked, (one) => one);
   const [id, second] = matching;
   if (id === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(asked)}`, {

@@ -123,19 +123,13 @@ async function asAbandoned(context: Context, session: Session): Promise<Session>
   return { ...session, state: "abandoned", changed: changes.length, seq, unclosed: true };
 }
 
-/** A session of this workspace by id or unique prefix. */
+/** A session of this workspace by its whole id, as programs give it: a beginning of another one's id is none. */
 export async function findSession(context: Context, id: string): Promise<Session> {
-  const matching = (await listSessions(context)).filter((one) => id !== "" && one.id.startsWith(id));
-  const only = matching[0];
+  const only = (await listSessions(context)).find((one) => one.id === id);
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
       hint: "`chronicle sessions` lists them; of one that ran at a replica: `chronicle changes --session ID`",
     });
-  if (matching.length > 1) {
-    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} sessions`, {
-      hint: "give more of the id",
-    });
-  }
   return only;
 }
 

@@ -1,6 +1,7 @@
 import type { TransactionShape } from "../api/action-shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { decodeTransaction, type TransactionRecord } from "../core/transaction-record.ts";
+import { meantBy } from "../core/meant-by.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
@@ -43,7 +44,7 @@ function isOrphan({ processes }: Context, { pid }: TransactionRecord): boolean {
 
 /** One by its id or a beginning of it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
 export function findTransaction(all: readonly LoggedTransaction[], id: string): LoggedTransaction {
-  const matching = all.filter((one) => id !== "" && one.id.startsWith(id));
+  const matching = meantBy(all, id, (one) => one.id);
   const [only, second] = matching;
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no transaction ${JSON.stringify(id)}`, {

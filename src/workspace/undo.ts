@@ -5,6 +5,7 @@ import { sameEntry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween, invert } from "../core/plan.ts";
+import { meantBy } from "../core/meant-by.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import { type BeforeChange, beforeNotes, NOTHING_BEFORE } from "./before-change.ts";
 import { changedShape, changeFiles, type FilePlan } from "./change-files.ts";
@@ -15,7 +16,7 @@ import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
 import { withFolders } from "./fit-step.ts";
-import { type FinishedIntent, settable } from "./operate.ts";
+import { settable } from "./operate.ts";
 import type { OwnWork } from "./own-changes.ts";
 import type { PathClaim } from "./proved-rows.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
@@ -64,8 +65,7 @@ interface Asking {
 
 async function reverse(context: Context, direction: Direction, { options, before }: Asking): Promise<UndoShape> {
   const dryRun = options.dryRun === true;
-  if (before.finished.some((one) => isAsked(one, direction, options.operation)))
-    return onlyFinished(context, before.finished, dryRun);
+  if (await hasFinished(context, direction, { options, before })) return onlyFinished(context, before.finished, dryRun);
   const notes = beforeNotes(before, dryRun);
   return orForced(options, (force) =>
     changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
@@ -179,11 +179,18 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
   };
 }
 
-/** Was this what the caller wants? Then one killed and tried again is still one step. What an origin brings is nobody's wish here. */
-function isAsked({ intent }: FinishedIntent, direction: Direction, asked: string | undefined): boolean {
-  if (intent.kind === "replica") return false;
-  if (asked === undefined) return true;
-  return asked !== "" && intent.kind === direction && intent.target?.startsWith(asked) === true;
+/**
+ * Whether what was finished just now is what the caller wants: one killed and tried again is still one step. What an origin
+ * brings is nobody's wish here.
+ */
+async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
+  const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");
+  const asked = options.operation;
+  if (asked === undefined || finished.length === 0) return finished.length > 0;
+  const targets = finished.flatMap(({ intent }) => (intent.kind === direction ? (intent.target ?? []) : []));
+  const known = new Set([...targets, ...(await listOperations(context)).map((one) => one.id)]);
+  const [only, second] = meantBy([...known], asked, (one) => one);
+  return only !== undefined && second === undefined && targets.includes(only);
 }
 
 /** How many places of edits are told one by one. */
@@ -219,7 +226,7 @@ function pick(
       hint: "`chronicle list` shows what was done; `chronicle restore MOMENT` goes back to any moment",
     });
   }
-  const matching = operations.filter((one) => asked !== "" && one.id.startsWith(asked));
+  const matching = meantBy(operations, asked, (one) => one.id);
   const only = matching[0];
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no operation ${JSON.stringify(asked)}`, {

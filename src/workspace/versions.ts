@@ -4,6 +4,7 @@ import { type Entry, sameEntry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { contentsOfVersion } from "../core/write-back-record.ts";
+import { meantBy } from "../core/meant-by.ts";
 import { changeFiles, refused } from "./change-files.ts";
 import type { Context } from "./context.ts";
 import { fitOnePath } from "./fit-one-path.ts";
@@ -54,8 +55,10 @@ export async function restoreVersion(context: Context, asked: string): Promise<V
 /** `<the replica's id, or its beginning>:<number>`. */
 async function findVersion(context: Context, asked: string): Promise<KeptVersion> {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
-  const found = (await readVersions(context)).filter(
-    ({ record }) => whose !== "" && record.replica.startsWith(whose) && String(record.localSeq) === number,
+  const found = meantBy(
+    (await readVersions(context)).filter(({ record }) => String(record.localSeq) === number),
+    whose,
+    ({ record }) => record.replica,
   );
   const [only, second] = found;
   if (only === undefined) {
@@ -63,7 +66,7 @@ async function findVersion(context: Context, asked: string): Promise<KeptVersion
       hint: "`chronicle versions` lists them",
     });
   }
-  if (second === undefined || only.record.replica === whose) return only;
+  if (second === undefined) return only;
   throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${found.length} versions`, {
     hint: "say more of the replica's id",
   });

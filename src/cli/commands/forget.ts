@@ -1,6 +1,7 @@
 import { EXIT } from "../../api/problems.ts";
 import type { WorkspaceShape } from "../../api/shapes.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import { meantBy } from "../../core/meant-by.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
@@ -29,9 +30,8 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
   const store = await context.store();
   const all = await store.workspaces();
   const exact = all.find((item) => item.id === prefix) ?? all.find((item) => item.name === prefix);
-  const meant = exact === undefined ? all.filter((item) => item.id.startsWith(prefix)) : [exact];
-  const [only] = meant;
-  if (only === undefined || meant.length > 1) return true;
+  const [only, second] = exact === undefined ? meantBy(all, prefix, (item) => item.id) : [exact];
+  if (only === undefined || second !== undefined) return true;
   return confirm(
     context,
     now

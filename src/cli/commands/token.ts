@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { EXIT } from "../../api/problems.ts";
 import { type Role, ROLES } from "../../api/routes/role.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import { meantBy } from "../../core/meant-by.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { hashToken, isExpired, newToken, type TokenRecord } from "../../server/token.ts";
 import type { CommandContext } from "../context.ts";
@@ -88,7 +89,7 @@ function list(context: CommandContext): number {
 function revoke(context: CommandContext, id: string | undefined): number {
   if (id === undefined) throw usageError("revoke needs the id of a token", "chronicle token list");
   const book = bookOf(context);
-  const matching = book.list().filter((one) => one.id.startsWith(id));
+  const matching = meantBy(book.list(), id, (one) => one.id);
   const [only] = matching;
   const data = { id };
   if (only === undefined) {

@@ -3,6 +3,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { formatAgo, formatBytes } from "../../core/duration.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import { meantBy } from "../../core/meant-by.ts";
 import type { CommandContext } from "../context.ts";
 import { changeLines } from "../render/changes.ts";
 import { columns } from "../render/columns.ts";
@@ -98,11 +99,13 @@ async function show(context: CommandContext, asked: string): Promise<number> {
 /** As `restoreVersion` finds it. */
 function named(all: readonly VersionShape[], asked: string): VersionShape {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
-  const found = all.filter(
-    ({ replica }) => whose !== "" && replica.id.startsWith(whose) && String(replica.local_seq) === number,
+  const found = meantBy(
+    all.filter(({ replica }) => String(replica.local_seq) === number),
+    whose,
+    ({ replica }) => replica.id,
   );
   const [only, second] = found;
-  if (only !== undefined && (second === undefined || only.replica.id === whose)) return only;
+  if (only !== undefined && second === undefined) return only;
   const code = only === undefined ? "NOT_FOUND" : "AMBIGUOUS";
   const told =
     only === undefined ? `there is no version ${printable(asked)}` : `${printable(asked)} is one of several replicas`;

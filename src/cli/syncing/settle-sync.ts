@@ -2,6 +2,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { SyncApi, SyncResolution, SyncShape } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import { meantBy } from "../../core/meant-by.ts";
 import type { CommandContext } from "../context.ts";
 import { readUserBytes } from "../read-json-list.ts";
 import { conflictLines, SETTLE_SYNC } from "../render/conflicts.ts";
@@ -100,10 +101,14 @@ async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked
   const path = await pathsOf(context, sync)
     .toWorkspace(typed)
     .catch(() => typed);
-  const found =
-    open.find((one) => one.path === path) ??
-    open.find((one) => one.path === typed) ??
-    open.find(({ id }) => id.startsWith(typed));
+  const there = open.find((one) => one.path === path) ?? open.find((one) => one.path === typed);
+  const [found, second] = there === undefined ? meantBy(open, typed, ({ id }) => id) : [there];
+  if (second !== undefined) {
+    throw new ChronicleError("AMBIGUOUS", `${printable(typed)} stands for several conflicts`, {
+      hint: "give more of the id, or the path; `chronicle sync conflicts` lists them",
+      data: { path },
+    });
+  }
   if (found !== undefined) return found;
   throw new ChronicleError("NOT_FOUND", `no conflict of ${printable(typed)} is open`, {
     hint: "`chronicle sync conflicts` lists them",

@@ -1,6 +1,7 @@
 import { dirname, resolve } from "node:path";
 import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { meantBy } from "../../core/meant-by.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
@@ -38,7 +39,7 @@ function namedOf(all: readonly SyncShape[], named: string, cwd: string): SyncSha
   const exact = all.filter((one) => one.id === named || one.folder === folder);
   if (exact.length > 0) return onlyOf(exact, "");
   return onlyOf(
-    all.filter(({ id }) => named !== "" && id.startsWith(named)),
+    meantBy(all, named, ({ id }) => id),
     `there is no sync ${printable(named)}`,
   );
 }

@@ -10,6 +10,7 @@ import type {
 } from "../../api/sync-api.ts";
 import { ChronicleError, withCode } from "../../core/errors.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
+import { meantBy } from "../../core/meant-by.ts";
 import { keepAlive } from "../../util/keep-alive.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
@@ -144,7 +145,7 @@ export class SyncController implements SyncRunner {
   async status(id: string): Promise<SyncShape> {
     const all = await this.list();
     const exact = all.filter((one) => one.id === id || one.folder === id);
-    const found = exact.length > 0 ? exact : all.filter((one) => id !== "" && one.id.startsWith(id));
+    const found = exact.length > 0 ? exact : meantBy(all, id, (one) => one.id);
     const [only, second] = found;
     if (only === undefined) {
       throw new ChronicleError("NOT_FOUND", `there is no sync ${id}`, { hint: "`chronicle sync status` lists them" });
