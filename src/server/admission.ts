@@ -10,7 +10,7 @@ import { RateLimiter } from "./rate-limiter.ts";
 export interface Visit {
   readonly caller: Caller;
   readonly door: Door;
-  /** Does its token still hold? What lasts long asks again. */
+  /** Does its token still hold, with the same role, workspaces and replicas? What lasts long, and what changes something, asks again. */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
@@ -55,11 +55,16 @@ export class Admission {
     return this.#authenticator.callerOf(headers.authorization, socket.remoteAddress ?? "");
   }
 
-  async #isStill({ id }: Caller, request: IncomingMessage): Promise<boolean> {
+  async #isStill(caller: Caller, request: IncomingMessage): Promise<boolean> {
     const again = await this.#authenticator.bearerOf(request.headers.authorization);
     // Whose token cannot be checked just now was known before.
-    return again === "unavailable" || again?.id === id;
+    return again === "unavailable" || (again !== undefined && rightsOf(again) === rightsOf(caller));
   }
+}
+
+/** All that a caller may do: what one was let in with must not outlast it. */
+function rightsOf({ id, role, workspaces, replicas }: Caller): string {
+  return JSON.stringify([id, role, workspaces ?? null, replicas ?? null]);
 }
 
 /** For those whom no token lets in. */

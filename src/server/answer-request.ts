@@ -192,7 +192,8 @@ export class RequestAnswer {
     this.#refusePerson(received);
     const asked = { ...received, ...(await this.#condition(on, row, received)) };
     const done = async () => {
-      using _turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
+      using turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
+      if (turn !== undefined) await this.#mustStillHold();
       const answer = await row.answer(on, asked).finally(() => this.#after(row, lease.workspace.id));
       return isOperator ? answer : withoutFolders(row.operation, answer, this.#hidden);
     };
@@ -266,7 +267,7 @@ export class RequestAnswer {
       params,
       query: queryOf(query),
       ...(body === undefined ? {} : { body }),
-      ...(row.bytes === true ? { content: uploaded(request, this.#with.limits) } : {}),
+      ...(row.bytes === true ? { content: uploaded(request, this.#with.limits, () => this.#mustStillHold()) } : {}),
       // Two callers that hit upon one key do not mean the same.
       ...(key === undefined ? {} : { requestId: `${id} ${key}` }),
       ...(typeof lastEventId === "string" ? { lastEventId } : {}),
@@ -287,8 +288,18 @@ export class RequestAnswer {
     };
   }
 
-  async #reply(response: ServerResponse, row: Route, received: Received, work: () => Promise<Answer>): Promise<void> {
+  /** A token that was revoked, has expired or lost rights while the request came in, or waited, changes nothing. */
+  async #mustStillHold(): Promise<void> {
+    if (await this.#head.visit.isStillAdmitted()) return;
+    throw new ChronicleError("UNAUTHENTICATED", "this token does not hold any more", { hint: "nothing was changed" });
+  }
+
+  async #reply(response: ServerResponse, row: Route, received: Received, asked: () => Promise<Answer>): Promise<void> {
     const { request, visit } = this.#head;
+    const work = async (): Promise<Answer> => {
+      if (row.method !== "GET") await this.#mustStillHold();
+      return asked();
+    };
     const key = row.method === "GET" ? undefined : idempotencyKey(request.headers);
     if (key === undefined || REMEMBERED_BY_LOG.has(row.operation)) {
       return this.#send(response, await work());
@@ -369,8 +380,9 @@ function restOf({ row, params }: FoundRow): string {
   return row.operation === "fileAtIteration" ? `${path}/at/${n ?? ""}` : path;
 }
 
-/** What passes is worth another try. */
+/** What passes is worth another try; another token may be, too. */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
+  if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
   const isPassing = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
   return isPassing ? { "retry-after": "1" } : {};
 }

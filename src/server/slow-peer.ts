@@ -4,18 +4,27 @@ import type { ServerLimits } from "./limits.ts";
 /** What nobody waits for any longer. */
 class TooSlow extends Error {}
 
+/** So often it is asked whether who uploads still may, at most, in milliseconds. */
+const ASK_MS = 1_000;
+
 /** More than the server takes. */
 export class TooMuch extends Error {}
 
 /**
  * The bytes of a request as they come. Ends with an error when its client goes away, brings fewer than `slowBytes` in
- * `slowMs`, or more than `uploadBytes`: whoever stores them then stores nothing.
+ * `slowMs`, or more than `uploadBytes`: whoever stores them then stores nothing. `mustHold` throws for a client who may not go
+ * on; it is asked from time to time, and again once everything is there.
  */
-export async function* uploaded(request: IncomingMessage, limits: ServerLimits): AsyncIterable<Uint8Array> {
+export async function* uploaded(
+  request: IncomingMessage,
+  limits: ServerLimits,
+  mustHold: () => Promise<void>,
+): AsyncIterable<Uint8Array> {
   const tooMuch = (): TooMuch => new TooMuch(`at most ${limits.uploadBytes} bytes are taken`);
   if (Number(request.headers["content-length"] ?? 0) > limits.uploadBytes) throw tooMuch();
   let size = 0;
   let before = 0;
+  let askedAt = performance.now();
   // While the store is busy it is not the client who is slow.
   let busySince: number | undefined;
   let busyMs = 0;
@@ -33,11 +42,17 @@ export async function* uploaded(request: IncomingMessage, limits: ServerLimits):
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
       if (size > limits.uploadBytes) throw tooMuch();
+      if (performance.now() - askedAt >= ASK_MS) {
+        askedAt = performance.now();
+        await mustHold();
+      }
       busySince = performance.now();
       yield piece;
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
+    // The change is made when this ends.
+    await mustHold();
   } finally {
     clearInterval(timer);
   }

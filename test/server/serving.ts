@@ -126,6 +126,14 @@ export class Serving implements AsyncDisposable {
     return token;
   }
 
+  /** Gives a token other rights, as whoever edits its file does. */
+  change(id: string, rights: { readonly role: Role }): void {
+    const record = this.#book.list().find((one) => one.id === id);
+    if (record === undefined) throw new Error(`there is no token ${id}`);
+    this.#book.remove(id);
+    this.#book.add({ ...record, ...rights });
+  }
+
   revoke(id: string): void {
     this.#book.remove(id);
   }
