@@ -201,11 +201,11 @@ export function statusLines(status: AgentStatus, now: number): string[] {
   return lines;
 }
 
-/** Troubles of hooks in the last day, and where they are told. */
+/** What went wrong in the last day, by whose trouble it was, and where it is told. */
 export function recentTroubles(
   io: Io,
   { home }: HookPlaces,
-): { readonly lines: readonly string[]; readonly file: string } {
+): { readonly lines: ReturnType<typeof diagnosticsSince>; readonly file: string } {
   const disk = new NodeDisk();
   const run = runFolder(disk, { env: io.env, home, uid: ownUid() });
   const lines = diagnosticsSince(disk, run.folder, new Date(io.now() - DAY_MS));

@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { DoctorCheck } from "../../api/store-api.ts";
 import { ChronicleError, codedError } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
@@ -24,10 +24,10 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
   return [
     ...hookChecks(io, places),
-    await tried("hook calls", () => troubleCheck(io, places)),
+    ...(await triedAll("hook calls", () => troubleChecks(io, places))),
     await tried("configuration", () => privacyCheck(disk, "configuration", places.configFolder)),
     await tried("run folder", () => privacyCheck(disk, "run folder", run.folder)),
-    await tried("socket folder", () => privacyCheck(disk, "socket folder", dirname(run.socket))),
+    await tried("socket folder", () => privacyCheck(disk, "socket folder", dirname(socketOf(disk, run)))),
     await tried("socket", () => socketCheck(disk, run, io.version)),
     ...watchChecks(disk),
   ];
@@ -35,12 +35,19 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
 
 /** A check that cannot be made has failed, and `doctor` goes on: the others still say what they find. */
 async function tried(name: string, check: () => DoctorCheck | Promise<DoctorCheck>): Promise<DoctorCheck> {
+  const [made] = await triedAll(name, async () => [await check()]);
+  return made;
+}
+
+type Checks = readonly [DoctorCheck, ...DoctorCheck[]];
+
+async function triedAll(name: string, checks: () => Checks | Promise<Checks>): Promise<Checks> {
   try {
-    return await check();
+    return await checks();
   } catch (thrown) {
     const error = codedError(thrown);
     if (!(error instanceof ChronicleError)) throw error;
-    return { name, ok: false, detail: error.message, hint: error.hint ?? "mend what it names" };
+    return [{ name, ok: false, detail: error.message, hint: error.hint ?? "mend what it names" }];
   }
 }
 
@@ -69,13 +76,30 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   );
 }
 
-function troubleCheck(io: Io, places: HookPlaces): DoctorCheck {
-  const name = "hook calls";
+/** Of hooks; and, where there was any, of the long-lived process, and what it was told by replicas. */
+function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
-  const last = lines.at(-1);
-  if (last === undefined) return { name, ok: true, detail: "no trouble in the last day" };
-  const detail = `${counted(lines.length, "trouble")} in the last day; the last: ${last.slice(0, 300)}`;
-  return { name, ok: false, detail, hint: `mend what it names; all are in ${file}, which may be removed` };
+  const hint = `mend what it names; all are in ${file}, which may be removed`;
+  const trouble = (name: string, of: readonly string[]): DoctorCheck[] => {
+    if (of.length === 0) return [];
+    return [{ name, ok: false, detail: `${counted(of.length, "trouble")} in the last day; ${lastOf(of)}`, hint }];
+  };
+  const [hooks = { name: "hook calls", ok: true, detail: "no trouble in the last day" }] = trouble(
+    "hook calls",
+    lines.hook,
+  );
+  return [hooks, ...trouble("long-lived process", lines.process), ...replicaNotes(lines.replica, file)];
+}
+
+/** Whoever may follow a workspace can say anything: that is told as theirs, and nothing is wrong here by it. */
+function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
+  if (lines.length === 0) return [];
+  const detail = `${counted(lines.length, "note")} about replicas in the last day (${file}), by what they said; ${lastOf(lines)}`;
+  return [{ name: "replicas", ok: true, detail }];
+}
+
+function lastOf(lines: readonly string[]): string {
+  return `the last: ${lines.at(-1)?.slice(0, 300) ?? ""}`;
 }
 
 function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
@@ -90,20 +114,33 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   const name = "socket";
   const door = disk.lstat(run.door);
   if (door === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
-  if (!isOwnDoor(disk, run, ownUid())) {
+  const socket = socketOf(disk, run);
+  if (disk.lstat(dirname(socket)) !== undefined && !isOwnDoor(disk, run, ownUid())) {
     const detail = `${run.door} leads to a folder that is not this user's alone: nobody is asked there`;
     return { name, ok: false, detail, hint: `rm ${run.door}` };
+  }
+  if (disk.lstat(socket) === undefined) {
+    const detail = `${run.door} leads to ${socket}, which is not there: no process is running`;
+    const hint = `nothing is lost; the next hook starts a process and mends it, or: rm ${run.door}`;
+    return { name, ok: false, detail, hint };
   }
   if (!(await isAnswered(run.door, version))) {
     const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${run.door}`;
     return { name, ok: false, detail: `nobody answers on ${run.door}`, hint };
   }
-  const mode = disk.lstat(run.socket)?.mode ?? 0o600;
+  const mode = disk.lstat(socket)?.mode ?? 0o600;
   if ((mode & 0o077) !== 0) {
-    const detail = `${run.socket} may be used by others (${mode.toString(8)})`;
-    return { name, ok: false, detail, hint: `chmod 600 ${run.socket}` };
+    const detail = `${socket} may be used by others (${mode.toString(8)})`;
+    return { name, ok: false, detail, hint: `chmod 600 ${socket}` };
   }
-  return { name, ok: true, detail: `answered on ${run.socket}` };
+  return { name, ok: true, detail: `answered on ${socket}` };
+}
+
+/** Where the socket lies: whoever serves with `--socket` leads clients there by a link in the store. */
+function socketOf(disk: Disk, { door, socket }: RunFolder): string {
+  const kind = disk.lstat(door)?.kind;
+  if (kind === undefined) return socket;
+  return kind === "symlink" ? resolve(dirname(door), disk.readlink(door).toString()) : door;
 }
 
 function watchChecks(disk: Disk): DoctorCheck[] {

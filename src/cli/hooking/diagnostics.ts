@@ -6,6 +6,14 @@ import { readSmall } from "./run-folder.ts";
 /** Beyond this many bytes the file is begun anew: it tells of the last troubles, not of all. */
 const MOST_BYTES = 256 * 1024;
 
+/** How lines begin that are about calls of hooks. */
+const OF_HOOK = "hook ";
+/** How lines begin about what a replica has said of itself, or of its origin, and about connections that it has lost. */
+export const OF_REPLICA = "replica: ";
+
+/** Whose trouble a line tells. */
+export type Source = "hook" | "replica" | "process";
+
 /** The file that tells what went wrong in hooks and in the long-lived process. */
 export function diagnosticsFile(folder: string): string {
   return join(folder, "diagnostics.log");
@@ -29,8 +37,18 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
   }
 }
 
-/** The lines since a moment, oldest first. */
-export function diagnosticsSince(disk: Disk, folder: string, since: Date): string[] {
+/** The lines since a moment, oldest first, by whose trouble they tell. */
+export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
   const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
-  return lines.filter((line) => line !== "" && line.slice(0, 24) >= since.toISOString());
+  const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());
+  const { hook = [], replica = [], process = [] } = Object.groupBy(recent, (line) => sourceOf(line.slice(STAMP + 1)));
+  return { hook, replica, process };
+}
+
+/** The length of `2026-01-02T03:04:05.678Z`. */
+const STAMP = 24;
+
+function sourceOf(text: string): Source {
+  if (text.startsWith(OF_HOOK)) return "hook";
+  return text.startsWith(OF_REPLICA) ? "replica" : "process";
 }

@@ -21,7 +21,7 @@ import { ServedSyncs } from "../serving/served-syncs.ts";
 import { WatchedFolders } from "../serving/watched-folders.ts";
 import { lazyIssuer } from "../serving/lazy-issuer.ts";
 import { isLater } from "./compare-versions.ts";
-import { addDiagnostic } from "./diagnostics.ts";
+import { addDiagnostic, OF_REPLICA } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
 import { codeMark } from "./code-mark.ts";
 import { guardedOf } from "../../hooks/refuse-persons-commands.ts";
@@ -204,7 +204,7 @@ export class StoreServer {
     if (door === undefined) return undefined;
     return new ServedReplicas({
       ...{ store, limits: this.#limits, workspaces: this.#workspaces },
-      door: () => door((error) => this.#onError(error)),
+      door: () => door((error) => this.#onReplicaError(error)),
       defaultWorkspace: () => this.#settledFolder.promise.then(() => this.#hosted?.workspace?.id),
       report: (line) => this.#diagnose(line),
     });
@@ -366,6 +366,12 @@ export class StoreServer {
 
   #onError(error: unknown): void {
     this.#diagnose(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+
+  /** What a replica says, or what became of it, is told as such: it may be wrong, and is no trouble of this process. */
+  #onReplicaError(error: unknown): void {
+    if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);
+    this.#diagnose(`${OF_REPLICA}${error.message}${error.hint === undefined ? "" : ` (${error.hint})`}`);
   }
 
   #diagnose(line: string): void {
