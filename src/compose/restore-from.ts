@@ -8,6 +8,7 @@ import { type Hash, parseHash } from "../core/hash.ts";
 import { isWithin, splitRoot } from "../core/path.ts";
 import { ahead } from "../util/ahead.ts";
 import { fillFolder, meantBy } from "../workspace/fill-folder.ts";
+import { withoutGit } from "../workspace/left-out-git.ts";
 import { parseGivenPath } from "../workspace/given-path.ts";
 import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
@@ -31,14 +32,20 @@ export async function restoreFrom(
   backends: Pick<Backends, "disk" | "now" | "newId">,
 ): Promise<RestoreShape> {
   const { files } = await source.files({ at: moment });
-  const entries = meantEntries(files.map(entryOf), options.paths);
-  return fillFolder(entries, {
+  const asked = options.paths?.map(parseGivenPath);
+  const { entries, skipped } = await withoutGit(
+    meantEntries(files.map(entryOf), options.paths),
+    asked,
+    async () => false,
+  );
+  const shape = await fillFolder(entries, {
     look: async () => refuseFilled(backends.disk, options.to),
     target: async () => emptyWorktree(backends, options.to),
     contents: (hashes) => ahead(hashes, AT_ONCE, (hash) => opened(source, hash)),
     token: backends.newId(),
     options,
   });
+  return { ...shape, skipped: [...skipped, ...shape.skipped] };
 }
 
 function meantEntries(entries: readonly Entry[], given: readonly string[] | undefined): Entry[] {

@@ -44,15 +44,37 @@ export async function decideBefore(context: Context, write: ReadyWrite): Promise
 
 /** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
-  const { path: inner } = splitRoot(path);
-  const isStaging = isWithin(inner.toLowerCase() as WorkspacePath, STAGING_FOLDER as WorkspacePath);
   // Some disks take other names for `.git`; that one the rules may take in.
-  const isLikeGit = inner.split("/").some((name) => name !== ".git" && isGitName(name));
-  if (verdict?.rule !== "git" && !isStaging && !isLikeGit) return;
+  const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
+  if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
+  throw untouchable(path, "use git to change it, or take it in with forceInclude");
+}
+
+/**
+ * The same where there is no folder, and no rule that could take it in: what is written there would be put onto a disk by
+ * the next `restore --to`. What is there from before may be deleted.
+ */
+export function refuseGitState(write: ReadyWrite): void {
+  if (write.kind === "delete") return;
+  const found = pathsOf(write).find((path) => isStaging(path) || namesIn(path).some(isGitName));
+  if (found !== undefined) throw untouchable(found, "choose another name: a workspace without a folder holds none");
+}
+
+function namesIn(path: WorkspacePath): string[] {
+  return splitRoot(path).path.split("/");
+}
+
+function isStaging(path: WorkspacePath): boolean {
+  const inner = splitRoot(path).path.toLowerCase() as WorkspacePath;
+  return isWithin(inner, STAGING_FOLDER as WorkspacePath);
+}
+
+function untouchable(path: WorkspacePath, hint: string): ChronicleError {
   const shown = shownPath(path);
-  const whose = isStaging ? "where Chronicle stages what it restores" : "a git repository's own state";
-  throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} is ${whose}`, {
-    hint: isStaging ? "choose another name" : "use git to change it, or take it in with forceInclude",
+  const isOurs = isStaging(path);
+  const whose = isOurs ? "where Chronicle stages what it restores" : "a git repository's own state";
+  return new ChronicleError("REFUSED", `${JSON.stringify(shown)} is ${whose}`, {
+    hint: isOurs ? "choose another name" : hint,
     data: { path: shown },
   });
 }

@@ -1,5 +1,6 @@
 import type { RestoreShape } from "../api/shapes.ts";
 import type { RestoreOptions } from "../api/workspace-api.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 import { refused } from "./change-files.ts";
 import { fillFolder, meantBy } from "./fill-folder.ts";
@@ -7,6 +8,8 @@ import { withoutContent } from "./foresee.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { leaveErased, refuseAllErased } from "./leave-erased.ts";
+import { isHosted } from "./hosted.ts";
+import { withoutGit } from "./left-out-git.ts";
 import { orForced } from "./or-forced.ts";
 import { provedEntries } from "./proved-entries.ts";
 import { skippedShape } from "./shape.ts";
@@ -14,8 +17,10 @@ import { skippedShape } from "./shape.ts";
 /** Fills another, empty folder with the files of a moment; the workspace itself is not touched. */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
-  const isMeant = meantBy(await knownPaths(context, options.paths));
-  const all = (await provedEntries(context, moment.seq)).filter(({ path }) => isMeant(path));
+  const asked = await knownPaths(context, options.paths);
+  const isMeant = meantBy(asked);
+  const meant = (await provedEntries(context, moment.seq)).filter(({ path }) => isMeant(path));
+  const { entries: all, skipped } = await withoutGit(meant, asked, (path) => isOwn(context, path));
   const whole = all.map((after) => ({ path: after.path, before: undefined, after }));
   const { changes, erased } = await leaveErased(context, whole);
   refuseAllErased(changes, erased);
@@ -35,6 +40,11 @@ export async function restoreTo(context: Context, text: string, options: Restore
       token: context.newId(),
       options: { ...options, force },
     });
-    return { ...filled, skipped: [...erased.map(skippedShape), ...filled.skipped] };
+    return { ...filled, skipped: [...skipped, ...erased.map(skippedShape), ...filled.skipped] };
   });
+}
+
+/** In a folder its rules say what is git's. Without a folder there are none. */
+async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
+  return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
 }

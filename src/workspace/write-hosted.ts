@@ -1,5 +1,6 @@
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { refuseGitState } from "./decide-before.ts";
 import { foretell } from "./foretell.ts";
 import { openIntents } from "./operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
@@ -35,6 +36,7 @@ export async function writeHosted(
 
 async function planOne(batch: WriteBatch, write: ReadyWrite): Promise<Outcome | PlannedWrite> {
   try {
+    refuseGitState(write);
     const planned = await batch.plan(write);
     return isPlanned(planned) ? planned : { answer: planned };
   } catch (error) {

@@ -41,6 +41,32 @@ test("conditions: a hash, anything, nothing; one that fails changes nothing and 
   expect(await paths(workspace)).toEqual([]);
 });
 
+test("what is git's by name is not written either where there is no folder: a restore would put it onto a disk", async () => {
+  await using project = new HostedProject();
+  const workspace = await project.create();
+  await put(workspace, "a", "1");
+  const { seq } = await workspace.head();
+  const names = [
+    ".git",
+    ".git/hooks/pre-commit",
+    "sub/.git/config",
+    ".GIT/config",
+    ".git./x",
+    "GIT~1/x",
+    ".chronicle-tmp/x",
+  ];
+  for (const path of names) {
+    const refused = { code: "REFUSED", data: { path } };
+    await expect(put(workspace, path, "evil"), path).rejects.toMatchObject(refused);
+    await expect(workspace.makeFolder(path), path).rejects.toMatchObject(refused);
+    await expect(workspace.moveFile("a", path), path).rejects.toMatchObject(refused);
+    await expect(workspace.moveFile(path, "b"), path).rejects.toMatchObject(refused);
+  }
+  expect((await workspace.head()).seq).toBe(seq);
+  await put(workspace, ".gitignore", "x");
+  await put(workspace, "git/x", "x");
+});
+
 test("of writes that go together each finds those before it, and one that fails does not hinder the others", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();

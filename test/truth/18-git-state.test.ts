@@ -1,5 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { restoreHere } from "../../src/open.ts";
 import { Project } from "../helpers/project.ts";
 
 const PACK = "x".repeat(9 * 1024 * 1024);
@@ -129,6 +132,34 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     expect(await workspace.snapshotAction({ ...bash("rm -rf .git"), onFailure: "warn" })).toMatchObject({
       coverage: { complete: false },
     });
+  });
+
+  test("restore --to leaves out what is git's by name, and says so, unless it is taken in or named", async () => {
+    await using project = repository();
+    const workspace = await project.init({ forceInclude: [".git"] });
+    const to = (name: string): string => `${project.folder}-${name}`;
+    const isThere = (name: string): boolean => existsSync(join(to(name), ".git/config"));
+    try {
+      expect((await workspace.restore("now", { to: to("taken-in") })).skipped).toEqual([]);
+      const elsewhere = await restoreHere(workspace, "now", { to: to("elsewhere") });
+      const then = `seq:${(await workspace.head()).seq}`;
+      await workspace.configure({ forceInclude: [] });
+      const again = await project.open();
+      const left = await again.restore(then, { to: to("left-out") });
+      for (const { skipped, changes } of [elsewhere, left]) {
+        expect(skipped).toMatchObject([
+          { path: ".git", reason: "git" },
+          { path: "vendor/lib/.git", reason: "git" },
+        ]);
+        expect(changes.map(({ path }) => path)).toEqual(["a", "vendor", "vendor/lib", "vendor/lib/made"]);
+      }
+      const named = await again.restore(then, { to: to("named"), paths: [".git"] });
+      expect(named.skipped).toEqual([]);
+      expect(["taken-in", "elsewhere", "left-out", "named"].filter(isThere)).toEqual(["taken-in", "named"]);
+    } finally {
+      for (const name of ["taken-in", "elsewhere", "left-out", "named"])
+        rmSync(to(name), { recursive: true, force: true });
+    }
   });
 
   test("where a person takes it in with forceInclude, it is recorded as before", async () => {
