@@ -116,7 +116,7 @@ export class RequestAnswer {
       await this.#viewOf(lease)
         .refuse?.(row.operation)
         .catch((error: unknown) => {
-          throw inWords(error, row);
+          throw inWords(error, row, caller.role);
         });
     }
     throw needsRole(row, role);
@@ -345,7 +345,9 @@ export class RequestAnswer {
     const commands = knowsCommands(this.#head.request);
     if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report, commands }), 422);
     const known =
-      error instanceof TooMuch ? new ChronicleError("LIMIT_EXCEEDED", error.message) : inWords(error, this.#found.row);
+      error instanceof TooMuch
+        ? new ChronicleError("LIMIT_EXCEEDED", error.message)
+        : inWords(error, this.#found.row, this.#head.visit.caller.role);
     return problemOf(known, { hidden, report, commands });
   }
 }

@@ -1,5 +1,6 @@
 import type { Role } from "../api/routes/role.ts";
 import type { Route } from "../api/routes/route.ts";
+import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
 
 /** What a row does, within a sentence. */
@@ -16,16 +17,26 @@ export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): Chr
   });
 }
 
-/** An engine's refusal names its method; whoever asks over HTTP is told what that does. */
-export function inWords(error: unknown, row: Pick<Route, "summary">): unknown {
+/** Who can, for somebody whose token is the reason: a terminal is nothing that a token leads to. */
+const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
+
+/**
+ * An engine's refusal names its method; whoever asks over HTTP is told what that does. A refusal that is about something else, such
+ * as a secret, keeps its words. `role`: of the caller's token.
+ */
+export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;
-  const { hint, data } = error;
-  return new ChronicleError("FORBIDDEN", `an agent may not do this: ${workOf(row)}`, {
+  const { message, data } = error;
+  const isOfMethod = message === `${NOT_FOR_AGENTS}${String(data["what"])}`;
+  const hint = role === "operator" ? error.hint : error.hint?.replace(WHO_CAN, TOKEN_CAN);
+  return new ChronicleError("FORBIDDEN", isOfMethod ? `${NOT_FOR_AGENTS}${workOf(row)}` : message, {
     ...(hint === undefined ? {} : { hint }),
     data,
     cause: error,
   });
 }
+
+const NOT_FOR_AGENTS = "an agent may not do this: ";
 
 function aRole(role: Role): string {
   return role === "reader" ? "a reader" : `an ${role}`;

@@ -47,7 +47,7 @@ async function snapshotItem(context: Context, snapshot: Snapshot): Promise<Recen
     kind: baseline ? "baseline" : "snapshot",
     id: snapshot.id,
     timestamp: snapshot.ts,
-    summary: baseline ? `baseline of ${snapshot.entries} paths` : named,
+    summary: baseline ? `baseline of ${snapshot.entries} ${snapshot.entries === 1 ? "path" : "paths"}` : named,
     changed: snapshot.changed ?? snapshot.entries,
     snapshot: snapshot.number,
     back: baseline ? `chronicle restore ${snapshot.number}` : await beforeSnapshot(context, snapshot),

@@ -192,6 +192,11 @@ describe("a session whose process died", () => {
     while (!JSON.stringify((await box.json(["history", "a"])).value).includes('"iteration":2')) await sleep(50);
     const running = (await box.json(["sessions"])).value;
     expect(running).toMatchObject([{ state: "running", ended: null, to_seq: null }]);
+    // What it has changed so far is counted and shown; what only its end has is left out.
+    expect(box.run(["sessions"]).stdout).toMatch(/running {2}[1-9]\d* changes? /);
+    const shown = box.run(["show"]).stdout;
+    expect(shown).toMatch(/^state {5}running$/m);
+    expect(shown).not.toMatch(/^(ended|root) /m);
     child.kill("SIGKILL");
     await gone;
     expect((await box.json(["status"])).value).toMatchObject({

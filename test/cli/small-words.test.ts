@@ -30,3 +30,11 @@ it("verify gives a rate only where there was time to measure one", async () => {
   await box.must(["init"]);
   expect((await box.must(["verify"])).stdout).not.toContain("events/s");
 });
+
+it("a root that is a single file is named as that file, and a baseline of one path as one", async () => {
+  using box = new Sandbox();
+  box.sh("mkdir ../further; echo 1 > ../further/one.conf; echo 2 > ../further/other");
+  await box.must(["init", ".", "../further/one.conf"]);
+  expect((await box.must(["status"])).stdout).toMatch(/@one-conf: \S+\/further\/one\.conf\n/);
+  expect((await box.must(["list"])).stdout).toContain("baseline of 1 path  ");
+});

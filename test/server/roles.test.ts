@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/api/routes/table.ts";
+import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
 import { Serving } from "./serving.ts";
 
 /** What each role may, and that the workspaces of others are not there. */
@@ -50,6 +51,28 @@ describe("roles", () => {
       items: { record: { what: string } }[];
     }>();
     expect(items.map(({ record }) => record.what)).toEqual(["prune", "forgetWorkspace"]);
+  });
+
+  it("are told what they would need, and of a secret that it is one", async () => {
+    const id = await serving.create("told");
+    await serving.put("told", ".env", "KEY=1");
+    const token = serving.token("agent", ["told"]);
+    const commands = { [HINTS_HEADER]: WITH_COMMANDS };
+    const asked = async (path: string, method: string) => {
+      const answered = await serving.ask(`/v1/workspaces/${id}${path}`, { method, token, headers: commands });
+      return answered.json<{ code: string; detail: string; hint?: string }>();
+    };
+    const needed = expect.stringContaining("a token with the role operator can");
+    expect(await asked("", "DELETE")).toMatchObject({
+      code: "FORBIDDEN",
+      detail: expect.stringContaining("an agent may not do this: "),
+      hint: needed,
+    });
+    expect(await asked("/files/.env", "GET")).toMatchObject({
+      code: "FORBIDDEN",
+      detail: '".env" is a secret by its name: no agent and no reader is shown it',
+      hint: needed,
+    });
   });
 
   it("cannot fill a log with refusals", async () => {

@@ -1,5 +1,7 @@
 import { EXIT } from "../../api/problems.ts";
 import type { SessionShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { columns } from "../render/columns.ts";
 import { counted } from "../render/counted.ts";
@@ -17,12 +19,23 @@ export async function sessions(context: CommandContext): Promise<number> {
     context.printJson(all.slice(0, limit));
     return EXIT.done;
   }
-  const rows = all
-    .slice(0, limit)
-    .map((one) => (one.kind === "replica" ? replicaRow(one, context) : ownRow(one, context)));
+  const shown = await Promise.all(all.slice(0, limit).map((one) => soFar(workspace, one)));
+  const rows = shown.map((one) => (one.kind === "replica" ? replicaRow(one, context) : ownRow(one, context)));
   for (const line of columns(rows, "<<<>")) context.print(line);
   if (all.length === 0) context.say(context.worded("no sessions yet: chronicle run -- <command>"));
   return EXIT.done;
+}
+
+/** The changes of one that goes on are counted when it ends: until then those are counted that are recorded by now. */
+async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
+  if (session.state !== "running") return session;
+  try {
+    const { changes } = await workspace.changes({ session: session.session_id });
+    return { ...session, changed: changes.length };
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PRUNED") return session;
+    throw error;
+  }
 }
 
 /** One at a replica stands where its last change came. */

@@ -27,9 +27,9 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
     `session   ${session.session_id}`,
     `command   ${sessionCommand(session)}`,
     `time      ${session.started}${ended}`,
-    `ended     ${sessionEnd(session, paint)}`,
+    `${session.state === "running" ? "state " : "ended "}    ${sessionEnd(session, paint)}`,
     `snapshots ${session.snapshot_count}`,
-    `root      ${session.merkle_roots.at(-1) ?? ""}`,
+    ...session.merkle_roots.slice(-1).map((root) => `root      ${root}`),
     ...(session.network_events.length === 0 ? [] : [`network   ${counted(session.network_events.length, "event")}`]),
     ...[...lossLines(session.omitted_changes), ...harmlessLines(session.omitted_changes)].map(
       (line) => `left out  ${line}`,

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { StatusShape } from "../../api/shapes.ts";
 import { formatBytes } from "../../core/duration.ts";
@@ -33,7 +34,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const { paint, worded } = style;
   const latest = status.latest_snapshot === null ? "no snapshot" : `snapshot ${status.latest_snapshot}`;
   const size = `${counted(status.entries, "path")}, ${formatBytes(status.bytes)}`;
-  const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(root.path)}`);
+  const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(rootPath(root))}`);
   const { state, detail, hint } = status.signing;
   const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
   // Said above, as the first thing of all.
@@ -55,6 +56,11 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
     ...secretsLine(status.protected, style.shown).flatMap((line) => labelled("secrets", [line])),
     ...notes.flatMap((note) => labelled("note", [worded(printable(note))])),
   ];
+}
+
+/** Of a root that is a single file the file: nothing else of its folder is tracked. */
+function rootPath({ path, only }: StatusShape["roots"][number]): string {
+  return only === undefined ? path : join(path, only);
 }
 
 /** The words for a folder without unrecorded changes: they claim no more than the coverage does. */
