@@ -48,17 +48,22 @@ async function snapshotItem(context: Context, snapshot: Snapshot): Promise<Recen
     id: snapshot.id,
     timestamp: snapshot.ts,
     summary: baseline ? `baseline of ${snapshot.entries} ${snapshot.entries === 1 ? "path" : "paths"}` : named,
-    changed: snapshot.changed ?? snapshot.entries,
     snapshot: snapshot.number,
-    back: baseline ? `chronicle restore ${snapshot.number}` : await beforeSnapshot(context, snapshot),
+    ...(baseline
+      ? { changed: snapshot.changed ?? snapshot.entries, back: `chronicle restore ${snapshot.number}` }
+      : await beforeSnapshot(context, snapshot)),
   };
 }
 
 /** Events that are looked at together. */
 const PAGE = 200;
 
-/** The command that goes back to before the edits which were recorded for a snapshot; none where that state was pruned. */
-async function beforeSnapshot(context: Context, { seq }: Snapshot): Promise<string> {
+/**
+ * The command that goes back to before the edits which were recorded for a snapshot (none where that state was pruned), and how
+ * many paths those edits changed: the snapshot itself counts from the one before, with all that had a line of its own since.
+ */
+async function beforeSnapshot(context: Context, { seq }: Snapshot): Promise<Pick<RecentItem, "back" | "changed">> {
+  const changed = new Set<string>();
   let first = seq;
   for (let isWithin = true; isWithin;) {
     const rows = await context.index.events({ from: 1, to: first - 1, limit: PAGE, descending: true });
@@ -70,11 +75,13 @@ async function beforeSnapshot(context: Context, { seq }: Snapshot): Promise<stri
     const end = events.findIndex(
       ({ recordId, record }) => !recordId.startsWith("file") || record["cause"] !== "capture",
     );
-    first -= end === -1 ? events.length : end;
+    const edits = end === -1 ? events : events.slice(0, end);
+    for (const { recordId } of edits) changed.add(recordId);
+    first -= edits.length;
     isWithin = end === -1 && events.length === PAGE;
   }
   const isPruned = (await prunedBy(context, first - 1, first)) !== undefined;
-  return isPruned ? "" : `chronicle restore seq:${first - 1}`;
+  return { back: isPruned ? "" : `chronicle restore seq:${first - 1}`, changed: changed.size };
 }
 
 async function operationLines(context: Context, snapshots: readonly Snapshot[]): Promise<RecentLine[]> {

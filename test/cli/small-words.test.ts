@@ -38,3 +38,16 @@ it("a root that is a single file is named as that file, and a baseline of one pa
   expect((await box.must(["status"])).stdout).toMatch(/@one-conf: \S+\/further\/one\.conf\n/);
   expect((await box.must(["list"])).stdout).toContain("baseline of 1 path  ");
 });
+
+it("edits before a run count by themselves, without what an undo and a redo have done before them", async () => {
+  using box = new Sandbox();
+  box.sh("echo 1 > f; echo 1 > g; echo 1 > h");
+  await box.must(["init"]);
+  box.run(["run", "--", "sh", "-c", "echo 2 > f; echo 2 > g; echo 2 > h"]);
+  await box.must(["undo"]);
+  await box.must(["redo"]);
+  box.write("f", "3\n");
+  box.run(["run", "--", "true"]);
+  const { stdout } = await box.must(["list"]);
+  expect(stdout).toMatch(/edits before a run {2,}1 change /);
+});
