@@ -14,7 +14,7 @@ export interface ActionShape {
   action_summary: string;
   /** What it was about to touch, relative to the workspace's root; a path that was not there is among them. */
   files_backed_up: string[];
-  /** Absolute paths outside of the workspace whose state was kept; restored only when named one by one. */
+  /** Absolute paths outside of the workspace whose state was kept; restored only when named one by one. Empty where it was begun from elsewhere. */
   outside: string[];
   /** The hash of the action's snapshot before this one; empty for the first. */
   previous_hash: string;

@@ -147,7 +147,8 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     paths: targets.paths,
     files: kept.files,
     missing: asked.isExposed === true ? [] : await missingAbove(context, kept.files),
-    outside: targets.outside,
+    // What somebody elsewhere has named there is no place of this machine: nobody looks at it later.
+    outside: context.outside.isClosed === true ? [] : targets.outside,
     actor,
     ...(session === undefined ? {} : { session }),
     ...(turn === undefined ? {} : { turn }),

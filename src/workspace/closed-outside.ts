@@ -1,4 +1,7 @@
+import { posix } from "node:path";
+import { actionTargets, type ActionTargets, type TargetPayload, type TargetRoot } from "../core/action-targets.ts";
 import type { OutsideFiles } from "../worktree/outside-files.ts";
+import type { Context } from "./context.ts";
 
 const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
 
@@ -9,9 +12,35 @@ const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
 export function closedOutside({ home }: OutsideFiles): OutsideFiles {
   return {
     home,
+    isClosed: true,
     isOwn: () => false,
     resolve: (absolute) => ({ name: absolute, end: absolute }),
     look: (path) => Promise.resolve({ found: [], omitted: [{ path, reason: "unreadable", detail: NOT_FROM_HERE }] }),
     replace: () => Promise.resolve(NOT_FROM_HERE),
   };
+}
+
+/**
+ * What an action is about to touch. For somebody elsewhere relative paths begin at the roots as if these lay at the top of the
+ * machine, so that a path that leads out tells no more than what was given: `../x` is `/x`, and `~/x` is `/~/x`.
+ */
+export function targetsFor({ worktree, outside }: Context, type: string, payload: TargetPayload): ActionTargets {
+  const { home, isClosed } = outside;
+  const { roots } = worktree;
+  if (isClosed !== true) return actionTargets(type, payload, { roots, home });
+  // A path that is given as an absolute one still lies in the workspace where it names it.
+  const named = actionTargets(type, payload, { roots: [...atTheTop(roots), ...roots], home });
+  if (named.kind === "none" || payload.command === undefined || home === undefined) return named;
+  const told = (path: string): string =>
+    path === home || path.startsWith(`${home}/`) ? `/~${path.slice(home.length)}` : path;
+  return { ...named, outside: named.outside.map(told), outsideDeep: named.outsideDeep.map(told) };
+}
+
+/** The roots as they lie to each other, without the folders above all of them. */
+function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
+  const [first = "", ...others] = roots.map(({ folder }) => folder);
+  let above = posix.dirname(first);
+  while (above.length > 1 && others.some((one) => !one.startsWith(`${above}/`))) above = posix.dirname(above);
+  if (above.length <= 1) return [];
+  return roots.map((root) => ({ ...root, folder: root.folder.slice(above.length) }));
 }

@@ -1,7 +1,6 @@
 import type { ActionRequest } from "../api/action-api.ts";
 import type { ActionShape } from "../api/action-shapes.ts";
 import { actionRecordId } from "../core/action-record.ts";
-import { actionTargets } from "../core/action-targets.ts";
 import type { Omission } from "../core/coverage.ts";
 import type { SealedEvent } from "../core/event.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -10,6 +9,7 @@ import { actionOfEvent, actionShape, noteBegun, noteOpenAction, openActions } fr
 import { beginning, ofEarlierTurns, type AskedAction } from "./begin-action.ts";
 import { capture } from "./capture.ts";
 import { checkRequest } from "./check-action.ts";
+import { targetsFor } from "./closed-outside.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { backUpOutside } from "./outside.ts";
@@ -41,8 +41,7 @@ export async function snapshotAction(
 ): Promise<ActionShape | null> {
   if (request.otr === true) return null;
   checkRequest(request);
-  const folders = { roots: context.worktree.roots, home: context.outside.home };
-  const named = actionTargets(request.type, request.payload ?? {}, folders);
+  const named = targetsFor(context, request.type, request.payload ?? {});
   if (named.kind === "none") return null;
   const targets = resolveTargets(context, named);
   const bare: Bare = { id: context.newId(), request, actor: request.actor ?? DEFAULT_ACTOR, targets, around, quota };

@@ -19,6 +19,8 @@ import type { ContentReader } from "./worktree.ts";
 export interface OutsideFiles {
   /** What `~` stands for; `undefined`: not known. */
   readonly home: string | undefined;
+  /** Whoever asks is elsewhere: where things lie on this machine is not told, and nothing outside is looked at. */
+  readonly isClosed?: true;
   /** Does this path lie in Chronicle's own store, or among its keys? `deep`: or do these lie beneath it? */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
