@@ -59,8 +59,6 @@ export interface Shared extends Answering {
 /** For those who wait for nothing. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
-/** The actor of what is done by hand: see `StoreOptions.actor`. */
-const PERSON = "human";
 
 /** A request whose head has been read. */
 export interface RequestHead {
@@ -189,7 +187,6 @@ export class RequestAnswer {
     if (row.on !== "workspace") return;
     const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
-    this.#refusePerson(received);
     const asked = { ...received, ...(await this.#condition(on, row, received)) };
     const done = async () => {
       using turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
@@ -213,15 +210,6 @@ export class RequestAnswer {
     if (ifMatch === undefined || typeof ifMatch === "string") return ifMatch === undefined ? {} : { ifMatch };
     const from = typeof body === "object" && body !== null && "from" in body ? body.from : undefined;
     return { ifMatch: await chosenHash(on, params["path"] ?? from, ifMatch) };
-  }
-
-  /** What an agent does is not told as a person's work. */
-  #refusePerson({ query, body }: Received): void {
-    const { visit, request } = this.#head;
-    if (mayDo(visit.caller.role, "operator")) return;
-    const given = typeof body === "object" && body !== null && "actor" in body ? body.actor : undefined;
-    if (![request.headers[ACTING.actor], query["actor"], given].includes(PERSON)) return;
-    throw new ChronicleError("FORBIDDEN", `this token may not act as ${PERSON}`, { hint: "leave the actor out" });
   }
 
   /** What only an operator does may change what a workspace took over when it was opened. */
