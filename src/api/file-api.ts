@@ -15,6 +15,8 @@ export interface FileShape {
   iteration: number;
   /** The event that recorded it. */
   seq: number;
+  /** In a listing, of a file that is a secret by its name: only people are given its bytes. Left out of all others. */
+  protected?: true;
 }
 
 /** Paths in their order: by component, by bytes. */

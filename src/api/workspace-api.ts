@@ -59,7 +59,10 @@ export interface DiffOptions {
 export interface RestoreOptions extends ProgressOptions {
   /** Only these paths and what is beneath them. Default: everything. */
   readonly paths?: readonly string[];
-  /** Fill this folder instead (created; must be empty or missing). */
+  /**
+   * Fill this folder instead (created; must be empty or missing). Protected files are left out for an agent, and are in `skipped`;
+   * throws `FORBIDDEN` where nothing else was asked for.
+   */
   readonly to?: string;
   readonly dryRun?: boolean;
   readonly keepMtime?: boolean;

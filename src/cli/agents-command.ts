@@ -23,7 +23,10 @@ function changesOrTakesOver(input: Input): boolean {
   );
 }
 
-/** The commands that only a person may give: they give up, free, move or rebuild what was recorded, or change what will be. */
+/**
+ * The commands that are another thing for a person than for an agent: those that give up, free, move or rebuild what was recorded, or
+ * change what will be, and those that put secrets into other folders.
+ */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
   prune: (input) => !input.flag("dryRun"),
@@ -41,12 +44,20 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   verify: (input) => input.list("repairFrom").length > 0,
   agents: verb("install", "uninstall"),
   token: verb("create", "revoke"),
+  restore: (input) => input.text("to") !== undefined,
+  sync: (input) => input.flag("withProtected"),
+  replicate: (input) => input.flag("withProtected"),
 };
 
 /** Does an agent give this command? `command`: its name. */
 export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
   if (io.env[ROLE_VARIABLE] === "agent") return true;
   if (!Object.hasOwn(PERSONS, command) || PERSONS[command]?.(input) !== true) return false;
+  return isWithinAgents(io, input);
+}
+
+/** Is one of the processes around this one that of a run, or of an agent at work in the store? */
+export async function isWithinAgents(io: Io, input: Input): Promise<boolean> {
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return false;
   const { startedByAgent } = await import("../open.ts");

@@ -3,7 +3,7 @@ import type { OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { ProgressOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { isAgents } from "./agents-command.ts";
+import { isAgents, isWithinAgents } from "./agents-command.ts";
 import type { Input } from "./input.ts";
 import type { Io } from "./io.ts";
 import { newHistoryLines } from "./new-history.ts";
@@ -157,6 +157,11 @@ export class CommandContext {
    */
   isAgent(): Promise<boolean> {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
+  }
+
+  /** The same with the processes around it looked at for any command: a secret is about to be shown. */
+  async isAgentAnyhow(): Promise<boolean> {
+    return (await this.isAgent()) || isWithinAgents(this.io, this.input);
   }
 
   /** Throws `FORBIDDEN` where an agent gives a command that concerns no history: there is none to record the attempt in. */

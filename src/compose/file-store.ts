@@ -269,13 +269,15 @@ class FileStore implements StoreApi {
     return opened;
   }
 
-  #workspace(opened: OpenedContext, role = this.#options.role): WorkspaceApi {
+  /** An agent's store opens nothing as a person's. */
+  #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
     const turns = new Turns(opened.context, async () => {
       this.#open.delete(opened);
       await opened.close();
     });
-    if (role !== "agent") return new Workspace(opened.context, turns);
-    const context = { ...opened.context, actor: agentsName(undefined, opened.context.actor) };
+    if (role !== "agent" && this.#options.role !== "agent") return new Workspace(opened.context, turns);
+    const actor = agentsName(undefined, opened.context.actor);
+    const context = { ...opened.context, actor, withholdsSecrets: true as const };
     return agentView(new Workspace(context, turns), context);
   }
 

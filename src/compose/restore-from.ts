@@ -5,7 +5,7 @@ import type { RestoreOptions } from "../api/workspace-api.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { type Hash, parseHash } from "../core/hash.ts";
-import { isWithin, splitRoot } from "../core/path.ts";
+import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { ahead } from "../util/ahead.ts";
 import { fillFolder, meantBy } from "../workspace/fill-folder.ts";
 import { withoutGit } from "../workspace/left-out-git.ts";
@@ -23,7 +23,8 @@ export type Source = Pick<FileApi, "files" | "blob">;
 
 /**
  * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment. Every
- * content is checked against its hash as it comes. Throws `NOT_FOUND` for a path that was not there.
+ * content is checked against its hash as it comes. Secrets that are not given to whoever asks are left out. Throws `NOT_FOUND`
+ * for a path that was not there.
  */
 export async function restoreFrom(
   source: Source,
@@ -38,14 +39,47 @@ export async function restoreFrom(
     asked,
     async () => false,
   );
+  const secrets = new Set(files.filter((file) => file.protected === true).map((file) => entryOf(file).path));
+  const withheld = await withheldBy(
+    source,
+    entries.filter(({ path }) => secrets.has(path)),
+  );
   const shape = await fillFolder(entries, {
     look: async () => refuseFilled(backends.disk, options.to),
+    withheld,
     target: async () => emptyWorktree(backends, options.to),
     contents: (hashes) => ahead(hashes, AT_ONCE, (hash) => opened(source, hash)),
     token: backends.newId(),
     options,
   });
   return { ...shape, skipped: [...skipped, ...shape.skipped] };
+}
+
+/** The answers for a content that is not there any more. */
+const GONE: ReadonlySet<string> = new Set(["NOT_FOUND", "PRUNED", "ERASED"]);
+
+/** Those of the protected files whose bytes the workspace does not give to whoever asks. */
+async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<WorkspacePath[]> {
+  const kept: WorkspacePath[] = [];
+  for (const { path, hash } of secrets) if (hash !== undefined && (await isWithheld(source, hash))) kept.push(path);
+  return kept;
+}
+
+/** Only the bytes are refused: a content is described to everybody. */
+async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
+  try {
+    const content = await source.blob(hash);
+    const bytes = content.pieces()[Symbol.asyncIterator]();
+    await bytes.next();
+    await bytes.return?.();
+    return false;
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    if (error.code === "FORBIDDEN") return true;
+    // It is told as missing when it is fetched.
+    if (GONE.has(error.code)) return false;
+    throw error;
+  }
 }
 
 function meantEntries(entries: readonly Entry[], given: readonly string[] | undefined): Entry[] {
@@ -69,9 +103,6 @@ function entryOf({ path, path_b64: bytes, kind, permissions, size, mtime_ms: mti
   const content = kind === "dir" ? undefined : parseHash(hash);
   return { path: parseGivenPath(given), kind, mode: permissions, size, mtimeMs, hash: content };
 }
-
-/** The answers for a content that is not there any more. */
-const GONE: ReadonlySet<string> = new Set(["NOT_FOUND", "PRUNED", "ERASED"]);
 
 async function opened(source: Source, hash: Hash): Promise<readonly [Hash, ContentReader | undefined]> {
   try {

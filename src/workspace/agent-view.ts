@@ -1,9 +1,10 @@
 import type { RecordStoreApi } from "../api/record-api.ts";
-import type { ActingAs, VerifyOptions, WorkspaceApi } from "../api/workspace-api.ts";
+import type { ActingAs, SnapshotOptions, VerifyOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { ProtectedNames } from "../core/protected-names.ts";
 import { encodeRefused } from "../core/refused-record.ts";
+import { secretError } from "../core/secret-error.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { archivedSince } from "./refuse-archived.ts";
@@ -36,8 +37,11 @@ type Denied = (typeof DENIED)[number];
 /** How much of the arguments of an attempt is kept. */
 const MAX_DETAIL = 500;
 
+/** A context on behalf of an agent. */
+type AgentContext = Context & { readonly withholdsSecrets: true };
+
 /** The workspace as an agent gets it: what it may not do throws `FORBIDDEN`, and every attempt is recorded. */
-export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceApi {
+export function agentView(workspace: WorkspaceApi, context: AgentContext): WorkspaceApi {
   const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
     await recordRefusal(context, what, args);
     throw forbidden(what);
@@ -52,6 +56,9 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   // A repair reads wherever it is told to, and moves damaged files away.
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
+  // A field that does what a refused verb does is refused like it.
+  const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> =>
+    options?.pin === true ? refuse("pin", [options]) : workspace.snapshot(options);
   const shown = withoutSecrets(workspace, context);
   return new Proxy(
     onlyAllowed(underOwnName(workspace), DENIED, (name: Denied, args) => refuse(name, args)),
@@ -59,6 +66,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
       get: (target, key) => {
         if (key === "records") return records();
         if (key === "verify") return verify;
+        if (key === "snapshot") return snapshot;
         if (Object.hasOwn(shown, key)) return Reflect.get(shown, key);
         return key === "as" ? as : Reflect.get(target, key, target);
       },
@@ -74,7 +82,10 @@ export function forbidden(what: string): ChronicleError {
   });
 }
 
-/** Every way by which a content is given out, and the one by which a secret would get an ordinary name. */
+/**
+ * The ways by which a content is given as an answer, and the one by which a secret would get an ordinary name. Another folder is
+ * filled without secrets by `restoreTo`.
+ */
 type Secretive = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 
 /** What is a secret by its name goes back into its file like all that is recorded; its bytes go into no answer. */
@@ -88,7 +99,7 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): Secretive {
       const names = new ProtectedNames((await workspace.config()).protectedNames);
       if (names.holds(parseGivenPath(from)) && !names.holds(parseGivenPath(to))) {
         await recordRefusal(context, "moveFile", [from, to]);
-        throw secret(from);
+        throw secretError(from);
       }
       return workspace.moveFile(from, to, options);
     },
@@ -102,20 +113,9 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
 ): T {
   if (content.class !== "protected" || content.size === 0) return content;
   const pieces = (): AsyncIterable<Uint8Array> => ({
-    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(secret(what)) }),
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(secretError(what)) }),
   });
   return { ...content, pieces };
-}
-
-function secret(what: string): ChronicleError {
-  return new ChronicleError(
-    "FORBIDDEN",
-    `${JSON.stringify(what)} is a secret by its name: no agent and no reader is shown it`,
-    {
-      hint: `undo and restore put it back like any file; to see it: ${WHO_CAN}. \`chronicle config protectedNames\` shows what was said of names`,
-      data: { what },
-    },
-  );
 }
 
 /** An agent's work is not told as a person's. */

@@ -58,6 +58,8 @@ export interface Context {
   readonly actor: string;
   /** The agent's program that asks, as that calls itself. */
   readonly client?: string;
+  /** No person asks: the bytes of protected files are given out nowhere, and written to no other folder. */
+  readonly withholdsSecrets?: true;
   /** Told of what is done without being asked for, for people: a transaction was ended by its rule. */
   readonly tell?: (note: string) => void;
   /** Told, once, that what is recorded here is not signed, and why. */

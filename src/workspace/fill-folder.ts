@@ -12,7 +12,8 @@ import {
   splitRoot,
   type WorkspacePath,
 } from "../core/path.ts";
-import type { ApplyRequest, BlockedPath, Worktree } from "../worktree/worktree.ts";
+import { KEPT_BACK, secretError } from "../core/secret-error.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, Worktree } from "../worktree/worktree.ts";
 import { refused } from "./change-files.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
@@ -22,6 +23,8 @@ export interface Filling {
   readonly look: () => Promise<void>;
   /** Paths whose contents are known not to be there. */
   readonly missing?: readonly BlockedPath[];
+  /** Files whose bytes are not given to whoever asks: they are left out and named, with or without `force`. */
+  readonly withheld?: readonly WorkspacePath[];
   /** An empty folder. */
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
@@ -31,23 +34,42 @@ export interface Filling {
 }
 
 /**
- * Fills an empty folder with these entries. What lies in a further root goes into a folder of its own there, `@<root id>`.
+ * Fills an empty folder with these entries. What lies in a further root goes into a folder of its own there, `@<root id>`. Throws
+ * `FORBIDDEN` where every file is withheld.
  */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
-  const { options, token, contents } = filling;
-  const all = entries.map((after): Change => ({ path: after.path, before: undefined, after }));
-  const changes = sideBySide(all);
+  const { options, withheld = [] } = filling;
+  const given = withoutPaths(entries, withheld);
+  const [first] = withheld;
+  if (first !== undefined && given.every(({ kind }) => kind === "dir")) throw secretError(shownPath(first));
+  const all = given.map((after): Change => ({ path: after.path, before: undefined, after }));
   const shape = { undo_id: null, conflicts: [], finished: [], to: options.to ?? "" };
+  const secrets = withheld.map((path) => skippedShape({ path, reason: "protected", detail: KEPT_BACK }));
   if (options.dryRun === true) {
     await filling.look();
     const { missing = [] } = filling;
     const left = new Set(missing.map(({ path }) => path));
     const there = sideBySide(all.filter(({ path }) => !left.has(path)));
-    return { ...shape, changes: there.map(changeShape), skipped: missing.map(skippedShape), dry_run: true };
+    const skipped = [...secrets, ...missing.map(skippedShape)];
+    return { ...shape, changes: there.map(changeShape), skipped, dry_run: true };
   }
-  const target = await filling.target();
+  const changes = sideBySide(all);
+  const report = await filled(changes, filling);
+  const applied = new Set(report.applied);
+  return {
+    ...shape,
+    changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
+    skipped: [...secrets, ...report.blocked.map(skippedShape)],
+    conflicts: report.conflicts.map(conflictShape),
+    dry_run: false,
+  };
+}
+
+/** Puts the files there; a failure leaves nothing of Chronicle's own behind. Throws where nothing could be done. */
+async function filled(changes: readonly Change[], { options, token, contents, target }: Filling): Promise<ApplyReport> {
+  const folder = await target();
   try {
-    const report = await target.apply({
+    const report = await folder.apply({
       token,
       changes,
       contents,
@@ -56,18 +78,26 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
       onProgress: (done, total) => options.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
     });
     if (report.applied.length === 0 && report.blocked.length > 0) throw refused(report.blocked);
-    await target.cleanUp(token);
-    const applied = new Set(report.applied);
-    return {
-      ...shape,
-      changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
-      skipped: report.blocked.map(skippedShape),
-      conflicts: report.conflicts.map(conflictShape),
-      dry_run: false,
-    };
+    return report;
   } finally {
-    await target.close();
+    await letGo(folder, token);
   }
+}
+
+/** The next attempt must find the folder empty, too. */
+async function letGo(folder: Worktree, token: string): Promise<void> {
+  try {
+    await folder.cleanUp(token);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The entries but for those at these paths. */
+export function withoutPaths(entries: readonly Entry[], paths: readonly WorkspacePath[]): readonly Entry[] {
+  if (paths.length === 0) return entries;
+  const left = new Set(paths);
+  return entries.filter(({ path }) => !left.has(path));
 }
 
 /** Says of a path whether it is one of these, beneath one, or a folder on the way to one. None: all are meant. */

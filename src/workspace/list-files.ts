@@ -6,6 +6,7 @@ import type { Context } from "./context.ts";
 import { fileShape, isPresent, type PresentRow } from "./file-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
+import { isSecretEntry, protectedNames } from "./protected.ts";
 import { provePage } from "./proved-page.ts";
 import { givenPath, shownPath } from "./shape.ts";
 
@@ -26,7 +27,12 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   const { rows, isCut } = await rowsOf(context.index.entriesAt(seq, folder, page), limit);
   await provePage(context, { seq, folder, depth, after: behind, isCut, rows });
   const last = rows.at(-1);
-  return { seq, files: rows.map(fileShape), next: isCut && last !== undefined ? givenPath(last.path) : null };
+  const names = await protectedNames(context);
+  const files = rows.map((row) => ({
+    ...fileShape(row),
+    ...(isSecretEntry(names, row.entry) ? { protected: true as const } : {}),
+  }));
+  return { seq, files, next: isCut && last !== undefined ? givenPath(last.path) : null };
 }
 
 /** The first rows, and whether there are more. */

@@ -1,6 +1,7 @@
 import type { ProtectedShape } from "../api/shapes.ts";
 import type { EventDraft } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
+import type { Entry } from "../core/entry.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import { ProtectedNames } from "../core/protected-names.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -16,6 +17,7 @@ import { shownPath } from "./shape.ts";
  * Secrets, by the names of their files: which files are protected, and what of them is told.
  * The class is written into each record by the one door to history (`classedDrafts`), and into each base. Whoever reads a
  * content for an answer learns from `isProtected` whether it is for people only; `agentView` refuses it to agents and readers.
+ * Another folder is filled without secrets where `withholdsSecrets` says so (`restore-to.ts`).
  */
 
 /** What was made of a workspace's record last. */
@@ -79,6 +81,25 @@ export async function isSecretContent(context: HistoryContext, last: IterationRo
   if (!(await isProtected(context, last))) return false;
   const ordinary = await context.index.withContent(hash, { ordinary: true });
   return ordinary === undefined || (await isProtected(context, ordinary));
+}
+
+/** Of the entries of a moment, the files with bytes that are for people only. Throws `IndexDisagrees`, as `isProtected` does. */
+export async function secretsAmong(
+  context: HistoryContext,
+  entries: readonly Entry[],
+  seq: number,
+): Promise<WorkspacePath[]> {
+  const names = await protectedNames(context);
+  const secret = new Set(entries.filter((entry) => isSecretEntry(names, entry)).map(({ path }) => path));
+  const named = entries.filter(({ path }) => !secret.has(path) && names.holds(path)).map(({ path }) => path);
+  for (const row of await context.index.iterationsAt(named, seq))
+    if (row !== undefined && (await isProtected(context, row))) secret.add(row.path);
+  return entries.filter(({ path, size }) => size > 0 && secret.has(path)).map(({ path }) => path);
+}
+
+/** Is a file's entry a secret: by the person's word on its name, else as it was recorded? */
+export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
+  return kind === "file" && (names.added(path) ?? recorded === "protected");
 }
 
 /** How many of the paths are told. */

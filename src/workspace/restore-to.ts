@@ -3,7 +3,7 @@ import type { RestoreOptions } from "../api/workspace-api.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 import { refused } from "./change-files.ts";
-import { fillFolder, meantBy } from "./fill-folder.ts";
+import { fillFolder, meantBy, withoutPaths } from "./fill-folder.ts";
 import { withoutContent } from "./foresee.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
@@ -11,10 +11,11 @@ import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { isHosted } from "./hosted.ts";
 import { withoutGit } from "./left-out-git.ts";
 import { orForced } from "./or-forced.ts";
+import { secretsAmong } from "./protected.ts";
 import { provedEntries } from "./proved-entries.ts";
 import { skippedShape } from "./shape.ts";
 
-/** Fills another, empty folder with the files of a moment; the workspace itself is not touched. */
+/** Fills another, empty folder with the files of a moment; the workspace itself is not touched. Secrets go to people only. */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   const asked = await knownPaths(context, options.paths);
@@ -26,15 +27,17 @@ export async function restoreTo(context: Context, text: string, options: Restore
   refuseAllErased(changes, erased);
   const left = new Set(erased.map(({ path }) => path));
   const entries = all.filter(({ path }) => !left.has(path));
+  const withheld = context.withholdsSecrets === true ? await secretsAmong(context, entries, moment.seq) : [];
   const missing = await withoutContent(
     context,
-    entries.map((after) => ({ path: after.path, before: undefined, after })),
+    withoutPaths(entries, withheld).map((after) => ({ path: after.path, before: undefined, after })),
   );
   return orForced(options, async (force) => {
     if (missing.length > 0 && !force) throw refused(missing);
     const filled = await fillFolder(entries, {
       look: () => context.store.refuseFilled(options.to ?? ""),
       missing,
+      withheld,
       target: () => context.store.emptyWorktree(options.to ?? ""),
       contents: (hashes) => context.blobs.readMany(hashes),
       token: context.newId(),

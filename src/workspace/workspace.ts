@@ -204,11 +204,12 @@ export class Workspace implements api.WorkspaceApi {
       ...this.#context,
       ...(name === undefined ? {} : { actor: name }),
       ...(client === undefined ? {} : { client }),
+      ...(role === "agent" ? { withholdsSecrets: true as const } : {}),
       ...(onlyInside === true ? { outside: closedOutside(this.#context.outside) } : {}),
     };
     const view = new Workspace(context, this.#turns, this.#shared);
     view.close = () => Promise.resolve();
-    return role === "agent" ? agentView(view, context) : view;
+    return role === "agent" ? agentView(view, { ...context, withholdsSecrets: true }) : view;
   }
 
   refuse(what: string): Promise<never> {

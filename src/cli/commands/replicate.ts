@@ -11,6 +11,7 @@ export async function replicate(context: CommandContext): Promise<number> {
   if (socket !== undefined && url !== undefined) throw usageError("an origin is reached in one way", WAYS);
   if (socket === undefined && url === undefined) throw usageError("where the origin is was not said", WAYS);
   const address = url === undefined ? socketUrl(socket ?? "", io.cwd()) : originUrl(url, io.cwd());
-  const options = startOptions(context, { url: address, workspace: input.text("workspace") }, input.args[0] ?? ".");
+  const from = { url: address, workspace: input.text("workspace") };
+  const options = await startOptions(context, from, input.args[0] ?? ".");
   return runSync(context, options);
 }

@@ -25,7 +25,7 @@ export async function startSync(context: CommandContext, args: readonly string[]
   const [url, folder, ...more] = args;
   if (url === undefined || folder === undefined || more.length > 0)
     throw usageError("sync start takes an origin and a folder", USAGE);
-  const options = startOptions(context, parseUpstream(url, context.io.cwd()), folder);
+  const options = await startOptions(context, parseUpstream(url, context.io.cwd()), folder);
   if (context.input.flag("foreground")) return runSync(context, options);
   await using desk = await backgroundDesk(context);
   const begun = await desk.syncs.start(options);
@@ -38,8 +38,13 @@ export async function startSync(context: CommandContext, args: readonly string[]
   return sync.state === "halted" ? EXIT.failed : EXIT.done;
 }
 
-/** What `start` is asked for. Throws `USAGE`. */
-export function startOptions(context: CommandContext, { url, workspace }: UpstreamAddress, folder: string): SyncStart {
+/** What `start` is asked for. Throws `USAGE`, and `FORBIDDEN` where an agent wants secrets. */
+export async function startOptions(
+  context: CommandContext,
+  { url, workspace }: UpstreamAddress,
+  folder: string,
+): Promise<SyncStart> {
+  if (context.input.flag("withProtected")) await context.refuseAgent("--with-protected");
   return {
     upstream: url,
     ...(workspace === undefined ? {} : { workspace }),

@@ -21,7 +21,8 @@ export const RESTORE: CommandSpec = {
   summary: "make files equal to an earlier moment",
   details:
     "The present state is recorded first, so every restore can be undone. On a terminal the changes are shown and you " +
-    "are asked; without a terminal it does not ask. What was excluded or not recorded is never touched.",
+    "are asked; without a terminal it does not ask. What was excluded or not recorded is never touched. With --to, files " +
+    "that are secrets by their names are written for people only: for an agent they are left out and named.",
   args: [
     {
       name: "<moment>",
