@@ -1,5 +1,5 @@
 import type { DoctorCheck } from "../api/store-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { answer } from "../workspace/answer.ts";
 import { leftOutByNow } from "../workspace/left-out.ts";
@@ -28,7 +28,7 @@ async function checkOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
       await close();
     }
   } catch (error) {
-    if (error instanceof ChronicleError) return [];
+    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
     throw error;
   }
 }
