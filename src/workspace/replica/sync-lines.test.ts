@@ -18,7 +18,7 @@ describe("recent work has a line for what a sync brought", () => {
     const { items } = await recentWork(replica.context);
     expect(items.map(({ kind, changed }) => [kind, changed])).toEqual([
       ["sync", 1],
-      ["snapshot", 3],
+      ["snapshot", 0],
       ["sync", 3],
       ["baseline", 1],
     ]);
