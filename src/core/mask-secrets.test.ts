@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MASK, maskCommand } from "./mask-secrets.ts";
+import { processorTime } from "../testing/processor-time.ts";
 
 const JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl";
 
@@ -216,9 +217,9 @@ it("long arguments take time in proportion", () => {
     "(echo a) ",
     "&sig=",
   ];
-  // Time of the processor, not of a clock: others may be at work. In proportion it is two seconds or so; with the square, hours.
-  const start = process.cpuUsage();
+  // In proportion to the length it takes two seconds or so; with its square, hours.
+  const spent = processorTime();
   for (const piece of pieces)
     maskCommand(["sh", "-c", piece.repeat(200_000 / piece.length), piece.repeat(200_000 / piece.length)]);
-  expect(process.cpuUsage(start).user / 1000).toBeLessThan(60_000);
+  expect(spent()).toBeLessThan(60_000);
 });
