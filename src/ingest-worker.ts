@@ -19,6 +19,8 @@ export interface IngestWorkerData {
   readonly grant: LaneGrant | undefined;
   /** The blocks of the store that were found sound, shared by all threads. `undefined`: the store is empty. */
   readonly known: SharedArrayBuffer | undefined;
+  /** Contents that are not stored. */
+  readonly erased: ReadonlySet<Hash> | undefined;
 }
 
 export type IngestRequest =
@@ -34,7 +36,7 @@ export type IngestReply =
 const port = parentPort;
 if (port === null) throw new Error("this file is a worker thread");
 
-const { home, roots, grant, known: checked } = workerData as IngestWorkerData;
+const { home, roots, grant, known: checked, erased } = workerData as IngestWorkerData;
 const disk = new NodeDisk();
 const layout = storeLayout(home).blobs;
 const folders = roots.map((root) => new ConfinedFs(disk, root));
@@ -57,7 +59,7 @@ function openSink(lane: LaneGrant): PackSink {
   return openPackSink(disk, layout, {
     grant: lane,
     newPackId: newUlid,
-    ...(sound === undefined ? {} : { known: (hash) => isSound(sound, hash) }),
+    known: (hash) => erased?.has(hash) === true || (sound !== undefined && isSound(sound, hash)),
   });
 }
 

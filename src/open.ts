@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
+import { ROLE_VARIABLE, WHO_CAN } from "./core/agents-role.ts";
 import { ChronicleError, withCode } from "./core/errors.ts";
 import type { ReplicaDoor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
@@ -20,7 +21,7 @@ import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
 import { isWithinAgent } from "./compose/within-agent.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
-import { SyncController } from "./replication/folder/sync-controller.ts";
+import { SyncController, type SyncControllerOptions } from "./replication/folder/sync-controller.ts";
 import type { IndexStore } from "./storage/index-store.ts";
 import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
 import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
@@ -117,10 +118,30 @@ export function openReplicaDoor(store: StoreApi, onError: (error: unknown) => vo
   return openDoor(partsOf(store), onError);
 }
 
-/** Runs the syncs of a store of this machine in this process. `onError` is told what goes wrong where nobody waits for it. */
+/**
+ * Runs the syncs of a store of this machine in this process. `onError` is told what goes wrong where nobody waits for it. A start with
+ * `withProtected` throws `FORBIDDEN` in a process of an agent's or a run's, as on the command line.
+ */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
+  return syncsOf(store, { onError, refuseSecrets: () => refuseAgent(store, "withProtected") });
+}
+
+/** The same for a process that others ask, wherever it was started: whoever may ask it for secrets is known to them. */
+export function openServedSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
+  return syncsOf(store, { onError });
+}
+
+function syncsOf(store: StoreApi, how: Pick<SyncControllerOptions, "onError" | "refuseSecrets">): SyncController {
   const places = new FileSyncPlaces(store, partsOf(store));
-  return new SyncController({ places, now: () => Date.now(), random: Math.random, onError });
+  return new SyncController({ places, now: () => Date.now(), random: Math.random, ...how });
+}
+
+/** Throws `FORBIDDEN` where this process was started by an agent or by a run. */
+async function refuseAgent(store: StoreApi, what: string): Promise<void> {
+  // A run tells its command so by this variable alone.
+  // oxlint-disable-next-line node/no-process-env
+  if (process.env[ROLE_VARIABLE] !== "agent" && !(await startedByAgent(store))) return;
+  throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
 }
 
 /** The origin that a workspace of this machine's store follows. Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere. */

@@ -208,10 +208,14 @@ export interface EraseShape {
   kept: ErasedContentShape[];
   /** So many were erased before. */
   already: number;
+  /** What was kept aside for some days of such files, or others with the same content. */
+  kept_aside: { path: string; bytes: number; until: string }[];
   /** Paths that are not recorded any more; their files stay on disk. */
   untracked: string[];
   /** Other histories of the store that need some of the contents: their bytes stay as long as these do. */
   elsewhere: { workspace: string; contents: number }[];
+  /** What may hold the same and was not erased, in words. */
+  not_reached: string[];
   /** With `now`: whether the bytes have left the store, and why they have not. `null`: it is done later. */
   freed: boolean | null;
   not_freed: string | null;
@@ -223,6 +227,8 @@ export interface ErasureShape {
   event: number;
   /** How many contents. */
   total: number;
+  /** Of how many paths what was kept aside was erased. */
+  kept_aside: number;
   /** What was asked for: one of these. */
   asked: { path?: string; content?: string; match?: string };
   reason: string | null;

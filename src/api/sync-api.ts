@@ -1,4 +1,5 @@
 import type { ConflictShape } from "./conflict-shape.ts";
+import type { ProtectedShape } from "./shapes.ts";
 
 /**
  * What a folder and its upstream do with changes of both sides. `two-way-safe`: both ways, what contradicts is a conflict;
@@ -24,7 +25,8 @@ export interface SyncSettings {
   readonly editorFiles?: "leave" | "sync";
   /**
    * Files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) go both ways, too. Only with a person's token, or on the owner's
-   * socket: else the origin turns the replica out (`FORBIDDEN`). Default: each stays on the side on which it was made.
+   * socket: else the origin turns the replica out (`FORBIDDEN`). Default: as before; at first each stays on the side on which it was
+   * made. Asked for later, what was kept back until then goes over; `false`: no longer, and nothing is deleted.
    */
   readonly withProtected?: boolean;
   /**
@@ -62,7 +64,7 @@ export interface RefusedPathShape {
   hint: string;
 }
 
-/** A file that an editor or a desktop makes for itself: it stays where it is. */
+/** What no side has from the other, and stays where it is: a file that an editor or a desktop makes for itself, or a repository's own state. */
 export interface LeftOutPathShape {
   path: string;
   path_b64?: string;
@@ -131,12 +133,22 @@ export interface SyncShape {
   conflicts: number;
   /** The number of paths that differ and stay so: the origin has refused their last changes, or they are left out. */
   kept_back?: number;
-  /** The first twenty paths that the origin has refused, in path order. Absent where the token may only read: that is the reason for all. */
+  /**
+   * The first twenty paths that the origin has refused, in path order. Absent where the token may only read: that is the reason for
+   * all. The answer to a `flush` names more of them, in that case, too.
+   */
   refused?: RefusedPathShape[];
   /** The number of those paths that are files which editors and desktops make for themselves (`editorFiles`). */
   left_out?: number;
   /** The first twenty of them, in path order. */
   left_out_paths?: LeftOutPathShape[];
+  /**
+   * The number of those paths that are the state of a git repository, by its topmost name (`.git`, or what some disk takes for it),
+   * which a history holds all the same: it is never replicated.
+   */
+  git_left_out?: number;
+  /** The first twenty of them, in path order. */
+  git_left_out_paths?: LeftOutPathShape[];
   /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
   read_only?: true;
   /** Files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side. */
@@ -147,6 +159,8 @@ export interface SyncShape {
   head: number;
   /** In the answer to the `start` that began it: so many files the folder had already. */
   joined?: number;
+  /** In the answer to a `start` without `withProtected`: the folder's files that are secrets by their names, and stay here; absent: none. */
+  protected?: ProtectedShape;
   /** Something works, but not as it should: too few watches, for example. */
   degraded?: string;
   /** When a step that has failed is tried again (ISO-8601); `flush` and `resume` try it at once. */
@@ -220,8 +234,10 @@ export interface SyncApi {
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
-   * Resolves once all that was changed on either side before is on the other one, or is a conflict. Throws `REFUSED`
-   * after `timeoutMs` (default 60,000), and where it is not under way.
+   * Resolves once all that was changed on either side before is on the other one, is a conflict, or was refused by the origin for
+   * good: `refused` of the answer names each such path (the first 1,000), also where the token may only read, and those of earlier
+   * changes as long as that stands. Absent: the origin has all that it is to have. Throws `REFUSED` after `timeoutMs` (default
+   * 60,000), and where it is not under way.
    */
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
   /** Those that are open. `current` is the folder's side, `undo` the upstream's. */

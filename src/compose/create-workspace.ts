@@ -35,7 +35,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
     if (name !== undefined) refuseTaken(await cache.list(), name);
     const id = backends.newId();
     const record = recordOf(wanted, new Date(backends.now()).toISOString());
-    await build(parts, id, record, { entries: source?.entries ?? [], ...messageOf(source) });
+    await build(parts, id, record, seedOf(source));
     backends.disk.rename(layout.workspace(unfinishedName(id)).folder, layout.workspace(id).folder);
     backends.disk.syncFolder(layout.workspaces);
     cache.note(listedWorkspace(id, record));
@@ -67,9 +67,10 @@ function recordOf({ name, source }: NewWorkspace, created: string): WorkspaceRec
   };
 }
 
-function messageOf(source: ForkSource | undefined): Pick<Seed, "message"> {
-  if (source === undefined) return {};
-  return { message: `forked from ${source.origin.workspace} at ${source.label}` };
+function seedOf(source: ForkSource | undefined): Seed {
+  if (source === undefined) return { entries: [] };
+  const { entries, erasures, origin, label } = source;
+  return { entries, erasures, message: `forked from ${origin.workspace} at ${label}` };
 }
 
 /** Nobody else looks there: its index is only needed until the two events are written. */

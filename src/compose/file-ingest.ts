@@ -1,3 +1,4 @@
+import type { Hash } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import type { HeldLane } from "../storage/files/lanes.ts";
@@ -137,6 +138,7 @@ class FileIngestRun implements IngestRun {
       roots,
       lanes: this.#lanes,
       known: blobs.isEmpty ? undefined : blobs.checkedBlocks,
+      erased: this.#given.erased,
       onResult: this.#given.onResult,
     });
   }
@@ -166,8 +168,7 @@ class FileIngestRun implements IngestRun {
   /** Reads first, and takes a lane only if there is something to store. `undefined`: it is too much for that. */
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
     if (this.#bytes > HELD_BYTES) return undefined;
-    const { blobs } = this.#options;
-    const held = new HeldContents((hash) => blobs.isSound(hash), 2 * HELD_BYTES);
+    const held = new HeldContents((hash) => this.#isNotToStore(hash), 2 * HELD_BYTES);
     const columns = read(held);
     if (held.isTooMuch) return undefined;
     if (held.contents.size > 0) {
@@ -196,7 +197,13 @@ class FileIngestRun implements IngestRun {
     this.#lanes = await blobs.takeLanes(1);
     const [lane] = this.#lanes;
     if (lane === undefined) throw new Error("no lane was given");
-    return openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known: (hash) => blobs.isSound(hash) });
+    const known = (hash: Hash): boolean => this.#isNotToStore(hash);
+    return openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known });
+  }
+
+  /** Is it stored, or erased? */
+  #isNotToStore(hash: Hash): boolean {
+    return this.#given.erased?.has(hash) === true || this.#options.blobs.isSound(hash);
   }
 
   #release(): void {

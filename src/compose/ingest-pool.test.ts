@@ -30,6 +30,7 @@ function poolOf({ lanes, known }: { lanes?: readonly HeldLane[]; known?: SharedA
     roots: [{ id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }],
     lanes,
     known,
+    erased: undefined,
     onResult: (result) => results.push(result),
   });
   pool.add([{ path: parsePath("a"), stat }]);

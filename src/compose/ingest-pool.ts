@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { ChronicleError, type ErrorCode } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
 import type { IngestReply, IngestRequest, IngestWorkerData } from "../ingest-worker.ts";
 import type { HeldLane } from "../storage/files/lanes.ts";
 import type { SinkResult } from "../storage/files/pack-sink.ts";
@@ -25,6 +26,8 @@ export interface PoolOptions {
   /** Lanes to write to, one for each worker; `undefined`: only hash. */
   readonly lanes: readonly HeldLane[] | undefined;
   readonly known: SharedArrayBuffer | undefined;
+  /** Contents that are not stored. */
+  readonly erased: ReadonlySet<Hash> | undefined;
   readonly onResult: (result: IngestResult) => void;
 }
 
@@ -93,6 +96,7 @@ export class IngestPool {
       roots: this.#options.roots.map((root) => root.folder),
       grant: lane?.grant,
       known: this.#options.known,
+      erased: this.#options.erased,
     };
     return new PoolMember(data, {
       onColumns: (scanned, columns) => {

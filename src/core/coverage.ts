@@ -1,12 +1,13 @@
 import type { WorkspacePath } from "./path.ts";
 
-/** Why a path was not captured. The first five leave a capture complete: they were meant. */
+/** Why a path was not captured. The first six leave a capture complete: they were meant. */
 export type OmissionReason =
   | "excluded"
   | "special"
   | "store"
   | "other-device"
   | "off-record"
+  | "erased"
   | "unreadable"
   | "too-large"
   | "over-limit"
@@ -29,7 +30,14 @@ export interface Coverage {
   readonly unlisted?: number;
 }
 
-const MEANT_REASONS: readonly OmissionReason[] = ["excluded", "special", "store", "other-device", "off-record"];
+const MEANT_REASONS: readonly OmissionReason[] = [
+  "excluded",
+  "special",
+  "store",
+  "other-device",
+  "off-record",
+  "erased",
+];
 const MEANT: ReadonlySet<string> = new Set(MEANT_REASONS);
 
 /** Does this omission leave a capture complete? */

@@ -1,6 +1,8 @@
-import type { RecordBody } from "./event.ts";
+import type { Json, RecordBody } from "./event.ts";
+import { decodePath, encodePath } from "./file-record.ts";
 import { isHash, type Hash } from "./hash.ts";
-import { damaged, object, optionalText, orNull, text, texts } from "./record-fields.ts";
+import type { WorkspacePath } from "./path.ts";
+import { damaged, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 
 /** What the ids of records of erasures begin with. */
 export const ERASE = "erase:";
@@ -21,25 +23,48 @@ export interface EraseRecord {
   readonly state: "erased" | "withdrawn";
   /** Ascending. */
   readonly contents: readonly Hash[];
+  /** What was kept aside of some paths may be gone as well; its hashes stand in plans alone. Default: nothing. */
+  readonly aside?: readonly ErasedAside[];
   readonly asked: EraseAsked;
   readonly reason: string | undefined;
   readonly actor: string;
   readonly at: string;
   /** The bytes are kept until then. */
   readonly until: string;
+  /** In a folder that follows an origin: the origin's workspace and event that is followed by it. */
+  readonly upstream?: UpstreamErasure;
+}
+
+/** What a plan has kept aside of these paths. */
+export interface ErasedAside {
+  readonly plan: Hash;
+  readonly paths: readonly WorkspacePath[];
+}
+
+/** An event of an origin's that erases contents, or brings them back. */
+export interface UpstreamErasure {
+  readonly origin: string;
+  readonly seq: number;
 }
 
 /** An erase record as JSON. */
-export function encodeErase({ state, contents, asked, reason, actor, at, until }: EraseRecord): RecordBody {
+export function encodeErase(record: EraseRecord): RecordBody {
+  const { state, contents, aside = [], asked, reason, actor, at, until, upstream } = record;
   return {
     actor: actor.toWellFormed(),
+    ...(aside.length === 0 ? {} : { aside: aside.map(encodeErasedAside) }),
     asked: { ...asked },
     at,
     contents: [...contents],
     reason: reason?.toWellFormed() ?? null,
     state,
     until,
+    ...(upstream === undefined ? {} : { upstream: { origin: upstream.origin, seq: upstream.seq } }),
   };
+}
+
+function encodeErasedAside({ plan, paths }: ErasedAside): Json {
+  return { paths: paths.map(encodePath), plan };
 }
 
 /** The erase record in a body. Throws `LOG_DAMAGED`. */
@@ -53,12 +78,24 @@ export function decodeErase(body: RecordBody): EraseRecord {
   return {
     state: state === "withdrawn" ? state : "erased",
     contents,
+    ...(body["aside"] === undefined ? {} : { aside: list(body, "aside").map(decodeErasedAside) }),
     asked: decodeAsked(object(body["asked"], "asked")),
     reason: orNull(body, "reason", text) ?? undefined,
     actor: text(body, "actor"),
     at: text(body, "at"),
     until,
+    ...(body["upstream"] === undefined ? {} : { upstream: decodeUpstream(object(body["upstream"], "upstream")) }),
   };
+}
+
+function decodeErasedAside(value: Json): ErasedAside {
+  const body = object(value, "aside");
+  const paths = list(body, "paths").map((one) => decodePath(object(one, "a path")));
+  return { plan: hashOf(body, "plan"), paths };
+}
+
+function decodeUpstream(body: RecordBody): UpstreamErasure {
+  return { origin: text(body, "origin"), seq: whole(body, "seq") };
 }
 
 function decodeAsked(body: RecordBody): EraseAsked {

@@ -1,6 +1,7 @@
 import { decodeErase, type EraseRecord } from "./erase-record.ts";
 import type { RecordBody } from "./event.ts";
 import type { Hash } from "./hash.ts";
+import type { WorkspacePath } from "./path.ts";
 
 /** An erasure, and its record's last event. */
 export interface LoggedErasure extends EraseRecord {
@@ -16,6 +17,7 @@ export class Erasures {
   readonly #due: number | undefined;
   readonly #last = new Map<string, LoggedErasure>();
   #contents: ReadonlyMap<Hash, LoggedErasure> | undefined;
+  #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
 
   /** `due`: only those whose time is over then count (ms since the epoch). Default: all do. */
   constructor(due?: number) {
@@ -27,6 +29,12 @@ export class Erasures {
     if (seq <= (this.#last.get(recordId)?.seq ?? 0)) return;
     this.#last.set(recordId, { ...decodeErase(body), recordId, seq });
     this.#contents = undefined;
+    this.#aside = undefined;
+  }
+
+  /** What the last event of a record says, in force or not. */
+  last(recordId: string): LoggedErasure | undefined {
+    return this.#last.get(recordId);
   }
 
   /** Those in force, by their events. */
@@ -54,6 +62,29 @@ export class Erasures {
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;
     return (this.of(hash)?.seq ?? 0) > seq;
+  }
+
+  /** What is left of what a plan has kept aside. */
+  leftAside<T extends { readonly path: WorkspacePath }>(plan: Hash, changes: readonly T[]): readonly T[] {
+    return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
+  }
+
+  /** The last erasure of what a plan has kept aside of a path. */
+  ofAside(plan: Hash, path: WorkspacePath): LoggedErasure | undefined {
+    return this.#byPlan().get(plan)?.get(path);
+  }
+
+  #byPlan(): ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> {
+    if (this.#aside !== undefined) return this.#aside;
+    const all = new Map<Hash, Map<WorkspacePath, LoggedErasure>>();
+    for (const one of this.all) {
+      for (const { plan, paths } of one.aside ?? []) {
+        const known = all.get(plan) ?? new Map<WorkspacePath, LoggedErasure>();
+        for (const path of paths) known.set(path, one);
+        all.set(plan, known);
+      }
+    }
+    return (this.#aside = all);
   }
 
   #byContent(): ReadonlyMap<Hash, LoggedErasure> {

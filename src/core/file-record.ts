@@ -69,9 +69,12 @@ export interface FileRecord {
   readonly intent?: string;
 }
 
-/** Is it what an origin has of the path: brought by a sync, or by somebody's decision for the origin's side? */
+/**
+ * Is it what an origin has of the path: brought by a sync, by somebody's decision for the origin's side, or since the origin records it
+ * no more?
+ */
 export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
-  return cause === "replica" || (cause === "resolve" && upstream !== undefined);
+  return cause === "replica" || ((cause === "resolve" || cause === "erase") && upstream !== undefined);
 }
 
 /** The record id of a path's iterations. */

@@ -26,16 +26,24 @@ interface NameRule {
 
 /** Decides by its name whether a file is protected: by the table, and by what a person has added or taken away. */
 export class ProtectedNames {
+  /** Equal where two decide alike. */
+  readonly text: string;
   readonly #added: readonly NameRule[];
+  readonly #elsewhere: readonly NameRule[];
 
-  /** `added`: patterns like those of the table; they count before it. */
-  constructor(added: readonly string[] = []) {
+  /**
+   * `added`: patterns like those of the table; they count before it. `elsewhere`: what a person has added where the files come from; it
+   * makes secrets, and takes none away.
+   */
+  constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
+    this.text = JSON.stringify([added, elsewhere]);
     this.#added = added.flatMap(ruleOf);
+    this.#elsewhere = elsewhere.flatMap(ruleOf);
   }
 
   /** Has a person said anything? */
   get hasAdded(): boolean {
-    return this.#added.length > 0;
+    return this.#added.length + this.#elsewhere.length > 0;
   }
 
   /** Whether a file that is recorded at this path now is protected. */
@@ -45,6 +53,7 @@ export class ProtectedNames {
 
   /** The person's word on the name; `undefined`: there is none. It counts for all that was ever recorded there. */
   added(path: WorkspacePath): boolean | undefined {
+    if (this.#elsewhere.length > 0 && lastMatch(this.#elsewhere, path) === true) return true;
     return this.#added.length === 0 ? undefined : lastMatch(this.#added, path);
   }
 

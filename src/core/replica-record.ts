@@ -51,6 +51,8 @@ export interface ReplicaRecord {
   readonly debounceMs?: number;
   /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
   readonly withProtected?: true;
+  /** Names of secrets that a person has added at the origin: they count here, too. Not there: none. */
+  readonly originNames?: readonly string[];
   /** The origin's event up to which the folder has been reconciled; 0: none. */
   readonly applied: number;
   /** The own event up to which the origin has answered, as far as is known; a pruning spares what follows. */
@@ -81,12 +83,13 @@ export function replicaDraft(record: ReplicaRecord): EventDraft {
 /** A replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
   const { sandboxId, filterTo, filterFrom, editorFiles, debounceMs, withProtected, ...others } = record;
-  const { keeps, folder, halted, paused, stopped, ...rest } = others;
+  const { originNames, keeps, folder, halted, paused, stopped, ...rest } = others;
   const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
   if (editorFiles !== undefined) body["editor_files"] = editorFiles;
   if (debounceMs !== undefined) body["debounce_ms"] = debounceMs;
   if (keeps !== undefined) body["keeps"] = keeps;
   if (withProtected === true) body["with_protected"] = true;
+  if (originNames !== undefined && originNames.length > 0) body["origin_names"] = originNames;
   if (folder !== undefined) body["folder"] = { ...folder };
   if (paused === true) body["paused"] = true;
   if (stopped === true) body["stopped"] = true;
@@ -130,6 +133,7 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
   const editorFiles = optionalText(body, "editor_files");
   if (editorFiles !== undefined) found.editorFiles = editorFilesRule(editorFiles);
   if (body["with_protected"] !== undefined && flag(body, "with_protected")) found.withProtected = true;
+  if (body["origin_names"] !== undefined) found.originNames = texts(body, "origin_names");
   if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
   const keeps = optionalText(body, "keeps");
   if (keeps !== undefined) found.keeps = keepsRule(keeps);

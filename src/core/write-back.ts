@@ -66,6 +66,8 @@ export interface RejectedEntry {
   readonly reason: WriteBackReason;
   /** The last event of the path, where that is why; or that of what lies in it, or in its way, where that is. */
   readonly currentSequence?: number;
+  /** The replica itself has rejected it: the origin has not heard of it. */
+  readonly unheard?: true;
   /** The losing state is kept in the origin's history; its content, `null` for a deletion and a folder. */
   readonly kept?: { readonly contentHash: Hash | null };
 }

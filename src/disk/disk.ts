@@ -100,6 +100,11 @@ export interface Disk {
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;
   /**
+   * May this process write a file, or change the names in a folder, as far as the system tells beforehand? Throws what it says where
+   * not: `EACCES` (permissions), `EROFS` (a read-only file system), `EPERM` (nobody may change it). A link is followed.
+   */
+  checkWrite(path: DiskPath): void;
+  /**
    * When what has this name was made, as a text of its own: what differs is another file or folder, also where it has got the
    * same inode since. `undefined`: nothing has that name, or this file system does not keep that reliably.
    */

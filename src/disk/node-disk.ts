@@ -217,6 +217,10 @@ export class NodeDisk implements Disk {
     return { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };
   }
 
+  checkWrite(path: DiskPath): void {
+    fs.accessSync(path, C.W_OK);
+  }
+
   birthOf(path: DiskPath): string | undefined {
     return birthTime(path);
   }

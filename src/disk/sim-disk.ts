@@ -232,6 +232,11 @@ export class SimDisk implements Disk {
     return { totalBytes, freeBytes: Math.max(0, totalBytes - this.#machine.state.usedBytes) };
   }
 
+  checkWrite(path: DiskPath): void {
+    this.#machine.faults.observe("checkWrite", pathText(path));
+    this.#machine.check(this.#existing(path, "always", "access"), "write", pathText(path));
+  }
+
   /** Nothing gets the inode of something else here. */
   birthOf(): undefined {
     return undefined;

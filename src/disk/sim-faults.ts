@@ -19,7 +19,7 @@ export type MutatingOperation =
   | "clone";
 
 /** Operations that only read; `open` of what exists is one. */
-export type ReadingOperation = "open" | "read" | "list" | "lstat";
+export type ReadingOperation = "open" | "read" | "list" | "lstat" | "checkWrite";
 
 /** One counted operation, told to the plan before it happens. */
 export interface SimOperation {

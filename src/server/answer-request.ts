@@ -34,6 +34,8 @@ export interface Answering extends StoreParts {
   readonly version: string;
   /** The workspace of the folder that the server was started in. */
   readonly defaultWorkspace: () => string | null;
+  /** Is that not known yet? Default: it is. */
+  readonly isStarting?: () => boolean;
   readonly replies: ReplyBook;
   /** Loads what runs syncs; absent: there is none. */
   readonly syncs?: () => Promise<SyncApi>;
@@ -273,6 +275,7 @@ export class RequestAnswer {
       ...(isOwner ? {} : { name }),
       workspaces: workspaces === undefined ? null : [...workspaces],
       default_workspace: workspaces === undefined ? this.#with.defaultWorkspace() : null,
+      ...(workspaces === undefined && this.#with.isStarting?.() === true ? { starting: true } : {}),
     };
   }
 

@@ -247,6 +247,14 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(errnoFrom(() => disk.lstat(at("x".repeat(256))))).toBe("ENAMETOOLONG");
       });
 
+      test("whether something may be written is told of what is there", () => {
+        disk.makeFolder(at("d"));
+        put(at("d/f"), "");
+        disk.checkWrite(at("d"));
+        disk.checkWrite(at("d/f"));
+        expect(errnoFrom(() => disk.checkWrite(at("none")))).toBe("ENOENT");
+      });
+
       test("folders are made and removed one at a time, and only when empty", () => {
         disk.makeFolder(at("d"));
         expect(errnoFrom(() => disk.makeFolder(at("d")))).toBe("EEXIST");

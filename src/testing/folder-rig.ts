@@ -134,6 +134,8 @@ async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
 export interface DeskOptions {
   /** Ids of different machines differ. */
   readonly number?: number;
+  /** See `MachineOptions`. */
+  readonly countsReads?: boolean;
   readonly record?: Partial<ReplicaRecord>;
   readonly parts?: Partial<FolderSyncParts>;
 }
@@ -183,7 +185,7 @@ export class RigDesk {
     this.#clock = clock;
     this.#record = more.record ?? {};
     this.#parts = more.parts ?? {};
-    this.machine = new SyncMachine(more.number ?? 2, { clock });
+    this.machine = new SyncMachine(more.number ?? 2, { clock, countsReads: more.countsReads === true });
   }
 
   get disk(): SimDisk {
@@ -404,8 +406,8 @@ export class FolderRig {
   }
 
   /** Until both directions are quiet. */
-  flush(): Promise<void> {
-    return this.during(this.desk.sync.flush());
+  async flush(): Promise<void> {
+    await this.during(this.desk.sync.flush());
   }
 
   async until(isSo: () => boolean): Promise<void> {

@@ -21,6 +21,8 @@ export interface MachineOptions {
   readonly clock: VirtualClock;
   /** The disk as the engine sees it: a planted fault. */
   readonly seenAs?: (disk: SimDisk) => Disk;
+  /** Does `plan` decide about what only reads, too? Default: no. */
+  readonly countsReads?: boolean;
   /** What is on its disk: a copy of another machine. Default: nothing. */
   readonly image?: SimDisk;
 }
@@ -103,7 +105,7 @@ export class SyncMachine {
     const folder = { folder: 0o700 };
     return SimDisk.fromTree(
       { [FOLDER]: { folder: 0o755 }, "/store": folder, "/config": folder, "/root": folder },
-      { clock: this.#diskClock },
+      { clock: this.#diskClock, countsReads: this.#options.countsReads === true },
     );
   }
 

@@ -49,6 +49,7 @@ const NOT_READ: ReadonlySet<OmissionReason> = new Set([
   "store",
   "other-device",
   "off-record",
+  "erased",
   "name-too-long",
 ]);
 

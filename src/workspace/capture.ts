@@ -175,6 +175,8 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     // Of what was noted or ended since, some may have been read that stays out, or the other way round.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
+    // Of what was erased or brought back since, the look has not left out the right paths.
+    if (!(await reading.erased.isCurrent(context))) return undefined;
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
     const { changes, iterations } = isOvertaken ? await compareProved(context, reading) : before;

@@ -110,6 +110,31 @@ export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash
   return erased;
 }
 
+/** What was found for an index, and for which state of it. */
+interface Found {
+  readonly seq: number;
+  readonly erased: ReadonlySet<Hash>;
+}
+
+const found = new WeakMap<object, Found>();
+
+/** All contents that are erased. */
+export async function erasedContents(history: HistoryContext): Promise<ReadonlySet<Hash>> {
+  const { all } = await erasuresInForce(history);
+  if (all.length === 0) return NONE;
+  const { seq } = await history.index.head();
+  const known = found.get(history.index);
+  if (known?.seq === seq) return known.erased;
+  const erased = await erasedAmong(
+    history,
+    all.flatMap(({ contents }) => contents),
+  );
+  found.set(history.index, { seq, erased });
+  return erased;
+}
+
+const NONE: ReadonlySet<Hash> = new Set();
+
 /** Does something name a content that came behind an event: a path's state, an open conflict, a version, a file outside? */
 async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): Promise<boolean> {
   const { index } = history;

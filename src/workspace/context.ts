@@ -110,6 +110,8 @@ export interface Ingest {
 export interface IngestOptions {
   /** Contents are hashed, not stored: for looks that record nothing. */
   readonly hashOnly: boolean;
+  /** Contents that are hashed and not stored, whichever path has them. */
+  readonly erased?: ReadonlySet<Hash>;
   /** Is this path tracked, and remembered? Then it may be read although it was not handed over. */
   readonly known?: (path: WorkspacePath) => boolean;
   /** Gets what became of each path, as it comes. What was stored is durable only after `finish`. */

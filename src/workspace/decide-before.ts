@@ -1,6 +1,7 @@
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { isGitName } from "../core/git-name.ts";
+import type { Change } from "../core/change.ts";
+import { hasGitName, isGitName } from "../core/git-name.ts";
 import { isHash } from "../core/hash.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { intentOfRequest } from "../core/request-intent.ts";
@@ -58,6 +59,12 @@ export function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
   const found = pathsOf(write).find((path) => isStaging(path) || namesIn(path).some(isGitName));
   if (found !== undefined) throw untouchable(found, "choose another name: a workspace without a folder holds none");
+}
+
+/** The same of what a write would put beneath its path: the folder that is moved may hold such names. */
+export function refuseGitChanges(changes: readonly Change[]): void {
+  const found = changes.find(({ path, after }) => after !== undefined && hasGitName(splitRoot(path).path));
+  if (found !== undefined) throw untouchable(found.path, "delete it first: a workspace without a folder holds none");
 }
 
 function namesIn(path: WorkspacePath): string[] {

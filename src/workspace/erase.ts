@@ -1,6 +1,6 @@
 import type { EraseOptions } from "../api/action-api.ts";
 import type { ErasedContentShape, EraseShape } from "../api/action-shapes.ts";
-import { encodeErase, ERASE, type EraseAsked } from "../core/erase-record.ts";
+import { encodeErase, ERASE, type EraseAsked, type ErasedAside } from "../core/erase-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import { encodeFile, fileRecordId } from "../core/file-record.ts";
@@ -8,12 +8,14 @@ import { FilterPattern, RuleTest } from "../core/filter-pattern.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import { comparePaths, isRoot, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { GRACE_MS } from "../core/tombstone.ts";
+import { type AsideUse, asideUses } from "./aside-uses.ts";
 import { capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import { type ContentUse, contentUses } from "./content-uses.ts";
 import { erasedAmong } from "./contents-of-history.ts";
 import type { Context, NeededElsewhere } from "./context.ts";
 import { unrecordedChanges } from "./diff.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { followSettings } from "./follow-settings.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { unknownPath } from "./known-paths.ts";
@@ -40,6 +42,8 @@ const MOST_PATHS = 20;
 /** What is meant. */
 interface Asked {
   readonly asked: EraseAsked;
+  /** What is erased already, and still kept, is meant as well: it is to go at once. */
+  readonly isAtOnce?: boolean;
   readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
   readonly path?: WorkspacePath;
 }
@@ -49,6 +53,8 @@ interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
   readonly kept: readonly ContentUse[];
+  /** What is kept aside of it. */
+  readonly aside: readonly AsideUse[];
   /** Erased before. */
   readonly already: number;
   /** Recorded as gone, so that what they have can be erased. */
@@ -58,7 +64,7 @@ interface Look {
 
 /** Erases contents. Throws `USAGE`, `NOT_FOUND`, and `REFUSED` where nothing of it can be erased. */
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
-  const what = askedOf(options);
+  const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
   await refuseUnsigned(context, "erasing contents");
   // The rules decide what a path has now: somebody may just have changed them.
   await followSettings(context);
@@ -67,17 +73,18 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
     return shapeOf(await lookAt(context, what, await unrecordedPaths(context)), { dry_run: true });
   await capture(context, { cause: "capture", absentRoot: "known" });
   const before = await lookAt(context, what);
-  if (before.erased.length === 0) return shapeOf(before, {});
+  if (isNothing(before)) return shapeOf(before, {});
   const done = await withCommit(context, async (commit) => {
     const { seq } = await commit.head();
     const look = seq === before.seq ? before : await lookAt(context, what);
-    if (look.erased.length === 0) return shapeOf(look, {});
+    if (isNothing(look)) return shapeOf(look, {});
     const [at, id] = [context.now(), context.newId()];
     const until = new Date(options.now === true ? at : at + GRACE_MS).toISOString();
     const record = encodeErase({
       state: "erased",
       contents: look.erased.map(({ hash }) => hash).sort(),
-      asked: what.asked,
+      aside: asideOf(look.aside),
+      asked: askedIn(look, what),
       reason: options.reason,
       actor: context.actor,
       at: new Date(at).toISOString(),
@@ -90,7 +97,25 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
     context.worktree.forget(look.untracked);
     return shapeOf(look, { event: events.at(-1)?.seq ?? null, id, until });
   });
-  return options.now === true ? { ...done, ...(await freeNow(context, done)) } : done;
+  return options.now === true && done.id !== null ? { ...done, ...(await freeNow(context, done)) } : done;
+}
+
+function isNothing({ erased, aside }: Look): boolean {
+  return erased.length + aside.length === 0;
+}
+
+/** As the record says it: by plan, since the log holds no hash of what is kept aside. */
+function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
+  const paths = new Map<Hash, Set<WorkspacePath>>();
+  for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
+  return [...paths].map(([plan, of]) => ({ plan, paths: [...of].sort(comparePaths) }));
+}
+
+/** What was asked for, but for a hash that no line of the log holds: what is kept aside is named by its path alone. */
+function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
+  const [first] = aside;
+  const isHeld = asked.content === undefined || erased.some(({ hash }) => hash === asked.content);
+  return isHeld || first === undefined ? asked : { path: shownPath(first.path) };
 }
 
 function askedOf({ what, match }: EraseOptions): Asked {
@@ -137,17 +162,17 @@ async function lookAt(
   unrecorded: ReadonlyMap<WorkspacePath, Hash | undefined> = new Map(),
 ): Promise<Look> {
   const { seq } = await context.index.head();
+  const met = await asideUses(context, what.isMeant);
+  const hashes = new Set(met.flatMap((one) => one.hashes));
+  const isMeant: Asked["isMeant"] = (hash, path) => what.isMeant(hash, path) || hashes.has(hash);
   // Nothing to take out of the store, and the same in all empty files.
-  const found = [...(await contentUses(context, what.isMeant)).values()].filter(isNotEmpty);
+  const found = [...(await contentUses(context, isMeant)).values()].filter(isNotEmpty);
   for (const use of found) {
     for (const path of use.now) if (unrecorded.has(path)) use.now.delete(path);
     for (const [path, hash] of unrecorded) if (hash === use.hash) use.now.add(path);
   }
-  if (found.length === 0) throw await nothingFound(context, what);
-  const before = await erasedAmong(
-    context,
-    found.map(({ hash }) => hash),
-  );
+  if (found.length + met.length === 0) throw await nothingFound(context, what);
+  const before = await erasedBefore(context, found, what);
   const left = found.filter(({ hash }) => !before.has(hash));
   if (left.length > MOST_CONTENTS) throw tooMany(left.length);
   const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
@@ -156,9 +181,27 @@ async function lookAt(
   const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
   const erased = left.filter((use) => mayGo(use, leftOut));
   const kept = left.filter((use) => !mayGo(use, leftOut));
-  if (erased.length === 0 && before.size === 0) throw refusedFor(kept);
+  const stays = new Set(kept.map(({ hash }) => hash));
+  const aside = met.filter((one) => !one.hashes.some((hash) => stays.has(hash)));
+  if (erased.length + aside.length === 0 && before.size === 0) throw refusedFor(kept);
   const untracked = [...new Set(erased.flatMap(({ now }) => [...now]))].sort(comparePaths);
-  return { seq, erased, kept, already: before.size, untracked, elsewhere: elsewhere.workspaces };
+  return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
+}
+
+/** What need not be erased any more. */
+async function erasedBefore(
+  context: Context,
+  found: readonly ContentUse[],
+  { isAtOnce }: Asked,
+): Promise<ReadonlySet<Hash>> {
+  const before = await erasedAmong(
+    context,
+    found.map(({ hash }) => hash),
+  );
+  if (isAtOnce !== true) return before;
+  const erasures = await erasuresInForce(context);
+  const isOver = (hash: Hash): boolean => Date.parse(erasures.of(hash)?.until ?? "") <= context.now();
+  return new Set([...before].filter(isOver));
 }
 
 function isNotEmpty({ size, paths }: ContentUse): boolean {
@@ -241,12 +284,18 @@ async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<E
 }
 
 /** The event stands, whatever comes of this: a later `gc` does the same. */
-async function freeNow(context: Context, { elsewhere }: EraseShape): Promise<Pick<EraseShape, "freed" | "not_freed">> {
+async function freeNow(
+  context: Context,
+  { elsewhere, contents }: EraseShape,
+): Promise<Pick<EraseShape, "freed" | "not_freed">> {
   if (elsewhere.length > 0)
     return { freed: false, not_freed: "other histories of the store need some of these contents" };
   try {
     const { pending_blobs: pending } = await context.store.collect();
-    if (pending === 0) return { freed: true, not_freed: null };
+    const kept = await context.store.stored(contents.map(({ hash }) => hash as Hash));
+    if (pending === 0 && kept.size === 0) return { freed: true, not_freed: null };
+    if (pending === 0)
+      return { freed: false, not_freed: "what is kept of the origin's history needs some of them for a time" };
     return { freed: false, not_freed: "another process has a pack with such bytes in use: run `chronicle gc` later" };
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
@@ -255,7 +304,7 @@ async function freeNow(context: Context, { elsewhere }: EraseShape): Promise<Pic
 }
 
 function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "until" | "dry_run">>): EraseShape {
-  const { erased, kept, untracked, elsewhere } = look;
+  const { erased, kept, aside, untracked, elsewhere } = look;
   return {
     dry_run: false,
     event: null,
@@ -268,11 +317,25 @@ function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "un
     total_kept: kept.length,
     kept: kept.slice(0, MOST_TOLD).map(contentShape),
     already: look.already,
+    kept_aside: aside.slice(0, MOST_TOLD).map(keptAsideShape),
     untracked: untracked.map(shownPath),
     elsewhere: elsewhere.map(({ id, contents }) => ({ workspace: id, contents: contents.length })),
+    not_reached: NOT_REACHED,
     freed: null,
     not_freed: null,
   };
+}
+
+/** What may hold the same and is no content of a file. */
+const NOT_REACHED: string[] = [
+  "command lines, messages and names that are recorded (what is known to be a secret is masked there)",
+  "records of users",
+  "sizes, times and hashes, which stand in the log for ever",
+  "backups, and other copies of the store",
+];
+
+function keptAsideShape({ path, size, until }: AsideUse): EraseShape["kept_aside"][number] {
+  return { path: shownPath(path), bytes: size, until };
 }
 
 function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShape {

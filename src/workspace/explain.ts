@@ -1,9 +1,11 @@
 import type { ExplainShape } from "../api/shapes.ts";
 import type { Omission } from "../core/coverage.ts";
 import { foldersAbove, isWithin, type WorkspacePath } from "../core/path.ts";
+import { erasedContents } from "./contents-of-history.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { offRecordAmong } from "./off-record.ts";
+import { readDisk } from "./read-disk.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 import { shownPath } from "./shape.ts";
 
@@ -37,7 +39,7 @@ interface Looked {
   readonly unreadable: string | undefined;
 }
 
-/** Why a capture would not take what is at the path now. Nothing is read for it. */
+/** Why a capture would not take what is at the path now. Nothing is read for it, unless contents were erased. */
 async function leftOut(
   context: Context,
   { path, recorded, unreadable }: Looked,
@@ -54,7 +56,15 @@ async function leftOut(
     // For a folder the rule means that new paths in it are left out, not the folder itself or recorded paths.
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
-  return found ?? (unreadable === undefined ? undefined : { reason: "unreadable", detail: unreadable });
+  if (found !== undefined) return found;
+  return unreadable === undefined ? erasedNow(context, path) : { reason: "unreadable", detail: unreadable };
+}
+
+/** What was erased is known by its content alone: only where something was is a file read for it. */
+async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
+  if ((await erasedContents(context)).size === 0) return undefined;
+  const { omitted } = await readDisk(context, { only: [path], hashOnly: true });
+  return omitted.find((one) => one.reason === "erased" && one.path === path);
 }
 
 /** The link in place of a folder above the path, if there is one. */

@@ -1,14 +1,17 @@
 import { ChronicleError } from "../core/errors.ts";
 import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
+import type { LoggedErasure } from "../core/erasures.ts";
 import { EVERYTHING } from "../core/filter.ts";
 import { manifestRoot } from "../core/merkle.ts";
 import { comparePaths } from "../core/path.ts";
 import type { ForkOrigin, RootRecord } from "../core/workspace-record.ts";
 import { capture } from "./capture.ts";
-import { workspaceRecord } from "./own-record.ts";
+import { erasedAmong } from "./contents-of-history.ts";
 import type { Context } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { resolveMoment } from "./moments.ts";
+import { workspaceRecord } from "./own-record.ts";
 import { provedEntries } from "./proved-entries.ts";
 import { missingContent } from "./pruning.ts";
 import { answer } from "./answer.ts";
@@ -17,8 +20,10 @@ import { shownPath } from "./shape.ts";
 /** A state of a workspace from which another one can begin. */
 export interface ForkSource {
   readonly origin: ForkOrigin;
-  /** In path order. Their contents are in the store. */
+  /** In path order. Their contents are in the store, but for those that are erased. */
   readonly entries: readonly Entry[];
+  /** The erasures of contents of these files, each with no other content. */
+  readonly erasures: readonly LoggedErasure[];
   /** Those of the workspace, without their folders. */
   readonly roots: readonly RootRecord[];
   /** The names of secrets that a person has said there: a copy shows nothing that the original does not. */
@@ -32,7 +37,8 @@ const BATCH = 10_000;
 
 /**
  * The files of a workspace at a moment (default: as they were last recorded; `now`: they are recorded first). Hold a lease on
- * the contents until what begins on them is durable. Throws as moments do: `NOT_FOUND`, `PRUNED` …; `BLOB_MISSING`.
+ * the contents until what begins on them is durable. An erased content stays erased in what
+ * begins on them. Throws as moments do: `NOT_FOUND`, `PRUNED` …; `BLOB_MISSING`.
  */
 export async function readForkSource(context: Context, moment: string | undefined): Promise<ForkSource> {
   if (moment === "now") await capture(context, { cause: "capture" });
@@ -40,7 +46,8 @@ export async function readForkSource(context: Context, moment: string | undefine
     if (damage !== undefined) throw damage;
     const { seq, label } = await resolveMoment(context, moment ?? `seq:${head.seq}`);
     const entries = await entriesAt(context, seq);
-    await refuseMissing(context, entries);
+    const erasures = await erasuresOf(context, entries);
+    await refuseMissing(context, entries, new Set(erasures.flatMap(({ contents }) => contents)));
     const { roots, protectedNames } = await workspaceRecord(context);
     const { root } = manifestRoot(
       entries,
@@ -48,7 +55,7 @@ export async function readForkSource(context: Context, moment: string | undefine
     );
     const hash = await hashOf(context, seq);
     const origin = { workspace: context.workspaceId, seq, hash, root };
-    return { origin, entries, roots: roots.map(hosted), protectedNames, label };
+    return { origin, entries, erasures, roots: roots.map(hosted), protectedNames, label };
   });
 }
 
@@ -62,13 +69,23 @@ async function entriesAt(context: Context, seq: number): Promise<Entry[]> {
   return entries.sort((a, b) => comparePaths(a.path, b.path));
 }
 
-/** Without its contents a state is none: what is missing is said before anything begins. */
-async function refuseMissing(context: Context, entries: readonly Entry[]): Promise<void> {
+async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<LoggedErasure[]> {
+  const erased = await erasedAmong(context, new Set(entries.flatMap(({ hash }) => hash ?? [])));
+  if (erased.size === 0) return [];
+  const erasures = await erasuresInForce(context);
+  const isIts = (one: LoggedErasure) => (hash: Hash) => erased.has(hash) && erasures.of(hash) === one;
+  return erasures.all
+    .map((one) => ({ ...one, contents: one.contents.filter(isIts(one)), aside: [] }))
+    .filter(({ contents }) => contents.length > 0);
+}
+
+/** Without its contents a state is none, unless they are erased: what is missing is said before anything begins. */
+async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);
     const stored = await context.blobs.has(batch.flatMap(({ hash }) => hash ?? []));
     for (const { path, hash } of batch) {
-      if (hash === undefined || stored.has(hash)) continue;
+      if (hash === undefined || stored.has(hash) || erased.has(hash)) continue;
       throw await missingContent(context, { path, hash, what: `the content of ${shownPath(path)}` });
     }
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { encodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
 import type { Entry } from "../core/entry.ts";
+import { encodeErase } from "../core/erase-record.ts";
 import type { EventDraft, LogEvent } from "../core/event.ts";
 import { sha256, type Hash } from "../core/hash.ts";
 import { encodePrune } from "../core/prune-record.ts";
@@ -83,6 +84,26 @@ describe("what a replica's write that lost has left", () => {
     needs.finish();
     expect(needed.has(sha256("lost"))).toBe(false);
   });
+});
+
+it("in a base, an erasure counts for the rows and the records before it, also for those that are read first", () => {
+  const needed = new Set<Hash>();
+  const needs = new HistoryNeeds({}, ({ hash }) => needed.add(hash));
+  const event = { op: "compact", recordId: "compact:w", record: {}, seq: 9 } as unknown as LogEvent;
+  const [ts, at] = ["2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00.000Z"];
+  const erased = encodeErase({
+    ...{ state: "erased", asked: { path: "a" }, reason: undefined, actor: "human", at, until: at },
+    contents: [sha256("file"), sha256("outside")].sort(),
+  });
+  const record = (recordId: string, seq: number, body: LogEvent["record"]) =>
+    ({ op: "upsert", recordId, seq, ts, record: body }) as const;
+  needs.event(event, "");
+  needs.rows({ entries: [{ path: file("").path, iteration: 1, seq: 4, entry: file("file") }] }, event, "");
+  needs.rows({ entries: [{ path: "b" as Entry["path"], iteration: 1, seq: 7, entry: file("later") }] }, event, "");
+  const outside = { state: null, hash: sha256("outside") };
+  needs.rows({ records: [record("erase:x", 6, erased), record("outside:/etc/x", 5, outside)] }, event, "");
+  needs.finish();
+  expect(needed).toEqual(new Set([sha256("later")]));
 });
 
 it("what a step of a replica puts there is needed until it is done", () => {

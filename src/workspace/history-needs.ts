@@ -102,7 +102,8 @@ export async function* privateContents(
     if (aside === undefined || !isKeptAt(aside, now)) continue;
     yield { hash: aside.plan, where, seq };
     const bytes = await blobs.get(aside.plan);
-    for (const { before, after } of bytes === undefined ? [] : decodePlan(bytes)) {
+    const left = bytes === undefined ? [] : erasures.leftAside(aside.plan, decodePlan(bytes));
+    for (const { before, after } of left) {
       for (const hash of [before?.hash, after?.hash])
         if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq };
     }
@@ -127,6 +128,8 @@ export class HistoryNeeds {
   readonly #plans = new Map<string, readonly NeededContent[]>();
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
+  /** What the rows of the last base name: the erasures that are about it may stand behind them in the same base. */
+  #ofBase: NeededContent[] | undefined;
   /** The erasures that are known before the history is read, and those that its bases hold. */
   readonly erasures: Erasures;
 
@@ -135,7 +138,8 @@ export class HistoryNeeds {
     this.erasures = erasures;
     this.#always = need;
     this.#need = (content) => {
-      if (!erasures.license(content.hash, content.seq)) need(content);
+      if (this.#ofBase !== undefined) this.#ofBase.push(content);
+      else if (!erasures.license(content.hash, content.seq)) need(content);
     };
     this.#contents = new NeededContents(pruning, (all) => {
       for (const one of all) this.#need(one);
@@ -144,6 +148,7 @@ export class HistoryNeeds {
 
   /** The next event. */
   event(event: LogEvent, where: string): void {
+    this.#endBase();
     this.#record(event, event.seq, where);
     const base = baseOf(event);
     if (base !== undefined) this.#always({ ...named(base), seq: event.seq, where, size: undefined });
@@ -158,6 +163,7 @@ export class HistoryNeeds {
     where: string,
     whereOf?: (path: WorkspacePath) => string,
   ): void {
+    this.#ofBase ??= [];
     for (const { path, iteration, entry, seq: recorded } of entries) {
       // Whoever does not ask where is not told: a base can hold hundreds of thousands.
       const place =
@@ -170,12 +176,19 @@ export class HistoryNeeds {
       if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
       // A version is of its own event still, and what was freed of it does not come back.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
-      else this.#record(record, seq, where);
+      else this.#record(record, seq, where, record.seq);
     }
+  }
+
+  #endBase(): void {
+    const held = this.#ofBase;
+    this.#ofBase = undefined;
+    for (const one of held ?? []) this.#need(one);
   }
 
   /** The history is at its end. */
   finish(): void {
+    this.#endBase();
     this.#contents.finish();
     for (const { record, where } of this.#versions) this.#version(record, this.#pruning ?? this.#earlier, where);
     for (const contents of this.#plans.values()) for (const one of contents) this.#always(one);
@@ -190,12 +203,13 @@ export class HistoryNeeds {
     return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
   }
 
-  #record({ recordId, record }: RecordEvent, seq: number, where: string): void {
-    this.#note({ recordId, record }, { seq, where });
+  /** `own`: the event that recorded it, which a base tells of later. */
+  #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
+    this.#note({ recordId, record }, { seq: own, where });
     const inForce = contentsInForce({ recordId, record });
     if (inForce !== undefined) {
       const size = typeof record["size"] === "number" ? record["size"] : undefined;
-      const contents = inForce.map((one) => ({ ...one, seq, where, size }));
+      const contents = inForce.map((one) => ({ ...one, seq: own, where, size }));
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
     } else if (recordId.startsWith(VERSION)) {
       this.#version({ record, seq }, this.#pruning, where);

@@ -2,11 +2,13 @@ import { ASIDE_MS, type Aside } from "../core/aside.ts";
 import type { Change } from "../core/change.ts";
 import type { Omission } from "../core/coverage.ts";
 import { sameEntry, SYMLINK_MODE, type Entry } from "../core/entry.ts";
+import { sha256 } from "../core/hash.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
 import type { ListedOmission, OmittedStat } from "../core/omitted-list.ts";
 import { encodePlan } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { BlobBatch } from "../storage/blob-store.ts";
+import { erasedContents } from "./contents-of-history.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 import { changesOfGitState, type GitAsked, keepGitState, outermost } from "./git-state.ts";
@@ -131,9 +133,10 @@ function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
   return reason === "excluded" && detail.startsWith("gitignore");
 }
 
-/** Keeps a file or link as it is now; `undefined` for one that is gone, cannot be read, or is written to right now. */
+/** Keeps a file or link as it is now; `undefined` for one that is gone, cannot be read, is written to right now, or was erased. */
 async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted): Promise<Entry | undefined> {
   const content = await readNow(context, path);
+  if (content !== undefined && (await erasedContents(context)).has(sha256(content))) return undefined;
   const [now] = await context.worktree.stats([path]);
   if (content === undefined || typeof now !== "object" || content.length !== stat.size) return undefined;
   if (now.mtimeNs !== stat.mtimeNs || now.ino !== stat.ino || now.kind !== stat.kind) return undefined;

@@ -22,6 +22,7 @@ export class LiveView {
   #everything = true;
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
+  #erasures: object | undefined;
 
   constructor(worktree: Worktree) {
     this.#worktree = worktree;
@@ -43,6 +44,16 @@ export class LiveView {
   /** May hints be missed (too few watches)? */
   get degraded(): boolean {
     return this.#handle?.degraded ?? false;
+  }
+
+  /** What could not be read when it was last looked at. */
+  get unreadable(): readonly WorkspacePath[] {
+    return this.#omitted.filter(({ reason }) => reason === "unreadable").map(({ path }) => path);
+  }
+
+  /** These are to be looked at, though nobody has told that anything happened there. */
+  hint(paths: readonly WorkspacePath[]): void {
+    this.#note({ paths });
   }
 
   get started(): boolean {
@@ -90,6 +101,13 @@ export class LiveView {
     this.#omitted = [...others, ...omitted];
     this.giveBack(omitted.filter(({ reason }) => reason === "unstable").map(({ path }) => path));
     return this.#omitted;
+  }
+
+  /** The erasures in force: once they are others, what was left out because of them is looked at again. */
+  noteErasures(erasures: object): void {
+    if (this.#erasures === erasures) return;
+    this.#erasures = erasures;
+    this.giveBack(this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path));
   }
 
   #note({ paths }: WatchHint): void {

@@ -76,7 +76,9 @@ function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
 
 /** A person has said that its content is none of Chronicle's business; that it is gone is still told. */
 export function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
-  return reason === "off-record" || (reason === "excluded" && /^exclude(-glob)?(:|$)/.test(detail));
+  return (
+    reason === "off-record" || reason === "erased" || (reason === "excluded" && /^exclude(-glob)?(:|$)/.test(detail))
+  );
 }
 
 /** The time for which `status` tells of a loss. */

@@ -9,6 +9,7 @@ import { isWithin, type WorkspacePath } from "../core/path.ts";
 import { decodeSession } from "../core/records.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { coverageAt } from "./coverage-in-log.ts";
 import { readFilters } from "./filters.ts";
 import { gitPathsAmong, outermost } from "./git-state.ts";
@@ -109,6 +110,7 @@ async function gitOf(
 /** The entries that were kept aside as it began. */
 async function entriesAside(context: Context, { aside }: LoggedAction): Promise<Map<WorkspacePath, Entry>> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
-  const changes = bytes === undefined ? [] : decodePlan(bytes);
+  const all = bytes === undefined ? [] : decodePlan(bytes);
+  const changes = aside === undefined ? [] : (await erasuresInForce(context)).leftAside(aside.plan, all);
   return new Map(changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before] as const])));
 }

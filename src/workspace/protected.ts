@@ -5,11 +5,13 @@ import type { Entry } from "../core/entry.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import { ProtectedNames } from "../core/protected-names.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { decodeReplica, replicaRecordId } from "../core/replica-record.ts";
 import type { WorkspaceRecord } from "../core/workspace-record.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees } from "./index-disagrees.ts";
+import { readEvent } from "./read-events.ts";
 import { baseSays, linesSay } from "./row-line.ts";
 import { shownPath } from "./shape.ts";
 
@@ -23,15 +25,37 @@ import { shownPath } from "./shape.ts";
 /** What was made of a workspace's record last. */
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
-/** The names in force. */
+/** The names in force: also those that a person has added at the origin that the workspace follows, or has followed. */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
-  return namesOf(await workspaceRecord(context));
+  const record = await workspaceRecord(context);
+  const elsewhere = await originNames(context);
+  return elsewhere.length === 0 ? namesOf(record) : new ProtectedNames(record.protectedNames, elsewhere);
+}
+
+/** What those at whose history somebody looks have added, as one list for `ProtectedNames`. */
+export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
+  const { protectedNames: own = [] } = await workspaceRecord(context);
+  // The last match counts: what was added further up is not taken away.
+  return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
 /** Those of a workspace's record. */
 export function namesOf(record: WorkspaceRecord): ProtectedNames {
   const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
   known.set(record, names);
+  return names;
+}
+
+/** What the last record of each history's sync said. */
+const fromOrigins = new WeakMap<object, { readonly hash: Hash; readonly names: readonly string[] }>();
+
+async function originNames(context: HistoryContext): Promise<readonly string[]> {
+  const row = (await context.index.records(replicaRecordId(""))).at(-1);
+  if (row === undefined) return [];
+  const read = fromOrigins.get(context.index);
+  if (read?.hash === row.hash) return read.names;
+  const { originNames: names = [] } = decodeReplica((await readEvent(context, row)).record);
+  fromOrigins.set(context.index, { hash: row.hash, names });
   return names;
 }
 

@@ -139,7 +139,7 @@ function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   const isSecret = new ProtectedNames().holds(path);
   return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {
     hint: isSecret
-      ? "it is a secret by its name: such files come with `--with-protected` and a person's token, once they are changed there or into a new folder"
+      ? "it is a secret by its name: `chronicle sync start … --with-protected` brings it, with a person's token"
       : "a filter of the sync keeps it there, or the origin has freed it",
     data: { hash },
   });

@@ -9,6 +9,8 @@ import type { FileStat } from "../disk/disk.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import type { ScanReport, ScanRequest } from "../worktree/worktree.ts";
 import type { Context, IngestResult } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
+import { ErasedLook } from "./erased-look.ts";
 import { OffRecordLook, type OffRecordOptions } from "./off-record-look.ts";
 import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
@@ -41,6 +43,8 @@ export interface Reading {
   readonly omitted: readonly Omission[];
   /** The paths off the record, if there are any: they are among the omissions, and were not read. */
   readonly offRecord: OffRecordLook | undefined;
+  /** What was erased when the look began: paths that have it are among the omissions. */
+  readonly erased: ErasedLook;
 }
 
 /** Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. */
@@ -48,6 +52,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   await rememberRecorded(context);
   const { live } = context;
   if (!live.started || options.only !== undefined) return scanAndRead(context, options);
+  live.noteErasures(await erasuresInForce(context));
   const taken = options.paranoid === true ? undefined : await live.take();
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
@@ -72,10 +77,16 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
   const offRecord = await OffRecordLook.of(context, options);
+  const erased = await ErasedLook.of(context);
   const run = context.ingest.begin({
     hashOnly: options.hashOnly ?? false,
+    erased: erased.contents,
     known: (path) => context.worktree.recall(path) !== undefined && offRecord?.mayRead(path) !== false,
-    onResult: (result) => take(result, { present, gone, omitted }),
+    onResult: (result) => {
+      const omission = erased.omissionOf(result);
+      if (omission === undefined) take(result, { present, gone, omitted });
+      else omitted.push(omission);
+    },
   });
   try {
     const report = await context.worktree.scan(
@@ -104,6 +115,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       gone: [...new Set([...report.gone, ...gone])],
       omitted: [...report.omitted, ...omitted],
       offRecord,
+      erased,
     };
     return offRecord === undefined ? all : await withoutOffRecord(all, offRecord);
   } catch (error) {

@@ -62,13 +62,15 @@ export async function keepSwept(
   return { named: swept.map(({ path }) => path).filter((path) => !isAside(path)), aside, git };
 }
 
+/** A FIFO or another device's folder holds nothing that could be kept; of what is off the record or erased nothing is. */
+const NEVER_KEPT: ReadonlySet<Omission["reason"]> = new Set(["special", "other-device", "off-record", "erased"]);
+
 async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Omission[]> {
   const { coverage } = await capture(context, { cause: "capture" });
   const found: Omission[] = [];
   for (const one of coverage.omitted) {
     const { path, reason } = one;
-    // A FIFO or another device's folder holds nothing that could be kept; of what is off the record nothing is.
-    if (reason === "special" || reason === "other-device" || reason === "off-record") continue;
+    if (NEVER_KEPT.has(reason)) continue;
     for (const sweep of sweeps) {
       if (!isSwept(path, sweep)) continue;
       if (!sweep.deep && (await context.worktree.inspect(path))?.kind === "dir") continue;

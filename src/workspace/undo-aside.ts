@@ -8,6 +8,7 @@ import { composeChanges, decodePlan, invert } from "../core/plan.ts";
 import type { Hash } from "../core/hash.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { outermost } from "./git-state.ts";
 import { stillLost } from "./omitted-changes.ts";
 import { readEvent } from "./read-events.ts";
@@ -69,8 +70,10 @@ async function asideOfWork(context: Context, id: string): Promise<AsideStep> {
   const work = await workOf(context, id);
   if (work === undefined) return { changes: [], blocked: [] };
   const { aside, omittedChanges } = work;
-  const changes = aside === undefined ? [] : await readAside(context, aside.plan);
-  if (aside === undefined || changes.length > 0) return { changes, blocked: [] };
+  if (aside === undefined) return { changes: [], blocked: [] };
+  const changes = await readAside(context, aside.plan);
+  const erased = await erasedAside(context, aside.plan);
+  if (changes.length + erased.length > 0) return { changes, blocked: erased };
   const detail = `it was kept aside until ${aside.until}, and was freed`;
   const kept = omittedChanges.filter((one) => one.kept);
   return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })) };
@@ -79,7 +82,18 @@ async function asideOfWork(context: Context, id: string): Promise<AsideStep> {
 /** The changes in a plan; none where it was freed, as after some days. */
 async function readAside(context: Context, plan: Hash): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
-  return bytes === undefined ? [] : decodePlan(bytes);
+  return bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
+}
+
+/** The paths of a plan of which what was kept aside is erased. */
+async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]> {
+  const bytes = await context.blobs.get(plan);
+  const erasures = await erasuresInForce(context);
+  return (bytes === undefined ? [] : decodePlan(bytes)).flatMap(({ path }) => {
+    const by = erasures.ofAside(plan, path);
+    const detail = `what was kept aside of it was erased by event ${by?.seq ?? 0}`;
+    return by === undefined ? [] : [{ path, reason: "content-missing", detail } as const];
+  });
 }
 
 /** The changes of paths that were kept aside which an intent names. They are carried out together with its own. */

@@ -2,6 +2,7 @@ import type { ErasureShape } from "../api/action-shapes.ts";
 import { encodeErase, ERASE } from "../core/erase-record.ts";
 import type { LoggedErasure } from "../core/erasures.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { contentUses } from "./content-uses.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
@@ -45,7 +46,9 @@ async function refuseGone(context: Context, { until, contents }: LoggedErasure):
     throw new ChronicleError("REFUSED", `that could be brought back until ${until}`, { hint, data: { until } });
   }
   const stored = await context.store.stored(contents);
-  const gone = contents.filter((hash) => !stored.has(hash));
+  const missing = new Set(contents.filter((hash) => !stored.has(hash)));
+  // What an origin has erased may never have been here.
+  const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
   if (gone.length === 0) return;
   throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {
     hint,
@@ -57,12 +60,14 @@ function isOver({ now }: Context, until: string): boolean {
   return Date.parse(until) <= now();
 }
 
-function shapeOf(context: Context, { recordId, seq, contents, asked, ...rest }: LoggedErasure): ErasureShape {
+function shapeOf(context: Context, one: LoggedErasure): ErasureShape {
+  const { recordId, seq, contents, aside = [], asked, ...rest } = one;
   const { reason, actor, at, until } = rest;
   return {
     id: recordId.slice(ERASE.length),
     event: seq,
     total: contents.length,
+    kept_aside: aside.reduce((sum, { paths }) => sum + paths.length, 0),
     asked: { ...asked },
     reason: reason ?? null,
     actor,

@@ -10,6 +10,7 @@ const KEEPS_EARLIER: ReadonlySet<OmissionReason> = new Set([
   "over-limit",
   "unstable",
   "name-too-long",
+  "erased",
 ]);
 
 /**

@@ -37,6 +37,8 @@ export interface BatchGround {
   readonly head: IndexHead;
   readonly tally: Tally;
   readonly isUnrecordedFolder: Parameters<typeof planWrite>[1]["isUnrecordedFolder"];
+  /** Throws where these may not be made, whatever the write names. Default: all may. */
+  readonly refuse?: (changes: readonly Change[]) => void;
 }
 
 /**
@@ -83,6 +85,7 @@ export class WriteBatch {
       now: Math.floor(this.#context.now()),
       isUnrecordedFolder: this.#ground.isUnrecordedFolder,
     });
+    this.#ground.refuse?.(changes);
     if (changes.length === 0 && requestId === undefined) return writeShape(write, await this.#unchanged(write));
     this.#tally = talliedAfter(this.#context, write, { changes, tally: this.#tally });
     const planned = await this.#record({ id, write, changes });

@@ -1,6 +1,6 @@
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { refuseGitState } from "./decide-before.ts";
+import { refuseGitChanges, refuseGitState } from "./decide-before.ts";
 import { foretell } from "./foretell.ts";
 import { openIntents } from "./operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
@@ -23,6 +23,7 @@ export async function writeHosted(
       head: await commit.head(),
       tally: { entries, bytes },
       isUnrecordedFolder: async () => false,
+      refuse: refuseGitChanges,
     });
     const outcomes: (Outcome | PlannedWrite)[] = [];
     for (const write of writes) outcomes.push(await planOne(batch, write));

@@ -8,12 +8,13 @@ import type { LandContext } from "./apply-land.ts";
 import { type ApplyContext, type Asked, lacksSpace, makeReady, mayGoOn } from "./apply-ready.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { NotedPath } from "./stat-table.ts";
-import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, CheckRequest } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { matchEarly } from "./apply-early.ts";
 import { checkSteps } from "./apply-check.ts";
+import { checkPermissions } from "./apply-permissions.ts";
 import { changesNames, land, remove } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
 import { blockFor, releaseRoots, rootsOf, stopsAll } from "./apply-step.ts";
@@ -62,7 +63,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
 /** What an apply would do now: see `Worktree.check`. A root that is not there is made by an apply. */
 export function checkChanges(
   context: ApplyContext,
-  { changes, onBlocked }: Pick<ApplyRequest, "changes" | "onBlocked">,
+  { changes, onBlocked, permissions = false }: CheckRequest,
 ): CheckReport {
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
   const roots = context.roots.map((open) => ({ ...open, staging: stagingInRoot(open, context.disk, "check") }));
@@ -73,6 +74,7 @@ export function checkChanges(
   );
   try {
     checkSteps({ steps, cache: context.cache, resume: false });
+    if (permissions) checkPermissions(steps);
     const isStopped = steps.some((step) => stopsAll(step, onBlocked)) || lacksSpace(context, steps);
     const blocked = blockedOf(steps);
     const stays = new Set(blocked.map(({ path }) => path));

@@ -91,6 +91,12 @@ export class ConfinedFs implements Disposable {
     return this.#disk.list(plain(this.root, folder));
   }
 
+  /** May names in a folder be changed? Throws what the system says where not: see `Disk.checkWrite`. */
+  checkWrite(folder: WorkspacePath): void {
+    const fd = this.#enter(folder);
+    this.#disk.checkWrite(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, folder));
+  }
+
   /** Opens a file for reading. */
   openRead(path: WorkspacePath): OpenedFile {
     return this.#opened(this.#disk.open(this.at(path), "read"));

@@ -7,6 +7,7 @@ import type {
   ApplyReport,
   ApplyRequest,
   CheckReport,
+  CheckRequest,
   Explanation,
   KnownPath,
   OnChanged,
@@ -212,7 +213,7 @@ export class DiskWorktree implements Worktree {
     return left.sort(comparePaths);
   }
 
-  async check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport> {
+  async check(request: CheckRequest): Promise<CheckReport> {
     return checkChanges(this.#applyContext(), request);
   }
 

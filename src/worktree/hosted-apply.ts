@@ -1,6 +1,7 @@
 import type { Change } from "../core/change.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
-import { comparePaths, isRoot, parentOf, type WorkspacePath } from "../core/path.ts";
+import { hasGitName } from "../core/git-name.ts";
+import { comparePaths, isRoot, parentOf, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { BlockedPaths } from "./blocked-paths.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
 import type { ApplyReport, ApplyRequest, CheckReport } from "./worktree.ts";
@@ -9,8 +10,8 @@ type HostedRequest = Pick<ApplyRequest, "changes" | "onBlocked" | "begin" | "res
 
 /**
  * An apply where there is no disk: nothing is written, because the commit that follows is what changes the files. It only
- * says which changes that commit may record: those of paths that are still `before`, whose contents are in the store, and
- * with which every path has its folder.
+ * says which changes that commit may record: those of paths that are still `before`, whose contents are in the store, with
+ * which every path has its folder, and that bring no state of a git repository.
  */
 export class HostedApply {
   readonly #files: RecordedFiles;
@@ -55,6 +56,9 @@ export class HostedApply {
   }
 
   #checkBefore({ path, before, after }: Change): void {
+    // What was recorded before anything refused it may go; it is never put there again.
+    if (after !== undefined && hasGitName(splitRoot(path).path))
+      this.#blocked.block(path, "not-permitted", "a workspace without a folder takes no state of a git repository");
     const present = this.#present.get(path);
     if (sameEntry(present, before)) return;
     const isDone = this.#request.resume === true && (present === undefined || sameEntry(present, after));

@@ -9,6 +9,7 @@ import type {
   ApplyReport,
   ApplyRequest,
   CheckReport,
+  CheckRequest,
   KnownPath,
   PathStat,
   ScanReport,
@@ -110,7 +111,7 @@ export class HostedWorktree implements Worktree {
     return { tracked: true, rule: "default" };
   }
 
-  check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport> {
+  check(request: CheckRequest): Promise<CheckReport> {
     return new HostedApply(this.#files, request).check();
   }
 

@@ -8,6 +8,7 @@ import type {
   ApplyReport,
   ApplyRequest,
   CheckReport,
+  CheckRequest,
   KnownPath,
   PathStat,
   ScanReport,
@@ -170,7 +171,7 @@ export class MemoryWorktree implements Worktree {
     return explainPath({ options: root.filter, rules }, inner, this.files.get(path)?.kind === "dir");
   }
 
-  async check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport> {
+  async check(request: CheckRequest): Promise<CheckReport> {
     return new MemoryApply(this.files, request).check();
   }
 

@@ -147,6 +147,27 @@ test("a folder of somebody else's: nothing at all is changed", async () => {
   expect(disk.lstat("/base/mine")?.ino).toBe(before);
 });
 
+test("a check that is asked for permissions tells those that nobody can give himself, and no others", async () => {
+  const changes: Change[] = [
+    { path: parsePath("own/a"), before: file("own/a", "old"), after: file("own/a", "new") },
+    { path: parsePath("own/new"), before: undefined, after: folder("own/new") },
+    { path: parsePath("own/new/f"), before: undefined, after: file("own/new/f", "fresh") },
+  ];
+  const disk = plant({ "/base/own": { folder: 0o555 }, "/base/own/a": "old" }, { ...USER, countsReads: true });
+  const worktree = worktreeOn(disk, "/store/staging");
+  const request = { changes, onBlocked: "skip" } as const;
+  expect(await worktree.check({ ...request, permissions: true })).toMatchObject({ blocked: [] });
+  for (const errno of ["EROFS", "EPERM"]) {
+    disk.plan = ({ name }) => (name === "checkWrite" ? { errno } : "go");
+    const { applied, blocked } = await worktree.check({ ...request, permissions: true });
+    expect(applied).toEqual([]);
+    expect(blocked.map(({ path, reason }) => [path, reason])).toEqual(
+      changes.map(({ path }) => [path, "not-permitted"]),
+    );
+    expect((await worktree.check(request)).applied).toHaveLength(changes.length);
+  }
+});
+
 test("cut off anywhere, read-only folders are read-only again when it is finished", async () => {
   const changes: Change[] = [
     { path: parsePath("ro/a"), before: file("ro/a", "old"), after: file("ro/a", "new") },

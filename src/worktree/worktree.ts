@@ -69,10 +69,10 @@ export interface Worktree {
 
   /**
    * What an `apply` of these changes would report now: paths that were changed, have no folder, or are folders that hold something
-   * else are blocked, and too little room blocks all. Changes nothing, and does not ask for contents; what only a write shows
-   * (permissions to write) is not told.
+   * else are blocked, and too little room blocks all. Changes nothing, and does not ask for contents. What only a write shows
+   * is not told: permissions to write neither, unless `permissions` asks for what the system says of them beforehand.
    */
-  check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport>;
+  check(request: CheckRequest): Promise<CheckReport>;
   /** Brings paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes what an earlier `apply` with this token has left behind (staging, trash); conflict copies stay. */
@@ -216,6 +216,11 @@ export interface BlockedPath {
   readonly path: WorkspacePath;
   readonly reason: BlockReason;
   readonly detail: string;
+}
+
+/** Changes that an `apply` is asked about. */
+export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked"> {
+  readonly permissions?: boolean;
 }
 
 /** What an `apply` would do, and what would be in its way. */

@@ -5,7 +5,7 @@ import { copied, put, replaceIn, treeOf } from "../helpers/put-back-files.ts";
 
 /**
  * A replica, a process with a store and a folder of its own, that is put back to an earlier state again and again, or replaced by a copy of
- * itself that goes on where it was. `PUT_BACK_ROUNDS=25`, as CI does, for more of it.
+ * itself that goes on where it was. `PUT_BACK_ROUNDS=50`, as CI does, for more of it.
  */
 
 const ROUNDS = Number(process.env["PUT_BACK_ROUNDS"] ?? 2);

@@ -6,7 +6,9 @@ import { canonicalJson, parseCanonical } from "../../src/core/canonical-json.ts"
 import { checkLine, parseLine, sealEvents } from "../../src/core/chain.ts";
 import { CommitFollower, markOf } from "../../src/core/commit-mark.ts";
 import type { EntryKind } from "../../src/core/entry.ts";
-import { EMPTY_HEAD, type EventOp, type Json, type RecordBody } from "../../src/core/event.ts";
+import { decodeErase, encodeErase, ERASE } from "../../src/core/erase-record.ts";
+import { Erasures } from "../../src/core/erasures.ts";
+import { EMPTY_HEAD, type EventOp, type Head, type Json, type RecordBody } from "../../src/core/event.ts";
 import { type Hash, hashToBytes, sha256 } from "../../src/core/hash.ts";
 import { consistencyProof, inclusionProof, verifyConsistency, verifyInclusion } from "../../src/core/log-proof.ts";
 import { leafHash, LogTree } from "../../src/core/log-tree.ts";
@@ -19,6 +21,8 @@ import { encodeHead, parseSignedHead, signHead, verifySignedHead, vkeyOf } from 
 function vectors<T>(name: string): T {
   return JSON.parse(fs.readFileSync(new URL(`vectors/${name}.json`, import.meta.url), "utf8")) as T;
 }
+
+const code = (wanted: string) => expect.objectContaining({ code: wanted });
 
 interface CanonicalVectors {
   accepted: { name: string; source: string; canonical: string }[];
@@ -90,6 +94,42 @@ describe("commit", () => {
     const event = parseLine(Buffer.from(line));
     expect(markOf(event)).toBe(undefined);
     expect(new CommitFollower(4).take(event)).toMatch(/^commit/);
+  });
+});
+
+interface EraseVectors {
+  lines: string[];
+  named: { seq: number; hash: Hash }[];
+  licensed: { name: string; after: number; seqs: number[] }[];
+  rejected: { name: string; line: string }[];
+}
+
+describe("erase", () => {
+  const { lines, named, licensed, rejected } = vectors<EraseVectors>("erase");
+  const events = lines.map((line) => parseLine(Buffer.from(line)));
+
+  it.each(licensed)("$name", ({ after, seqs }) => {
+    const erasures = new Erasures();
+    for (const { recordId, seq, record } of events.slice(0, after))
+      if (recordId.startsWith(ERASE)) erasures.add(recordId, seq, record);
+    const gone = named.filter(({ seq, hash }) => seq <= after && erasures.license(hash, seq));
+    expect(gone.map(({ seq }) => seq)).toEqual(seqs);
+  });
+
+  it("lines that go on from one another, and records that are written as they stand there", () => {
+    let head: Head = EMPTY_HEAD;
+    for (const line of lines) {
+      const checked = checkLine(Buffer.from(line), head);
+      if (!("event" in checked)) throw new Error(checked.fault.detail);
+      head = checked.event;
+      const { recordId, record } = checked.event;
+      if (recordId.startsWith(ERASE)) expect(encodeErase(decodeErase(record))).toEqual(record);
+    }
+    expect(head.seq).toBe(lines.length);
+  });
+
+  it.each(rejected)("rejects $name", ({ line }) => {
+    expect(() => decodeErase(parseLine(Buffer.from(line)).record)).toThrow(code("LOG_DAMAGED"));
   });
 });
 

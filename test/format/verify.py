@@ -216,6 +216,16 @@ def mark_of(event):
     return count(mark["first"], 1, "bad commit.first"), mark.get("root")
 
 
+def erased_by(record):
+    """What an `erase:` record licenses to be gone, of all that events before its own name."""
+    contents = record.get("contents")
+    demand(isinstance(contents, list) and all(is_hash(one) for one in contents), "contents are no hashes")
+    demand(all(one < other for one, other in zip(contents, contents[1:])), "contents are not ascending")
+    demand(record.get("state") in ("erased", "withdrawn"), "bad state")
+    demand(isinstance(record.get("until"), str) and TS.fullmatch(record["until"]), "bad until")
+    return set(contents) if record["state"] == "erased" else set()
+
+
 def verify_log(paths):
     tree, head, first = None, "", 1
     for path in paths:
@@ -506,6 +516,25 @@ def check_commits(vectors):
         refuses(lambda line=case["line"]: mark_of(read_line(line.encode())), case["name"])
 
 
+def check_erasures(vectors):
+    for case in vectors["licensed"]:
+        erasures, tail = {}, ""
+        for line in vectors["lines"][: case["after"]]:
+            event = read_line(line.encode())
+            expect(event["prev_hash"], tail, "chain")
+            tail = event["hash"]
+            if event["record_id"].startswith("erase:"):
+                erasures[event["record_id"]] = (event["seq_"], erased_by(event["record"]))
+        found = [one["seq"] for one in vectors["named"] if one["seq"] <= case["after"] and is_licensed(erasures, one)]
+        expect(found, case["seqs"], case["name"])
+    for case in vectors["rejected"]:
+        refuses(lambda line=case["line"]: erased_by(read_line(line.encode())["record"]), case["name"])
+
+
+def is_licensed(erasures, named):
+    return any(seq > named["seq"] and named["hash"] in contents for seq, contents in erasures.values())
+
+
 def check_folders(vectors):
     for case in vectors["leaves"]:
         computed = leaf(KIND[case["kind"]], case["mode"], name_of(case), bytes.fromhex(case["hash"]))
@@ -546,6 +575,7 @@ CHECKS = {
     "canonical-json.json": check_canonical,
     "event.json": check_events,
     "commit.json": check_commits,
+    "erase.json": check_erasures,
     "folder.json": check_folders,
     "log-tree.json": check_log_tree,
     "base.json": check_base,

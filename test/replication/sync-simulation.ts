@@ -456,7 +456,8 @@ export class SyncSimulation {
     for (;;) {
       await this.#decide(replica);
       try {
-        return await replica.sync.flush({ timeoutMs: 120_000 });
+        await replica.sync.flush({ timeoutMs: 120_000 });
+        return;
       } catch (error) {
         if (replica.sync.record.halted === undefined) throw error;
       }

@@ -1,40 +1,186 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { EraseShape } from "../../src/api/action-shapes.ts";
 import { sha256 } from "../../src/core/hash.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { erase } from "../../src/workspace/erase.ts";
-import { listErasures } from "../../src/workspace/unerase.ts";
+import { historyOf } from "../../src/workspace/history.ts";
+import { listErasures, unerase } from "../../src/workspace/unerase.ts";
 import { verify } from "../../src/workspace/verify.ts";
 
-/** What the origin erases is its own to erase: a folder that follows it keeps what it recorded until that is erased there as well. */
+/**
+ * What the origin erases is erased in a folder that follows it, by the same rule and for the same time: in its own history, not in the
+ * folder itself.
+ */
 
 const SECRET = "a secret that got in\n";
+const HASH = sha256(SECRET);
+const DAY_MS = 24 * 3_600_000;
 
 let rig: FolderRig;
 afterEach(() => rig?.close());
 
+/** The origin and the folder had the secret in `config.txt`, and do not have it any more. */
+async function shared(more: Parameters<typeof FolderRig.start>[1] = {}): Promise<void> {
+  rig = await FolderRig.start({ "config.txt": SECRET, "a.txt": "a" }, more);
+  await rig.flush();
+  await rig.during(rig.host.write("config.txt", "clean\n"));
+  await rig.flush();
+}
+
+const eraseThere = (what: object): Promise<EraseShape> => rig.during(rig.host.workspace.erase(what));
+/** What the folder's own history gives out of the secret. */
+const given = async (): Promise<string | undefined> => (await rig.during(rig.desk.context.blobs.get(HASH)))?.toString();
+const stored = async (): Promise<boolean> => (await rig.during(rig.desk.context.store.stored([HASH]))).has(HASH);
+
+/** Puts the clock of one side forward. */
+function passAt(side: "desk" | "host", ms: number): void {
+  rig[side].machine.skewMs += ms;
+}
+
+async function areSound(): Promise<void> {
+  expect(await rig.during(verify(rig.desk.context))).toMatchObject({ ok: true, problems: [] });
+  expect(await rig.during(rig.host.workspace.verify())).toMatchObject({ ok: true, problems: [] });
+  expect(rig.desk.sync.shape).toMatchObject({ conflicts: 0 });
+  expect(rig.desk.sync.shape.halted).toBeUndefined();
+}
+
 describe("Truth 18: erasing with replicas", () => {
-  it("a folder that follows erases what is the origin's only after the origin", async () => {
+  it("what is erased at the origin is given out by the folder's own history no more, and freed after a day", async () => {
+    await shared();
+    const { context } = rig.desk;
+    expect(await given()).toBe(SECRET);
+    const tree = rig.desk.tree();
+    const { id } = await eraseThere({ what: "config.txt", reason: "it got in" });
+    await rig.flush();
+    expect(await rig.during(listErasures(context))).toMatchObject([{ id, total: 1, reason: "it got in" }]);
+    expect(await given()).toBeUndefined();
+    const iterations = await rig.during(historyOf(context, "config.txt"));
+    expect(iterations.find(({ hash }) => hash === HASH)).toMatchObject({ erased_by: expect.any(Number) });
+    await areSound();
+    await rig.during(context.store.collect());
+    expect(await stored()).toBe(true);
+    passAt("desk", DAY_MS + 60_000);
+    await rig.during(context.store.collect());
+    expect(await stored()).toBe(false);
+    expect(rig.desk.tree()).toEqual(tree);
+    await areSound();
+  });
+
+  it("what the origin brings back is there again", async () => {
+    await shared();
+    const { id } = await eraseThere({ what: "config.txt" });
+    await rig.flush();
+    expect(await given()).toBeUndefined();
+    await rig.during(rig.host.workspace.unerase(id ?? ""));
+    await rig.flush();
+    expect(await rig.during(listErasures(rig.desk.context))).toEqual([]);
+    expect(await given()).toBe(SECRET);
+    passAt("desk", 2 * DAY_MS);
+    await rig.during(rig.desk.context.store.collect());
+    expect(await given()).toBe(SECRET);
+    await areSound();
+  });
+
+  it("a folder that was away meanwhile learns of it when it comes back, also of what was brought back", async () => {
+    await shared();
+    await rig.during(rig.desk.close());
+    const { id } = await eraseThere({ what: "config.txt" });
+    await rig.during(rig.desk.start());
+    await rig.flush();
+    expect(await given()).toBeUndefined();
+    await rig.during(rig.desk.close());
+    await rig.during(rig.host.workspace.unerase(id ?? ""));
+    await rig.during(rig.desk.start());
+    await rig.flush();
+    expect(await given()).toBe(SECRET);
+    await areSound();
+  });
+
+  it("the state that is erased and the next one may come in one step", async () => {
     rig = await FolderRig.start({ "config.txt": SECRET, "a.txt": "a" });
     await rig.flush();
+    rig.desk.cut();
+    await rig.during(rig.host.write("config.txt", "clean\n"));
+    await eraseThere({ what: "config.txt" });
+    rig.desk.heal();
+    await rig.flush();
+    expect(rig.desk.tree()).toEqual({ "a.txt": "a", "config.txt": "clean\n" });
+    expect(await given()).toBeUndefined();
+    await areSound();
+  });
+
+  it("what a path of the folder's own has now stays here, as it would at the origin", async () => {
+    rig = await FolderRig.start({ "config.txt": SECRET, "a.txt": "a" }, { record: { filterFrom: ["own/"] } });
+    await rig.flush();
+    rig.desk.edit("own/notes.txt", SECRET);
     await rig.during(rig.host.write("config.txt", "clean\n"));
     await rig.flush();
-    const { context } = rig.desk;
-    await expect(rig.during(erase(context, { what: "config.txt" }))).rejects.toMatchObject({
+    await eraseThere({ what: "config.txt" });
+    await rig.flush();
+    expect(rig.desk.tree()).toMatchObject({ "own/notes.txt": SECRET, "config.txt": "clean\n" });
+    expect(await given()).toBe(SECRET);
+    passAt("desk", 2 * DAY_MS);
+    await rig.during(rig.desk.context.store.collect());
+    expect(await given()).toBe(SECRET);
+    await areSound();
+  });
+
+  it("a folder that follows erases what is the origin's only after the origin", async () => {
+    await shared();
+    await expect(rig.during(erase(rig.desk.context, { what: "config.txt" }))).rejects.toMatchObject({
       code: "REFUSED",
       message: expect.stringContaining("the origin's"),
     });
-
-    const done = await rig.during(rig.host.workspace.erase({ what: "config.txt", reason: "it got in" }));
-    expect(done).toMatchObject({ total: 1, contents: [{ hash: sha256(SECRET) }] });
+    await eraseThere({ what: "config.txt" });
     await rig.flush();
-    // What came is recorded here as well, and is this folder's until somebody erases it here.
-    expect(await rig.during(listErasures(context))).toEqual([]);
-    expect(await rig.during(erase(context, { what: sha256(SECRET) }))).toMatchObject({ total: 1 });
-    expect(await rig.during(verify(context))).toMatchObject({ ok: true });
-    expect(await rig.during(rig.host.workspace.verify())).toMatchObject({ ok: true });
+    expect(await rig.during(erase(rig.desk.context, { what: HASH }))).toMatchObject({ total: 0, already: 1 });
   });
 
-  it("who joins later is not given it, and is in sync and sound", async () => {
+  it("a short time at the origin is a whole day here, unless a person here says that it goes at once", async () => {
+    await shared();
+    await eraseThere({ what: "config.txt", now: true });
+    await rig.flush();
+    const { context } = rig.desk;
+    await rig.during(context.store.collect());
+    expect(await stored()).toBe(true);
+    expect(await given()).toBeUndefined();
+    await rig.during(rig.desk.close());
+    await rig.during(rig.desk.start());
+    const work = rig.desk.context;
+    expect(await rig.during(erase(work, { what: HASH, now: true }))).toMatchObject({ total: 1, freed: true });
+    expect(await stored()).toBe(false);
+    await areSound();
+  });
+
+  it("what a person here has gone at once waits for the origin's own time", async () => {
+    await shared();
+    await eraseThere({ what: "config.txt" });
+    await rig.flush();
+    const done = await rig.during(erase(rig.desk.context, { what: HASH, now: true }));
+    expect(done).toMatchObject({ total: 1, freed: false, not_freed: expect.stringContaining("origin's history") });
+    passAt("desk", DAY_MS + 60_000);
+    await rig.during(rig.desk.context.store.collect());
+    expect(await stored()).toBe(false);
+    await areSound();
+  });
+
+  it("who takes it back here keeps it here, for good", async () => {
+    await shared();
+    const { id } = await eraseThere({ what: "config.txt" });
+    await rig.flush();
+    await rig.during(unerase(rig.desk.context, id ?? ""));
+    await rig.during(rig.desk.close());
+    await rig.during(rig.desk.start());
+    await rig.during(rig.host.write("a.txt", "b"));
+    await rig.flush();
+    expect(await given()).toBe(SECRET);
+    passAt("desk", 2 * DAY_MS);
+    await rig.during(rig.desk.context.store.collect());
+    expect(await given()).toBe(SECRET);
+    await areSound();
+  });
+
+  it("who joins later is not given it, is in sync and sound, and does not record it either", async () => {
     rig = new FolderRig();
     await rig.during(rig.host.open());
     for (const [path, text] of [
@@ -43,32 +189,77 @@ describe("Truth 18: erasing with replicas", () => {
       ["a.txt", "a"],
     ] as const)
       await rig.during(rig.host.write(path, text));
-    await rig.during(rig.host.workspace.erase({ what: "config.txt" }));
+    const { id } = await eraseThere({ what: "config.txt" });
     await rig.during(rig.desk.start());
     await rig.flush();
     expect(rig.desk.tree()).toEqual({ "a.txt": "a", "config.txt": "clean\n" });
-    const { context } = rig.desk;
-    expect(await rig.during(context.store.stored([sha256(SECRET)]))).toEqual(new Set());
-    expect(await rig.during(verify(context))).toMatchObject({ ok: true });
-    await rig.during(rig.host.write("back.txt", SECRET));
+    expect(await stored()).toBe(false);
+    await areSound();
+    rig.desk.edit("found.txt", SECRET);
     await rig.flush();
-    expect(rig.desk.tree()).toMatchObject({ "back.txt": SECRET });
-    expect(await rig.during(verify(context))).toMatchObject({ ok: true });
+    expect(await rig.during(rig.host.tree())).toEqual({ "a.txt": "a", "config.txt": "clean\n" });
+    expect(await stored()).toBe(false);
+    expect(rig.desk.tree()).toMatchObject({ "found.txt": SECRET });
+    rig.desk.edit("found.txt", undefined);
+    await rig.during(rig.host.workspace.unerase(id ?? ""));
+    await rig.flush();
+    expect(await stored()).toBe(true);
+    await areSound();
   });
 
-  it("what comes from the origin again is put into the folder, though it was erased here", async () => {
-    rig = await FolderRig.start({ "a.txt": "a" });
+  it("a folder that was away until the origin had dropped the event is sound, and can erase it by itself", async () => {
+    await shared();
+    await rig.during(rig.desk.close());
+    await eraseThere({ what: "config.txt" });
+    await rig.during(rig.host.write("a.txt", "b"));
+    await rig.during(rig.host.workspace.compact({ dropArchive: true }));
+    await rig.during(rig.desk.start());
     await rig.flush();
-    rig.desk.edit("own.txt", SECRET);
+    expect(rig.desk.tree()).toEqual({ "a.txt": "b", "config.txt": "clean\n" });
+    await areSound();
+    await rig.during(erase(rig.desk.context, { what: HASH, now: true }));
+    expect([await given(), await stored()]).toEqual([undefined, false]);
+    await areSound();
+  });
+
+  it("what comes from the origin again is put into the folder", async () => {
+    await shared();
+    await eraseThere({ what: "config.txt" });
     await rig.flush();
-    rig.desk.edit("own.txt", undefined);
-    await rig.flush();
-    await rig.during(rig.host.workspace.erase({ match: "own.txt" }));
-    await rig.flush();
-    await rig.during(erase(rig.desk.context, { match: "own.txt" }));
     await rig.during(rig.host.write("again.txt", SECRET));
     await rig.flush();
-    expect(rig.desk.tree()).toEqual({ "a.txt": "a", "again.txt": SECRET });
-    expect(await rig.during(verify(rig.desk.context))).toMatchObject({ ok: true });
+    expect(rig.desk.tree()).toMatchObject({ "again.txt": SECRET });
+    expect(await given()).toBe(SECRET);
+    await areSound();
+  });
+
+  it("an edit of the folder that the origin has not heard of is sent, and what it needs is not erased before", async () => {
+    await shared();
+    rig.desk.cut();
+    rig.desk.edit("mine.txt", SECRET);
+    await rig.pass(3_000);
+    rig.desk.edit("mine.txt", "next\n");
+    await rig.pass(3_000);
+    await eraseThere({ what: "config.txt" });
+    rig.desk.heal();
+    await rig.flush();
+    expect(await rig.during(rig.host.tree())).toMatchObject({ "mine.txt": "next\n" });
+    await areSound();
+  });
+
+  it("an edit in the folder is still merged with what the origin has made of the erased state", async () => {
+    const lines = (first: string, last: string): string => `${first}\n1\n2\n3\n4\n5\n6\n${last}\n`;
+    rig = await FolderRig.start({ "config.txt": lines("secret", "end") });
+    await rig.flush();
+    rig.desk.cut();
+    rig.desk.edit("config.txt", lines("secret", "own end"));
+    await rig.pass(3_000);
+    await rig.during(rig.host.write("config.txt", lines("clean", "end")));
+    await eraseThere({ what: "config.txt" });
+    rig.desk.heal();
+    await rig.flush();
+    expect(rig.desk.tree()).toEqual({ "config.txt": lines("clean", "own end") });
+    expect(await rig.during(rig.host.tree())).toEqual({ "config.txt": lines("clean", "own end") });
+    await areSound();
   });
 });

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, statSync, writeFileSync, unlinkSync } from "node:fs";
+import { readFileSync, writeFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { text } from "../helpers/content-text.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
+import { holding } from "../helpers/holding.ts";
 import { sha256 } from "../../src/core/hash.ts";
 
 /** What somebody has erased is given out no more, leaves the store, and the history proves what it proved. */
@@ -14,13 +15,6 @@ const DAY = 24 * 60;
 /** Bytes that no compression changes: they can be looked for in the files of the store. */
 function secretBytes(): Buffer {
   return Buffer.concat([Buffer.from("SECRET "), randomBytes(2_000)]);
-}
-
-/** The files of a folder that hold these bytes. */
-function holding(folder: string, bytes: Buffer): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => statSync(join(folder, name)).isFile() && readFileSync(join(folder, name)).includes(bytes))
-    .sort();
 }
 
 interface Lived {
@@ -159,11 +153,11 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await again.verify()).toMatchObject({ ok: true });
   });
 
-  it("is a new content where it is recorded again, and is kept", async () => {
+  it("is a new content where a program gives it again, and is kept", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     await workspace.erase({ what: "config.txt" });
-    writeFileSync(join(project.folder, "new.txt"), secret);
+    await workspace.putFile("new.txt", secret, {});
     await workspace.snapshot({ name: "again" });
     project.pass(DAY + 1);
     await workspace.gc();

@@ -5,6 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { whoAnswers } from "../../src/cli/hooking/ask-server.ts";
 import { Sandbox } from "../cli/sandbox.ts";
+import { chronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 
 /** What works for an agent cannot erase or re-arrange what Chronicle holds of that work; a person's own commands can. */
@@ -185,8 +186,12 @@ describe("Truth 19: the process that hooks start", { timeout: 600_000 }, () => {
       ...{ session_id: "s-1", cwd: box.project, transcript_path: "/t", permission_mode: "default" },
       ...{ hook_event_name: "UserPromptSubmit", prompt: "go on" },
     };
-    const hook = box.run(["hook", "claude"], { env: { CHRONICLE_ROLE: "agent" }, input: JSON.stringify(call) });
-    expect([hook.code, hook.stderr]).toEqual([0, ""]);
+    // As it is installed: the process that the hook starts is the package's own.
+    const hook = spawnSync(process.execPath, [chronicleBin(), "hook", "claude"], {
+      ...{ cwd: box.project, env: box.env({ CHRONICLE_ROLE: "agent" }), encoding: "utf8" },
+      input: JSON.stringify(call),
+    });
+    expect([hook.status, hook.stderr]).toEqual([0, ""]);
     const door = join(box.store, "run", "serve.sock");
     const started = await answering(door);
     try {

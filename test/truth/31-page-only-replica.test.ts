@@ -271,6 +271,27 @@ describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/prot
     await isSame();
   });
 
+  it("gets on with an origin that erases, before it comes and while it is there", async () => {
+    write(origin.project, "one", "a secret that got in");
+    await begin();
+    await vi.waitFor(() => expect(workspaceId()).not.toBe(""), PATIENCE);
+    await vi.waitFor(() => workspace().snapshot(), PATIENCE);
+    write(origin.project, "one", "clean");
+    await workspace().snapshot();
+    await workspace().erase({ match: "one" });
+    await connect(PLAIN);
+    await isSame();
+    write(origin.project, "two", "another one");
+    await isSame();
+    write(origin.project, "two", "clean as well");
+    await workspace().snapshot();
+    const { id: erasure } = await workspace().erase({ match: "two" });
+    write(replica.folder, "mine", "written back");
+    await isSame();
+    await workspace().unerase(erasure ?? "");
+    await isSame();
+  });
+
   it("knows from `settled_hash` that it was put back, and sends nothing", async () => {
     write(origin.project, "one", "1");
     await begin();

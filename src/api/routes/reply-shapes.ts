@@ -26,6 +26,8 @@ export interface MeShape {
   workspaces: string[] | null;
   /** The workspace of the folder that the server was started in. */
   default_workspace: string | null;
+  /** The server still opens that folder, or begins its history: which workspace it is, is not known yet. */
+  starting?: true;
 }
 
 /** A record of a user's own. */

@@ -53,10 +53,11 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, options:
     });
   }
   const seen = await workspace.erase({ ...options, dryRun: true });
-  if (seen.total === 0) return true;
+  const all = seen.total + seen.kept_aside.length;
+  if (all === 0) return true;
   for (const line of told(context, seen)) context.say(line);
   const how = now ? "for good, at once" : "They can be brought back for 24 hours.";
-  return confirm(context, `Erase ${counted(seen.total, "content")}${now ? ` ${how}` : ""}?${now ? "" : ` ${how}`}`);
+  return confirm(context, `Erase ${counted(all, "content")}${now ? ` ${how}` : ""}?${now ? "" : ` ${how}`}`);
 }
 
 function rowsOf(contents: readonly ErasedContentShape[]): string[] {
@@ -77,15 +78,26 @@ function more(total: number): string[] {
 
 /** What is erased, and what is not. */
 function told({ paint }: CommandContext, shape: EraseShape): string[] {
-  const { total, bytes, contents, kept, total_kept: stay, untracked, elsewhere } = shape;
+  const { total, bytes, contents, kept, total_kept: stay, kept_aside: aside, untracked, elsewhere } = shape;
   const again = shape.already === 0 ? "" : ` (${shape.already} were erased before)`;
   const verb = shape.dry_run ? "would erase" : "erased";
   const first =
-    total === 0 ? `nothing to erase${again}` : `${verb} ${counted(total, "content")} of ${formatBytes(bytes)}${again}`;
+    total === 0 && aside.length > 0
+      ? `no recorded file has such a content${again}`
+      : total === 0
+        ? `nothing to erase${again}`
+        : `${verb} ${counted(total, "content")} of ${formatBytes(bytes)}${again}`;
   return [
     first,
     ...rowsOf(contents),
     ...more(total),
+    ...aside
+      .slice(0, MOST_SHOWN)
+      .map(
+        ({ path, bytes: size }) =>
+          `kept aside, ${shape.dry_run ? "would go" : "goes"} as well: ${printable(path)} (${formatBytes(size)})`,
+      ),
+    ...more(aside.length),
     ...(stay === 0 ? [] : [`stay, because paths have them now: ${counted(stay, "content")}`]),
     ...rowsOf(kept.map((one) => ({ ...one, paths: one.now_in, total_paths: one.now_in.length }))),
     ...more(stay),
@@ -96,15 +108,16 @@ function told({ paint }: CommandContext, shape: EraseShape): string[] {
   ];
 }
 
-function next(context: CommandContext, { id, until, freed, not_freed: why }: EraseShape): string[] {
+function next(context: CommandContext, shape: EraseShape): string[] {
+  const { id, until, freed, not_freed: why, not_reached: others } = shape;
   if (id === null) return [];
-  const hashes = "the log keeps their hashes, by which a short secret can be guessed: change the secret";
-  if (freed === true) return ["their bytes are gone from the store", hashes];
-  if (freed === false) return [context.paint("yellow", `their bytes are still in the store: ${why ?? ""}`), hashes];
+  const hashes = [`not reached: ${others.join("; ")}`, "a short secret can be guessed by its hash: change the secret"];
+  if (freed === true) return ["their bytes are gone from the store", ...hashes];
+  if (freed === false) return [context.paint("yellow", `their bytes are still in the store: ${why ?? ""}`), ...hashes];
   const back = context.worded(
     `until ${until ?? ""} \`chronicle unerase ${id.slice(0, 8)}\` brings them back; then chronicle gc frees them`,
   );
-  return [back, hashes];
+  return [back, ...hashes];
 }
 
 export async function erase(context: CommandContext): Promise<number> {
@@ -128,7 +141,15 @@ function rowOf(one: ErasureShape): string[] {
   const when = one.at.slice(0, 16).replace("T", " ");
   const back = one.can_be_withdrawn ? `until ${one.until.slice(0, 16).replace("T", " ")}` : "for good";
   const why = one.reason === null ? "" : printable(one.reason);
-  return [one.id.slice(0, 8), when, back, counted(one.total, "content"), askedText(one), printable(one.actor), why];
+  return [
+    one.id.slice(0, 8),
+    when,
+    back,
+    counted(one.total + one.kept_aside, "content"),
+    askedText(one),
+    printable(one.actor),
+    why,
+  ];
 }
 
 export async function unerase(context: CommandContext): Promise<number> {
@@ -143,6 +164,6 @@ export async function unerase(context: CommandContext): Promise<number> {
   }
   const back = await workspace.unerase(id);
   if (context.json) context.printJson(back);
-  else context.print(`brought back ${counted(back.total, "content")} (${askedText(back)})`);
+  else context.print(`brought back ${counted(back.total + back.kept_aside, "content")} (${askedText(back)})`);
   return EXIT.done;
 }

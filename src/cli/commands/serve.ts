@@ -139,7 +139,7 @@ async function doorOf(store: StoreApi, onError: OnError): Promise<ReplicaDoor> {
 
 /** Those that this process runs, and those that others run in the foreground. */
 async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther): Promise<SyncRunner> {
-  return new JoinedSyncs((await import("../../open.ts")).openSyncs(store, onError), findOther);
+  return new JoinedSyncs((await import("../../open.ts")).openServedSyncs(store, onError), findOther);
 }
 
 /** The first signal lets what was taken be answered; the second ends it where it stands: what was acknowledged is durable. */

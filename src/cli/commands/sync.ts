@@ -20,7 +20,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   resume: standing(resume),
   "adopt-as-new": standing((syncs, { id }) => syncs.resume(id, { accept: "as-new" })),
   rejoin: standing((syncs, { id }) => syncs.resume(id, { accept: "rejoin" })),
-  flush: standing(flush),
+  flush,
   monitor,
   conflicts: listConflicts,
   resolve: settleConflict,
@@ -69,10 +69,11 @@ function againText(at: string, { io, worded }: CommandContext): string {
   return worded(`tried again in ${seconds} s; at once: chronicle sync flush`);
 }
 
-/** So many of what the origin has refused are named; `sync conflicts` has more. */
+/** The number of refused paths that are named; `sync conflicts` has more. */
 const MOST_REFUSED = 3;
 
-function tell(context: CommandContext, all: readonly SyncShape[]): void {
+/** `most`: so many of what stays where it is are named. */
+function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_REFUSED): void {
   const { paint } = context;
   for (const [index, line] of syncLines(all, paint).entries()) {
     context.print(line);
@@ -85,7 +86,7 @@ function tell(context: CommandContext, all: readonly SyncShape[]): void {
     if (degraded !== undefined && !(trouble !== undefined && degraded.includes(trouble.message)))
       context.print(paint("yellow", `  note: ${printable(degraded)}`));
     if (again !== undefined) context.print(paint("dim", `  ${againText(again, context)}`));
-    const style = { paint, shown: printable, worded: context.worded, most: MOST_REFUSED };
+    const style = { paint, shown: printable, worded: context.worded, most };
     for (const text of keptLines(one, style)) context.print(text);
     if (hint !== undefined && trouble === undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
     if (conflicts > 0) context.print(paint("dim", `  ${context.worded("see: chronicle sync conflicts")}`));
@@ -110,8 +111,16 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }
 
+/** Waits until both sides have everything. Not all is well while the origin refuses something: each such path is named. */
+async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
+  const after = await flushed(syncs, await targetOf(context, syncs, typed), context);
+  if (context.json) context.printJson(after);
+  else tell(context, [after], Infinity);
+  return after.state === "halted" || after.refused !== undefined ? EXIT.failed : EXIT.done;
+}
+
 /** Ctrl-C ends the waiting. */
-async function flush(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
+async function flushed(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
   const seconds = input.number("timeout");
   const waiting = new AbortController();
   const endInterrupt = io.onInterrupt(() => waiting.abort());

@@ -59,6 +59,7 @@ export class StoreServer {
   #metrics: Promise<Metrics> | undefined;
   #errors = 0;
   #socket: ServerSocket | undefined;
+  #isFolderSettled = false;
   #isReclaiming = false;
   #leavesSyncs = false;
 
@@ -184,6 +185,7 @@ export class StoreServer {
     } catch (error) {
       onFolder?.(error instanceof Error ? error : new Error(String(error)));
     } finally {
+      this.#isFolderSettled = true;
       this.#settledFolder.resolve();
     }
   }
@@ -252,6 +254,7 @@ export class StoreServer {
     return makeApp({
       ...{ ...shared, store, version, routes: ROUTES, tally: this.#tally },
       defaultWorkspace: () => this.#hosted?.workspace?.id ?? null,
+      isStarting: () => !this.#isFolderSettled,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
       ...(syncs === undefined ? {} : { syncs: () => syncs.get() }),

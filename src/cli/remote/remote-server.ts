@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { ActingAs } from "../../api/workspace-api.ts";
 import type { MeShape } from "../../api/routes/reply-shapes.ts";
 import type { ChronicleClient } from "../../client/chronicle-client.ts";
 import { createClient } from "../../client/create-node-client.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError, STARTING } from "../../core/errors.ts";
 import type { Io } from "../io.ts";
 import { bareTokenNote } from "./bare-token.ts";
 import { ownServer } from "./own-server.ts";
@@ -12,6 +13,9 @@ import type { RemoteAddress } from "./remote-address.ts";
 import { remoteToken } from "./remote-token.ts";
 
 const MOST_LISTED = 20;
+/** How long it is waited before a server that is starting is asked again, in milliseconds. */
+const ASK_AGAIN_MS = 500;
+const STARTS = "the server is starting: it opens the folder that it was started in";
 
 /** How a command line asks a server. */
 export interface RemoteOptions {
@@ -30,15 +34,16 @@ export interface RemoteOptions {
 /** A server in the place of the store. */
 export class RemoteServer {
   readonly #client: ChronicleClient;
-  readonly #address: RemoteAddress;
+  readonly #options: RemoteOptions;
 
-  private constructor(client: ChronicleClient, address: RemoteAddress) {
+  private constructor(client: ChronicleClient, options: RemoteOptions) {
     this.#client = client;
-    this.#address = address;
+    this.#options = options;
   }
 
   /** Nothing is asked yet. Throws `USAGE` for what is no address or no token, `UNSAFE` as `ownServer` does. */
-  static of(io: Io, { address, tokenFile, token: own, acting, once, onNote }: RemoteOptions): RemoteServer {
+  static of(io: Io, options: RemoteOptions): RemoteServer {
+    const { address, tokenFile, token: own, acting, once, onNote } = options;
     const token = own ?? remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
     const note = bareTokenNote(address.url, token);
     if (note !== undefined) onNote(note);
@@ -49,7 +54,7 @@ export class RemoteServer {
       ...(token === undefined ? {} : { token }),
       ...(once ? { retry: { tries: 1, firstWait: 0, longestWait: 0 } } : {}),
     });
-    return new RemoteServer(client, address);
+    return new RemoteServer(client, options);
   }
 
   get store(): StoreApi {
@@ -58,11 +63,24 @@ export class RemoteServer {
 
   /**
    * The workspace that is meant: the named one (`--workspace`), else that of the address, else that of the folder the server
-   * was started in, else the only one. Throws `NOT_FOUND` where there is none, `AMBIGUOUS` where there are several.
+   * was started in, else the only one. A server that still opens its folder is asked again until it has, which is said. Throws
+   * `NOT_FOUND` where there is none, `AMBIGUOUS` where there are several.
    */
   async workspace(named: string | undefined): Promise<string> {
-    const said = named ?? this.#address.workspace ?? (await this.#client.me()).default_workspace;
+    const said = named ?? this.#options.address.workspace ?? (await this.#ownOfServer());
     return said ?? onlyOne(await this.store.workspaces());
+  }
+
+  /** The workspace of the folder that the server was started in; `null`: there is none. */
+  async #ownOfServer(): Promise<string | null> {
+    const { once, onNote } = this.#options;
+    for (let tried = 0; ; tried += 1) {
+      const { default_workspace: own, starting } = await this.#client.me();
+      if (own !== null || starting !== true) return own;
+      if (once) throw stillStarting();
+      if (tried === 0) onNote(`${STARTS}; it is asked again until it has (Ctrl-C ends that)`);
+      await sleep(ASK_AGAIN_MS);
+    }
   }
 
   /** Who one is there. Throws `UNAUTHENTICATED`, `UNAVAILABLE`. */
@@ -74,6 +92,10 @@ export class RemoteServer {
     await this.store.close();
     await this.#client.close();
   }
+}
+
+function stillStarting(): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", STARTS, { hint: "try again in a moment", data: { about: STARTING } });
 }
 
 /** Archived ones count only where there is nothing else. */

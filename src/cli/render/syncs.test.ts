@@ -53,6 +53,11 @@ describe("a sync", () => {
     [{ read_only: true, kept_back: 2 }, "up to date; 2 changes stay here: the token may only read"],
     [{ kept_back: 1 }, "up to date; 1 change stays here: the origin refuses it"],
     [{ kept_back: 1, left_out: 1 }, "in sync, but for 1 editors' file that stays where made"],
+    [{ kept_back: 1, git_left_out: 1 }, "in sync, but for 1 git repository's state that stays where made"],
+    [
+      { kept_back: 3, left_out: 1, git_left_out: 2 },
+      "in sync, but for 1 editors' file and 2 git repositories' states that stay where made",
+    ],
     [{ state: "syncing", lag: 1, pending: 2 }, "syncing, 1 event to come, 2 changes to go"],
     [{ state: "offline", reason: "nobody listens", pending: 1 }, "offline: nobody listens, 1 change to go"],
     [{ state: "halted", reason: "it was\nemptied" }, "halted: it was\\nemptied"],

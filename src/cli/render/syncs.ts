@@ -47,9 +47,9 @@ interface RefusedStyle {
   readonly most?: number;
 }
 
-/** What stays where it is: what the origin has refused, with why and what to do about it, and editors' own files. */
+/** What stays where it is: what the origin has refused, with why and what to do about it, editors' own files, and git's own state. */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
-  return [...refusedLines(sync, style), ...leftOutLines(sync, style)];
+  return [...refusedLines(sync, style), ...leftOutLines(sync, style), ...gitLines(sync, style)];
 }
 
 const SIDES: Readonly<Record<LeftOutPathShape["side"], string>> = {
@@ -70,6 +70,21 @@ function leftOutLines({ left_out_paths: paths = [], left_out: count = 0 }: SyncS
   ];
 }
 
+function gitLines(
+  { git_left_out_paths: paths = [], git_left_out: count = 0 }: SyncShape,
+  style: RefusedStyle,
+): string[] {
+  const { paint, shown, worded, most = Infinity } = style;
+  if (count === 0) return [];
+  const named = paths.slice(0, most);
+  const more = count - named.length;
+  return [
+    ...named.map(({ path, side }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: git's own state`)),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    paint("dim", `    ${worded("git's own state is never replicated: to have the repository on both sides, use git")}`),
+  ];
+}
+
 function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
   const { refused = [] } = sync;
   const { paint, shown, worded, most = Infinity } = style;
@@ -84,8 +99,8 @@ function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
   ];
 }
 
-function refusedCount({ kept_back: kept = 0, left_out: leftOut = 0 }: SyncShape): number {
-  return kept - leftOut;
+function refusedCount({ kept_back: kept = 0, left_out: leftOut = 0, git_left_out: git = 0 }: SyncShape): number {
+  return kept - leftOut - git;
 }
 
 /** The origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
@@ -121,17 +136,18 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 
 /** Not everything is the same on both sides where changes of the folder stay in it. */
 function inSyncText(sync: SyncShape, paint: Paint): string {
-  const { read_only: isReadOnly, left_out: leftOut = 0 } = sync;
+  const { read_only: isReadOnly, left_out: leftOut = 0, git_left_out: git = 0 } = sync;
   const kept = refusedCount(sync);
   const why = isReadOnly === true ? "the token may only read" : "the origin refuses it";
   if (kept > 0)
     return paint("yellow", `up to date; ${counted(kept, "change")} ${kept === 1 ? "stays" : "stay"} here: ${why}`);
   if (isReadOnly === true) return paint("green", "up to date; the token may only read");
-  const beside =
-    leftOut === 0
-      ? ""
-      : `, but for ${counted(leftOut, "editors' file")} that ${leftOut === 1 ? "stays" : "stay"} where made`;
-  return paint("green", `in sync${beside}`);
+  const beside = [
+    ...(leftOut === 0 ? [] : [counted(leftOut, "editors' file")]),
+    ...(git === 0 ? [] : [counted(git, "git repository's state", "git repositories' states")]),
+  ].join(" and ");
+  const stays = leftOut + git === 1 ? "stays" : "stay";
+  return paint("green", beside === "" ? "in sync" : `in sync, but for ${beside} that ${stays} where made`);
 }
 
 function waiting(lag: number, pending: number): string[] {

@@ -15,6 +15,9 @@ export function followOptions({ input }: CommandContext): SyncSettings {
   const [filterTo, filterFrom] = [input.list("filterTo"), input.list("filterFrom")];
   if (policy !== undefined && policy !== "sandbox")
     throw usageError(`there is no policy ${policy}`, "there is: sandbox");
+  const withProtected = input.flag("withProtected");
+  if (withProtected && input.flag("withoutProtected"))
+    throw usageError("--with-protected and --without-protected are opposites", "give one of them");
   return {
     ...(mode === undefined ? {} : { mode: modeOf(mode) }),
     ...(filterTo.length === 0 ? {} : { filterTo }),
@@ -22,7 +25,7 @@ export function followOptions({ input }: CommandContext): SyncSettings {
     ...(policy === undefined ? {} : { policy }),
     ...(editorFiles === undefined ? {} : { editorFiles }),
     ...(debounceMs === undefined ? {} : { debounceMs }),
-    ...(input.flag("withProtected") ? { withProtected: true } : {}),
+    ...(withProtected || input.flag("withoutProtected") ? { withProtected } : {}),
   };
 }
 

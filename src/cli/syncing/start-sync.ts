@@ -8,6 +8,7 @@ import { ownUid, syncRunFolder } from "../hooking/run-folder.ts";
 import { placesOf } from "../places.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
+import { secretsStay } from "../render/secrets.ts";
 import { syncLines } from "../render/syncs.ts";
 import { findSyncProcess } from "../serving/find-sync-process.ts";
 import { usageError } from "../usage-error.ts";
@@ -30,9 +31,10 @@ export async function startSync(context: CommandContext, args: readonly string[]
   await using desk = await backgroundDesk(context);
   const begun = await desk.syncs.start(options);
   const sync = await firstSync(context, desk.syncs, begun);
-  const note = sync.state === "halted" ? undefined : joinedNote(context, sync, begun.joined);
+  const note = sync.state === "halted" ? undefined : beginningNote(context, sync, begun);
   if (note !== undefined) context.say(note);
-  if (context.json) context.printJson(sync);
+  const { joined, protected: secrets } = begun;
+  if (context.json) context.printJson({ ...sync, joined, protected: secrets });
   else for (const line of syncLines([sync], context.paint)) context.print(line);
   if (sync.hint !== undefined && !context.json) context.print(context.paint("dim", context.worded(sync.hint)));
   return sync.state === "halted" ? EXIT.failed : EXIT.done;
@@ -53,6 +55,16 @@ export async function startOptions(
     ...(context.input.flag("force") ? { force: true } : {}),
     ...upstreamToken(context, url),
   };
+}
+
+/** What becomes of the folder's files, and of its secrets; a line each. */
+function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShape): string | undefined {
+  const secrets = secretsStay(begun.protected, printable);
+  const joined = joinedNote(context, sync, begun.joined);
+  const lines = [joined, ...(secrets === undefined ? [] : [context.worded(secrets)])].filter(
+    (line) => line !== undefined,
+  );
+  return lines.length === 0 ? undefined : lines.join("\n");
 }
 
 /** What becomes of files that were in the folder before. */
@@ -107,7 +119,7 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
   try {
     const begun = await startHere(context, runner, options);
     const { id } = begun;
-    const note = (sync: SyncShape): string | undefined => joinedNote(context, sync, begun.joined);
+    const note = (sync: SyncShape): string | undefined => beginningNote(context, sync, begun);
     const last = await followed(context, { store, runner, id, signal: ended.signal, note });
     if (context.json) context.print(JSON.stringify(last));
     else

@@ -44,8 +44,8 @@ export const ERASE: CommandSpec = {
     "A path with all beneath it, the SHA-256 of a content (`chronicle history --json` names it), or every path that a pattern matches. From then on " +
     "nothing gives these contents out, and what restores a state that had them leaves the path as it is and says so. Their bytes leave the " +
     "store with the first gc in 24 hours; until then `chronicle unerase` brings them back. The log keeps their hashes, by which a short secret can be guessed: change the secret as well. " +
-    "What a path has now is not erased: change or remove it first. A path that the rules leave out by now is an exception: it is recorded as gone, and its file stays on " +
-    "disk. Other workspaces and replicas keep what they have until it is erased there. Without a terminal it needs --yes. --now frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work there.",
+    "What is kept aside of such files that git ignores goes as well. Command lines, messages and records of users are not reached. What a path has now is not erased: change or remove it first. A path that the rules leave out by now is an exception: it is recorded as gone, and its file stays on " +
+    "disk. A file that has such a content later is left out and named, and stays on disk. Other workspaces keep what they have until it is erased there; folders that follow this one erase it as soon as they hear of it, but for what lies in them now, and keep the bytes for 24 hours of their own. Without a terminal it needs --yes. --now frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work there.",
   args: [{ name: "[what]", description: "a path, or the SHA-256 of a content", completes: "path" }],
   options: [
     { flags: "--match <pattern>", description: "all paths that it matches or matched, as in a .gitignore" },

@@ -33,6 +33,10 @@ const FOLLOWING: readonly OptionSpec[] = [
     description:
       "bring files here that are secrets by their names (.env, id_rsa …), and write them back: with a person's token",
   },
+  {
+    flags: "--without-protected",
+    description: "no longer: from now on each side keeps its own secrets to itself; nothing is deleted",
+  },
   { flags: "--force", description: "also into a home folder, or one of the system's" },
   { flags: "--debounce <ms>", description: "a file must have been quiet for so long (default 50)", value: "count" },
 ];
@@ -81,7 +85,7 @@ export const SYNC: CommandSpec = {
     "start URL#WORKSPACE FOLDER begins one: http(s)://HOST:PORT of a server that was started with --replication, or unix:/PATH " +
     "of its socket. The store's process runs it (started by itself, as for hooks; it stays while there are syncs), or this " +
     "one with --foreground. status, stop, pause, resume, adopt-as-new (go on as another replica, after this one was put back to an older state or copied), rejoin (go on with an origin that was put back: what it has lost is proposed to it), " +
-    "flush (wait until both sides have everything), monitor and conflicts take a sync by its folder, its id or its beginning; where none is given status and monitor are " +
+    "flush (wait until both sides have everything; exit code 1 where the origin has refused something of this folder, with each path, why, and what to do), monitor and conflicts take a sync by its folder, its id or its beginning; where none is given status and monitor are " +
     "about all, the others about that of the folder one stands in, else the only one. resolve PATH settles a conflict. " +
     DETAILS_OF_MODES +
     " More: docs/replication.md.",

@@ -7,12 +7,10 @@ import type { Context } from "../../workspace/context.ts";
 import { isInBase } from "../../workspace/read-base.ts";
 import { readEvent } from "../../workspace/read-events.ts";
 import type { Mirror } from "../replica/mirror.ts";
+import type { SidesOf } from "./git-paths.ts";
 
 /** A path that a sync leaves out, since what is there is an editor's. */
-export interface LeftOut {
-  /** Where it is: in the folder, at the origin. */
-  readonly here: boolean;
-  readonly there: boolean;
+export interface LeftOut extends SidesOf {
   /** The files that it belongs to. */
   readonly beside: readonly WorkspacePath[];
 }

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Progress } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/change.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
@@ -24,17 +26,20 @@ import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot, isElsewhere, ROOT_REPLACED } from "./guards.ts";
+import type { GitPaths } from "./git-paths.ts";
 import { holdFolders } from "./hold-folders.ts";
 import { ignoredOn } from "./ignored-paths.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { haltedSync } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
+import { OriginErasures } from "./origin-erasures.ts";
 import { planFirst } from "./plan-first.ts";
 import { readCycle } from "./read-cycle.ts";
 import { MEMORY_MS, RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
+import type { SharedNames } from "./shared-names.ts";
 import { Retries } from "./retries.ts";
 import { isRecognised, sampleContents } from "./sample-contents.ts";
 import { settleMerges } from "./settle-merges.ts";
@@ -47,7 +52,9 @@ export interface CycleParts {
   readonly mirror: Mirror;
   readonly journal: FolderJournal;
   readonly rules: ReplicatedPaths;
+  readonly names: SharedNames;
   readonly editorFiles: EditorFiles;
+  readonly gitPaths: GitPaths;
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
@@ -123,6 +130,7 @@ export class FolderCycle implements Disposable {
   readonly #retries: Retries;
   readonly #losses: RecentLosses;
   readonly #back: BroughtBack;
+  readonly #erasures: OriginErasures;
   #record: ReplicaRecord;
   /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
   #applied: number;
@@ -131,10 +139,13 @@ export class FolderCycle implements Disposable {
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
+  #originNames: readonly string[];
   /** Paths that were in conflict when the last step was planned: whoever has settled one since may have changed nothing else. */
   #disputed: readonly WorkspacePath[] = [];
   /** The folder on another device that was found to be the same. */
   #recognised: FolderIdentity | undefined;
+  /** The own event up to which the record in the log leaves nothing to be said of answers. */
+  #saidTo: number;
   #part = { local: 0, head: 0, times: 0 };
   /** While everything that is held is brought into the folder: the paths that somebody has settled otherwise. */
   #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
@@ -143,12 +154,15 @@ export class FolderCycle implements Disposable {
     this.#parts = parts;
     this.#record = record;
     this.#applied = record.applied;
+    this.#saidTo = record.settled;
+    this.#originNames = record.originNames ?? [];
     const { beforeMove } = parts;
     const known = { isFirst: () => this.#applied === 0, folder: record.folder, beforeMove };
     this.#materializer = new LocalMaterializer(parts.context, parts.mirror, known);
     this.#retries = new Retries(parts.timers, parts.onDue);
     this.#losses = new RecentLosses(parts.timers);
     this.#back = new BroughtBack(parts.mirror, record.sandboxId);
+    this.#erasures = new OriginErasures(parts);
   }
 
   /** As it was last written, or is to be. */
@@ -167,7 +181,7 @@ export class FolderCycle implements Disposable {
 
   /** Is the folder further than its record says? */
   get isAhead(): boolean {
-    return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#record.settled;
+    return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#saidTo;
   }
 
   /** Nobody knows any more what is the same on both sides. */
@@ -191,6 +205,18 @@ export class FolderCycle implements Disposable {
     this.#retries.hurry();
   }
 
+  /** What could not be written, and waits to be tried again. */
+  get blocked(): Change[] {
+    return this.#open.flatMap(({ record: { path, reason, current, wanted } }) =>
+      reason === "blocked" && this.#retries.isWaiting(path) ? [{ path, before: current, after: wanted }] : [],
+    );
+  }
+
+  /** What stood in the way of these is gone: they are tried again with the next cycle. */
+  unblock(paths: ReadonlySet<WorkspacePath>): void {
+    this.#retries.changed(paths);
+  }
+
   [Symbol.dispose](): void {
     this.#retries[Symbol.dispose]();
   }
@@ -205,9 +231,11 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
+    this.#originNames = await this.#parts.names.refresh();
     const began = this.#parts.context.now();
+    const isWhole = await this.#erasures.leave(this.#standing());
     const planned = await this.#plan(decided);
-    if (!planned.isWhole && this.#isMoreComing(planned, began)) return { kind: "partial" };
+    if (!(isWhole && planned.isWhole) && this.#isMoreComing(planned, began)) return { kind: "partial" };
     const { halted } = planned.losses;
     const found = halted.local ?? (isRestAccepted ? undefined : halted.remote);
     const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses, found) : undefined;
@@ -216,7 +244,14 @@ export class FolderCycle implements Disposable {
     const isAccepted = decided === "deletions" || isRestAccepted;
     // The index was wrong about the origin's files: nothing of the plan holds.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
-    return this.#carryOut(planned, now, isAccepted);
+    const outcome = await this.#carryOut(planned, now, isAccepted);
+    if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
+    return outcome;
+  }
+
+  #standing(disputed = this.#open) {
+    const record = { ...this.#record, ...this.#progress() };
+    return { record, applied: this.#applied, disputed: disputed.map(({ record: { path } }) => path) };
   }
 
   /** Looks into a folder that is on another device than it was: once, until it is on yet another one. */
@@ -241,8 +276,7 @@ export class FolderCycle implements Disposable {
       ...(stopped === true ? { stopped } : {}),
       ...(halted === undefined ? {} : { halted }),
     };
-    await this.#materializer.write(record);
-    this.#record = record;
+    this.#noteRecord(record, await this.#materializer.write(record), true);
   }
 
   /**
@@ -282,14 +316,14 @@ export class FolderCycle implements Disposable {
     }
   }
 
-  /** Has a conflict been opened or settled since the last step? Where nobody knows what is the same, everything is to be compared anyway. */
+  /** Has a conflict been opened or settled since the last step, or the workspace been configured? Where nobody knows what is the same, everything is to be compared anyway. */
   async isDisputedAnew(): Promise<boolean> {
     const { context } = this.#parts;
     await catchUp(context, { recover: false });
     if (this.#known === undefined) return false;
     const { seq: to } = await context.index.head();
     const since = await context.index.events({ from: this.#known + 1, to, limit: MOST_SINCE });
-    return since.length === MOST_SINCE || since.some(({ recordId }) => recordId.startsWith("conflict:"));
+    return since.length === MOST_SINCE || since.some(({ recordId }) => /^(conflict|workspace):/.test(recordId));
   }
 
   /**
@@ -362,7 +396,7 @@ export class FolderCycle implements Disposable {
     const isDeleting = (path: WorkspacePath, upstreamSeq: number): boolean =>
       journal.isOnItsWay(path, undefined) || this.#isSettled(path, upstreamSeq);
     const both = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn };
-    const ground = { ...both, editorFiles, isDeleting };
+    const ground = { ...both, editorFiles, gitPaths: this.#parts.gitPaths, isDeleting };
     const again = [...journal.again];
     const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
     const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;
@@ -469,12 +503,13 @@ export class FolderCycle implements Disposable {
     const { keeps, ...before } = this.#record;
     const record = { ...before, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
     let report: UpstreamReport | undefined;
-    if (!isNothing || isNew || keeps !== undefined || (await this.#isNews(planned))) {
+    const isSaid = keeps !== undefined || isNew || !this.#knowsNames;
+    if (!isNothing || isSaid || (await this.#isNews(planned))) {
       const looked = new Set(paths.map(({ path }) => path));
       const step = { record, changes, proposals, conflicts, contents, planned: { seq: local, looked } };
       report = await this.#materializer.materialise(step, this.#parts.onProgress);
       if (report.moved.length > 0) return { kind: "moved" };
-      this.#record = record;
+      this.#noteRecord(record, report, isNewsOnly(plan));
       this.#noteTries(changes, report);
     }
     await this.#advance(planned, report);
@@ -517,6 +552,15 @@ export class FolderCycle implements Disposable {
     }
   }
 
+  /**
+   * It stands in the log. `isNews`: no event that was written with it is for the origin. Where everything before had its answer, the
+   * record itself is no reason for another one.
+   */
+  #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
+    this.#record = record;
+    this.#saidTo = isNews && record.settled >= from ? seq : record.settled;
+  }
+
   /** What the origin has is new to the folder's record, though not to the folder: is that more than an echo of its own? */
   async #isNews({ paths, head }: Planned): Promise<boolean> {
     for (const { upstream } of paths) {
@@ -529,8 +573,14 @@ export class FolderCycle implements Disposable {
   readonly #isOwn = async (seq: number): Promise<boolean> =>
     (await this.#parts.mirror.record(seq))?.replica?.id === this.#record.sandboxId;
 
-  #progress(): Pick<ReplicaRecord, "applied" | "settled"> {
-    return { applied: this.#applied, settled: Math.max(this.#record.settled, this.#parts.journal.settledTo) };
+  /** Does the record have the names of the origin's secrets as they are? */
+  get #knowsNames(): boolean {
+    return isDeepStrictEqual(this.#record.originNames ?? [], this.#originNames);
+  }
+
+  #progress(): Pick<ReplicaRecord, "applied" | "settled" | "originNames"> {
+    const settled = Math.max(this.#record.settled, this.#parts.journal.settledTo);
+    return { applied: this.#applied, settled, originNames: this.#originNames };
   }
 }
 

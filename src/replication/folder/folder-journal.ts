@@ -9,6 +9,7 @@ import type { WriteBackAnswer, WriteBackReason } from "../../core/write-back.ts"
 import type { WriteJournal } from "../replica/write-journal.ts";
 import type { Refusal } from "./refused-paths.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
+import type { SharedNames } from "./shared-names.ts";
 
 /** A path about which the folder and its origin disagree. */
 export interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
@@ -25,6 +26,8 @@ export interface JournalSource {
   readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
   readonly hasWritten: (seq: number, path: WorkspacePath) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
+  /** Looks which names of secrets count now. Default: they never change. */
+  readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /** Is it an editor's own file, which stays here? Default: none is. */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /** The own event up to which everything has had its answer when it begins. */
@@ -62,6 +65,7 @@ export class FolderJournal implements WriteJournal {
   #isRead = false;
   #released: number;
   #settled: number;
+  #isDoubtful = false;
   /** The last entry that the origin has answered in the life of this object. */
   #answeredTo = 0;
 
@@ -112,8 +116,14 @@ export class FolderJournal implements WriteJournal {
     }
   }
 
+  /** What goes back is not what it was: nothing is sent before that was looked at. */
+  doubt(): void {
+    this.#isDoubtful = true;
+  }
+
   /** Reads what the log has. */
   async scan(): Promise<void> {
+    await this.#judgeAnew();
     for (let looked = -1; looked < this.#scanned;) {
       looked = this.#scanned;
       const { entries, upTo } = await this.#source.read(this.#scanned, PAGE);
@@ -141,12 +151,7 @@ export class FolderJournal implements WriteJournal {
       if (seen > (byPath.get(path)?.baseSeq ?? Infinity)) return true;
       return foldersAbove(path).some((folder) => seen > (byPath.get(folder)?.since ?? Infinity));
     };
-    const gone = disputes.length === 0 ? [] : this.#queue.filter(isTakenBack);
-    if (gone.length === 0) return;
-    this.#queue = this.#queue.filter((one) => !gone.includes(one));
-    for (const { path, localSeq } of gone)
-      if (this.#waiting.get(path)?.localSeq === localSeq) this.#waiting.delete(path);
-    this.#settleIdle();
+    if (disputes.length > 0) this.#leaveOut(isTakenBack);
   }
 
   /** What was recorded up to here may be sent. */
@@ -188,6 +193,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   async next(after: number, limit: number): Promise<JournalPage> {
+    await this.#source.names?.refresh();
+    await this.#judgeAnew();
     // The log has been read, and is shorter than what the origin has had of it: that is told, not passed over.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
@@ -214,12 +221,16 @@ export class FolderJournal implements WriteJournal {
         this.#await(entry, one.currentSequence ?? 0);
         if (entry !== undefined) this.#again.add(entry.path);
       } else if (entry !== undefined && this.#waiting.get(entry.path)?.localSeq === entry.localSeq) {
-        this.#refused.set(entry.path, { reason: one.reason, isDeletion: entry.entry === undefined });
+        const { reason, unheard } = one;
+        const isDeletion = entry.entry === undefined;
+        this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
         // It may be what the origin has: then nothing is kept back.
         this.#again.add(entry.path);
       }
     }
-    if (told.size > 0) this.#answeredTo = Math.max(this.#answeredTo, ...told);
+    // What the origin has never heard of it cannot remember.
+    const heard = [...answer.accepted, ...answer.rejected.filter(({ unheard }) => unheard !== true)];
+    for (const { localSeq } of heard) this.#answeredTo = Math.max(this.#answeredTo, localSeq);
     this.#drop(upTo);
     this.#settleIdle();
     this.answered.emit(answer);
@@ -248,6 +259,24 @@ export class FolderJournal implements WriteJournal {
     const { rules, before, keepsHere } = this.#source;
     if (!rules.goesBack(path, entry ?? (await before(path)))) return false;
     return (await keepsHere?.(path, entry)) !== true;
+  }
+
+  /** Leaves out what was to be sent and is not to go any more. */
+  async #judgeAnew(): Promise<void> {
+    if (!this.#isDoubtful) return;
+    this.#isDoubtful = false;
+    const gone = new Set<JournalEntry>();
+    for (const entry of [...this.#queue]) if (!(await this.#goesBack(entry))) gone.add(entry);
+    this.#leaveOut((entry) => gone.has(entry));
+  }
+
+  #leaveOut(isGone: (entry: JournalEntry) => boolean): void {
+    const gone = this.#queue.filter(isGone);
+    if (gone.length === 0) return;
+    this.#queue = this.#queue.filter((one) => !gone.includes(one));
+    for (const { path, localSeq } of gone)
+      if (this.#waiting.get(path)?.localSeq === localSeq) this.#waiting.delete(path);
+    this.#settleIdle();
   }
 
   #take(entry: JournalEntry): void {

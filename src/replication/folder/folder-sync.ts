@@ -16,15 +16,18 @@ import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
+import { GitPaths } from "./git-paths.ts";
 import { haltedSync, nothingLost, notUnderWay } from "./not-under-way.ts";
+import { Obstacles } from "./obstacles.ts";
 import { openJournal } from "./open-journal.ts";
 import { OriginLink, type OriginLinkOptions } from "./origin-link.ts";
 import { pauseAfter } from "./pause-after.ts";
 import { RefusalProbe } from "./refusal-probe.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
+import { SharedNames } from "./shared-names.ts";
 import type { Resolution } from "./resolve-sync-conflict.ts";
 import { pushed, type SyncHappening } from "./sync-happening.ts";
-import { haltedBecause, hintFor, syncShape } from "./sync-shape.ts";
+import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "./sync-shape.ts";
 import { wentBack } from "./went-back.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
@@ -70,12 +73,15 @@ export class FolderSync {
   readonly happened = new Signal<SyncHappening>();
   readonly #parts: FolderSyncParts;
   readonly #editorFiles: EditorFiles;
+  readonly #names: SharedNames;
+  readonly #gitPaths = new GitPaths();
   readonly #journal: FolderJournal;
   readonly #probe: RefusalProbe;
   readonly #cycle: FolderCycle;
   readonly #loop: CycleLoop;
   readonly #watcher: FsWatcher;
   readonly #link: OriginLink;
+  readonly #obstacles: Obstacles;
   readonly #waiting = new WaitingRoom();
   #listening: Disposable[] = [];
   #turn: Promise<unknown> = Promise.resolve();
@@ -95,10 +101,11 @@ export class FolderSync {
     const { context, mirror, timers } = parts;
     this.#parts = parts;
     const rules = new ReplicatedPaths(record);
+    const names = (this.#names = new SharedNames({ context, mirror }, rules));
     const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
-    const tell = (happening: SyncHappening): void => this.#tell(happening);
     const editorFiles = (this.#editorFiles = new EditorFiles(context, mirror, record));
-    this.#journal = openJournal({ context, mirror, rules, editorFiles, origin: () => this.record.origin }, record);
+    const origin = (): string => this.record.origin;
+    this.#journal = openJournal({ context, mirror, rules, names, editorFiles, origin }, record);
     this.#probe = new RefusalProbe({
       journal: this.#journal,
       timers,
@@ -111,7 +118,9 @@ export class FolderSync {
         nameRules: parts.nameRules,
         journal: this.#journal,
         rules,
+        names,
         editorFiles,
+        gitPaths: this.#gitPaths,
         onDue: () => this.#loop.wake(),
         onProgress: (progress) => this.#applying(progress),
       },
@@ -129,26 +138,38 @@ export class FolderSync {
       cycle: this.#cycle,
       now: () => context.now(),
       inTurn,
-      tell,
+      tell: (happening) => this.#tell(happening),
       isActive: () => this.#isUnderWay && this.isActive,
       look: () => this.#lookAtAll(),
       originSeq: () => this.#link.sequence,
       isCaughtUp: () => this.#link.session !== undefined && parts.mirror.head.seq >= this.#link.sequence,
       onHalt: (halt) => this.#halt(halt),
     });
+    this.#obstacles = this.#obstaclesOf(parts);
     this.#link = new OriginLink({
       ...parts,
-      journal: this.#journal,
-      rules,
-      record: () => this.record,
+      ...{ journal: this.#journal, rules, record: () => this.record },
+      onRegained: () => this.#regained(),
       onChange: () => this.#linkChanged(),
-      onMayWrite: () => {
-        this.#journal.retry("read-only");
-        this.#loop.wake();
-      },
+      onMayWrite: () => this.#mayWrite(),
       onReceived: (done, total) => (this.#progress = { phase: "receiving", done, total }),
       onBytes: (phase, done, total) => this.#transferring(phase, { done, total }),
       onRefused: (why) => this.#refused(why),
+    });
+  }
+
+  #obstaclesOf({ context: { worktree, live, now }, timers }: FolderSyncParts): Obstacles {
+    return new Obstacles({
+      ...{ worktree, timers, now },
+      inTurn: (work) => this.#inTurn(work),
+      blocked: () => this.#cycle.blocked,
+      unreadable: () => live.unreadable,
+      onWritable: (paths) => {
+        this.#cycle.unblock(paths);
+        this.#loop.wake();
+      },
+      onReadable: (paths) => live.hint(paths),
+      onError: (error) => this.#loop.failed(error),
     });
   }
 
@@ -164,8 +185,12 @@ export class FolderSync {
   }
 
   get shape(): SyncShape {
+    return syncShape(this.#facts);
+  }
+
+  get #facts(): SyncFacts {
     const { context, mirror } = this.#parts;
-    return syncShape({
+    return {
       id: context.workspaceId,
       folder: context.worktree.roots[0]?.folder ?? "",
       record: this.record,
@@ -186,10 +211,11 @@ export class FolderSync {
       pending: this.#journal.pending,
       refused: this.#journal.refused,
       leftOut: this.#editorFiles.leftOut,
+      gitLeftOut: this.#gitPaths.leftOut,
       isReadOnly: this.#link.isReadOnly,
       conflicts: this.#cycle.conflicts.length,
       progress: this.#progress,
-    });
+    };
   }
 
   /** Goes on from what the log says; resolves once it is under way. */
@@ -198,6 +224,7 @@ export class FolderSync {
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
       this.#journal.answered.listen(({ accepted, rejected }) => this.#answered(accepted.length, rejected)),
       this.#journal.forgotten.listen(() => this.#compareAll()),
+      this.#names.changed.listen(() => this.#namesChanged()),
     ];
     if (this.isActive) await this.#setOut(undefined);
     this.#tell({ kind: "state" });
@@ -295,8 +322,8 @@ export class FolderSync {
     if (halted !== undefined) throw haltedSync(halted);
   }
 
-  /** See `flushSync`. */
-  async flush(options: FlushOptions = {}): Promise<void> {
+  /** See `flushSync`. Resolves to how it is then, with each path that the origin has refused. */
+  async flush(options: FlushOptions = {}): Promise<SyncShape> {
     this.#link.hurry();
     this.#cycle.hurry();
     this.#loop.hurry();
@@ -313,7 +340,8 @@ export class FolderSync {
         return { why: reason ?? degraded, hint };
       },
     };
-    return flushSync(flushed, options);
+    await flushSync(flushed, options);
+    return flushedShape(this.#facts);
   }
 
   /** Conflicts with the origin that are open. */
@@ -349,6 +377,24 @@ export class FolderSync {
     // What ends because it is to rest is told by how it rests.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
+  }
+
+  /** Others are secrets than before: what goes which way is decided anew. */
+  #namesChanged(): void {
+    this.#journal.doubt();
+    this.#link.regain();
+    this.#compareAll();
+  }
+
+  #mayWrite(): void {
+    this.#journal.retry("read-only");
+    this.#loop.wake();
+  }
+
+  /** What could not be brought into the folder before may be by now. */
+  #regained(): void {
+    this.#cycle.hurry();
+    this.#compareAll();
   }
 
   #ignoreOwn(): void {
@@ -394,8 +440,9 @@ export class FolderSync {
     this.#isUnderWay = true;
     this.#ownLog ??= this.#parts.watchOwn?.(() => this.#ownGrown());
     this.#loop.setOut(decided);
-    this.#link.start();
     try {
+      await this.#names.refresh();
+      this.#link.start();
       await this.#watcher.start();
       // What was changed while nobody watched.
       void this.#lookAtAll();
@@ -409,6 +456,7 @@ export class FolderSync {
     this.#comparing?.abort();
     this.#ignoreOwn();
     this.#probe[Symbol.dispose]();
+    this.#obstacles[Symbol.dispose]();
     this.#telling?.[Symbol.dispose]();
     this.#telling = undefined;
     await this.#link.stop();
@@ -510,6 +558,7 @@ export class FolderSync {
 
   #tell(happening: SyncHappening): void {
     if (happening.kind === "applied") this.#progress = undefined;
+    if (this.#isUnderWay) this.#obstacles.look();
     this.#waiting.look();
     this.happened.emit(happening);
   }

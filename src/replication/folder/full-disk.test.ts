@@ -36,7 +36,7 @@ describe("a full disk", () => {
   });
 
   it.each([
-    ["flush", () => rig.desk.sync.flush()],
+    ["flush", async () => void (await rig.desk.sync.flush())],
     ["resume", () => rig.desk.sync.resume()],
   ])("that has room again is tried at once by %s", async (_, ask) => {
     await full();

@@ -1,13 +1,13 @@
 import type { LeftOutPathShape } from "../../api/sync-api.ts";
 import { comparePaths, type WorkspacePath } from "../../core/path.ts";
 import { exactPath, shownPath } from "../../workspace/shape.ts";
-import type { LeftOut } from "./editor-files.ts";
+import type { SidesOf } from "./git-paths.ts";
 
-/** So many are named. */
+/** The number of paths that are named. */
 const MOST_NAMED = 20;
 
 /** What is left out of a sync, in path order, and on which side it is; the first of it, if it is much. */
-export function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, LeftOut>): LeftOutPathShape[] {
+export function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
   const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({
     path: shownPath(path),

@@ -77,8 +77,8 @@ export class LocalMaterializer {
   }
 
   /** Writes the sync's record alone. */
-  async write(record: ReplicaRecord): Promise<void> {
-    await applyUpstream(this.#context, { record, changes: [] });
+  write(record: ReplicaRecord): Promise<UpstreamReport> {
+    return applyUpstream(this.#context, { record, changes: [] });
   }
 
   async #attributed(changes: readonly UpstreamChange[]): Promise<readonly UpstreamChange[]> {

@@ -5,12 +5,14 @@ import type { Mirror } from "../replica/mirror.ts";
 import type { EditorFiles } from "./editor-files.ts";
 import { FolderJournal } from "./folder-journal.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
+import type { SharedNames } from "./shared-names.ts";
 
 /** What a journal is read from. */
 export interface JournalParts {
   readonly context: Context;
   readonly mirror: Mirror;
   readonly rules: ReplicatedPaths;
+  readonly names: SharedNames;
   readonly editorFiles: EditorFiles;
   /** The origin's workspace, once it is known. */
   readonly origin: () => string;
@@ -18,7 +20,7 @@ export interface JournalParts {
 
 /** The journal of a folder, as its own log has it. */
 export function openJournal(
-  { context, mirror, rules, editorFiles, origin }: JournalParts,
+  { context, mirror, rules, names, editorFiles, origin }: JournalParts,
   { settled }: Pick<ReplicaRecord, "settled">,
 ): FolderJournal {
   return new FolderJournal({
@@ -29,6 +31,7 @@ export function openJournal(
     isStillHeld: (seq, hash) => isStillHeld(context, seq, hash),
     hasWritten: (seq, path) => hasWritten(context, seq, path),
     rules,
+    names,
     keepsHere: (path, entry) => editorFiles.keepsHere(path, entry),
     settled,
     head: () => mirror.head.seq,

@@ -1,4 +1,5 @@
 import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import type { Channel } from "../channel.ts";
 import type { Mirror } from "../replica/mirror.ts";
@@ -7,6 +8,7 @@ import type { WitnessNotes } from "../replica/witness-notes.ts";
 import type { WriteJournal } from "../replica/write-journal.ts";
 import type { Timers } from "../timers.ts";
 import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
+import { lackedContents } from "./lacked-contents.ts";
 import { isViolation } from "../protocol/wire-errors.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
@@ -18,6 +20,8 @@ export interface OriginLinkOptions {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly journal: WriteJournal;
   readonly rules: ReplicatedPaths;
+  /** Contents have come that were not taken when their events came. */
+  readonly onRegained: () => void;
   readonly record: () => ReplicaRecord;
   readonly timers: Timers;
   readonly random: () => number;
@@ -43,6 +47,7 @@ export class OriginLink {
   #wasReached = false;
   #folderAwaySince: number | undefined;
   #isReadOnly = false;
+  #hasRegained = false;
 
   constructor(options: OriginLinkOptions) {
     this.#options = options;
@@ -111,6 +116,12 @@ export class OriginLink {
     this.#keeper?.hurry();
   }
 
+  /** Something else is wanted than before. */
+  regain(): void {
+    this.#hasRegained = false;
+    this.session?.regain();
+  }
+
   #begin(channel: Channel, welcome: () => void): ReplicaSession {
     const { mirror, session, rules, journal, timers } = this.#options;
     const { origin, workspace: asked, sandboxId, applied, withProtected } = this.#options.record();
@@ -126,6 +137,8 @@ export class OriginLink {
       ...(workspace === "" ? {} : { workspace }),
       ...(asked === undefined ? {} : { asked }),
       wants: (path) => rules.isShared(path, false),
+      lacked: async () => this.#lacked(),
+      onRegained: this.#options.onRegained,
       onReceived: this.#options.onReceived,
       onBytes: this.#options.onBytes,
       journal,
@@ -142,6 +155,16 @@ export class OriginLink {
         this.#options.onChange();
       },
     });
+  }
+
+  /** Once, until what is wanted is something else. */
+  async #lacked(): Promise<readonly Hash[]> {
+    if (this.#hasRegained) return [];
+    const { mirror, rules, session } = this.#options;
+    const { blobs, withheld } = session;
+    const hashes = withheld === undefined ? [] : await lackedContents({ mirror, blobs, withheld, rules });
+    this.#hasRegained = hashes.length === 0;
+    return hashes;
   }
 
   #changed(state: LinkState, error: ChronicleError | undefined): void {

@@ -47,6 +47,10 @@ class Files implements FileHistory {
   readonly #rows: IterationRow[] = [];
   seq = 0;
 
+  async iterations(path: WorkspacePath): Promise<IterationRow[]> {
+    return this.#rows.filter((row) => row.path === path);
+  }
+
   at(path: WorkspacePath, seq = this.seq): IterationRow | undefined {
     return this.#rows.findLast((row) => row.path === path && row.seq <= seq);
   }

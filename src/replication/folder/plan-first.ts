@@ -9,7 +9,7 @@ import type { CycleSides } from "./read-cycle.ts";
 /** A folder and its origin before they have met. */
 export interface FirstSides extends Pick<
   CycleSides,
-  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles"
+  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles" | "gitPaths"
 > {
   readonly own: Pick<IndexStore, "touched">;
   /** What the folder's disk does to names. */
@@ -25,7 +25,7 @@ const NEVER: SyncBase = { entry: undefined, seq: 0 };
  * part only.
  */
 export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
-  const { own, applied, local, mirror, head, rules, nameRules, editorFiles } = sides;
+  const { own, applied, local, mirror, head, rules, nameRules, editorFiles, gitPaths } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
   // In the order of paths what lies in a path comes right behind it.
@@ -33,7 +33,9 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {
       const isFolder = entry?.kind === "dir";
-      if (path === ROOT || !rules.isShared(path, isFolder)) continue;
+      gitPaths?.note({ path, local: undefined, remote: entry });
+      const isShared = rules.isShared(path, isFolder) && !rules.keepsApart({ path, local: undefined, remote: entry });
+      if (path === ROOT || !isShared) continue;
       const judged = await editorFiles?.judge({ path, local: undefined, remote: entry });
       if (judged === "left-out") continue;
       if (leaf !== undefined && isWithin(path, leaf)) return undefined;

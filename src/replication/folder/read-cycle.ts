@@ -5,8 +5,10 @@ import type { SyncBase } from "../../core/upstream-change.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { breathe } from "../../util/breathe.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
+import { NEVER, onCommonGround } from "./common-ground.ts";
 import type { CyclePath } from "./decide-cycle.ts";
 import type { EditorFiles } from "./editor-files.ts";
+import type { GitPaths } from "./git-paths.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
 /** A history of files, asked by position: a mirror, or a workspace's own index. */
@@ -17,7 +19,7 @@ export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
 /** Where the three sides of a folder's paths are read. */
 export interface CycleSides {
   readonly mirror: FileHistory;
-  readonly own: FileHistory;
+  readonly own: FileHistory & Pick<IndexStore, "iterations">;
   /** The origin's event up to which the folder is reconciled; the last one that is held; the folder's own last event. */
   readonly applied: number;
   readonly head: number;
@@ -31,10 +33,9 @@ export interface CycleSides {
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   /** Says what of the editors' own files is left out. Default: nothing is. */
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
+  /** Is told what was looked at, to know what of it is a repository's own state. Default: nobody is. */
+  readonly gitPaths?: Pick<GitPaths, "note"> | undefined;
 }
-
-/** What both sides agreed on of a path that they never had in common. */
-const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
 /** Paths that are asked about at once; between two such questions others have a turn. */
 const BATCH = 2_048;
@@ -57,8 +58,11 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   for (const folder of outermost(uneven)) await addBeneath(beneath, folder, sides);
   for (const path of found.keys()) beneath.delete(path);
   await readInto(found, beneath, sides);
-  const all = await onOwnGround(await withoutEditorFiles(found.values(), sides), sides);
-  return all.filter((one) => sides.rules.isShared(one.path, statesOf(one).some(isFolder)));
+  const common = await onCommonGround(await withoutEditorFiles(found.values(), sides), sides);
+  for (const one of found.values()) sides.gitPaths?.note(one);
+  const all = await onOwnGround(common, sides);
+  const { rules } = sides;
+  return all.filter((one) => rules.isShared(one.path, statesOf(one).some(isFolder)) && !rules.keepsApart(one));
 }
 
 /** What neither side has had from the other has no state that both agreed on, whatever the origin had of it. */

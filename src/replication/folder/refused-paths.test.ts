@@ -21,7 +21,7 @@ it("each has a reason and a way out, in path order", () => {
   expect(more).toEqual([]);
   expect(first).toMatchObject({ path: "a", reason: "path", why: expect.stringContaining("does not record") });
   expect(first?.hint).toContain("chronicle sync resume");
-  expect(second).toMatchObject({ path: "b", reason: "too-large", hint: expect.stringContaining("max_file_size") });
+  expect(second).toMatchObject({ path: "b", reason: "too-large", hint: expect.stringContaining("maxFileSize") });
 });
 
 it("of many the first are named", () => {

@@ -8,15 +8,17 @@ export interface Refusal {
   readonly reason: WriteBackReason;
   /** Had it been deleted here? */
   readonly isDeletion: boolean;
+  /** It was not even sent. */
+  readonly unheard?: true;
 }
 
-/** So many are named. */
+/** The number of paths that are named. */
 const MOST_NAMED = 20;
 
-/** Each path whose last change was refused, in path order, with why and what to do about it; the first of them, if they are many. */
-export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>): RefusedPathShape[] {
+/** Each path whose last change was refused, in path order, with why and what to do about it; the first `most` of them. */
+export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {
   const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
-  return sorted.slice(0, MOST_NAMED).map(([path, refusal]) => ({
+  return sorted.slice(0, most).map(([path, refusal]) => ({
     path: shownPath(path),
     ...exactPath(path),
     reason: refusal.reason,
@@ -43,7 +45,7 @@ const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
   },
   "too-large": {
     why: "it is longer than the origin takes",
-    hint: `raise \`max_file_size\` in the origin's configuration, ${RESUME}`,
+    hint: `raise the limit at the origin (\`chronicle config maxFileSize\` there), ${RESUME}`,
   },
   "hash-mismatch": {
     why: "its content came there as another than was said",
@@ -60,7 +62,13 @@ const KEPT_THERE: Words = {
   hint: `see to it in the origin's folder (\`chronicle explain\` says why it is not recorded), ${RESUME}`,
 };
 
-function wordsFor({ reason, isDeletion }: Refusal): Words {
+const NOT_SENT: Words = {
+  why: "its name cannot be sent: it is too long, or other systems take it for an absolute path",
+  hint: "rename it here",
+};
+
+function wordsFor({ reason, isDeletion, unheard }: Refusal): Words {
+  if (unheard === true) return NOT_SENT;
   if (reason === "path" && isDeletion) return KEPT_THERE;
   return WORDS[reason] ?? { why: `the origin refuses it (${reason})`, hint: RESUME_ANYHOW };
 }

@@ -4,7 +4,7 @@ import { FilterPattern } from "../../core/filter-pattern.ts";
 import { hasGitName } from "../../core/git-name.ts";
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { ProtectedNames } from "../../core/protected-names.ts";
-import type { ReconcileMode } from "../../core/reconcile.ts";
+import type { PathSides, ReconcileMode } from "../../core/reconcile.ts";
 import { SANDBOX_POLICY } from "../../core/sandbox-policy.ts";
 
 /** What is said about paths when a sync is begun (see `ReplicaRecord`). */
@@ -17,8 +17,8 @@ export interface ReplicationRules {
   readonly withProtected?: boolean;
 }
 
-/** Both sides have the same table of names; what a person has added at the origin the origin knows. */
-const SECRETS = new ProtectedNames();
+/** Both sides have the same table of names. */
+const TABLE = new ProtectedNames();
 
 const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: true };
 
@@ -27,6 +27,7 @@ export class ReplicatedPaths {
   readonly mode: ReconcileMode;
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
+  #names = { here: TABLE, there: TABLE };
 
   /** Throws `USAGE` for a pattern that is none. */
   constructor({ mode, policy, filterTo, filterFrom, withProtected = false }: ReplicationRules) {
@@ -40,8 +41,30 @@ export class ReplicatedPaths {
   /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
-    if (!isFolder && !this.#withProtected && SECRETS.holds(path)) return false;
+    if (!isFolder && !this.#withProtected && this.isSecret(path)) return false;
     return this.#filter.passesPath(path, isFolder, "to-replica");
+  }
+
+  /** Is a file of this path a secret by its name? */
+  isSecret(path: WorkspacePath): boolean {
+    return this.#names.here.holds(path) || this.#names.there.holds(path);
+  }
+
+  /**
+   * Does each side keep to itself what it has of a path, since what one of them has was recorded as a secret? A person's word on the
+   * name counts before that.
+   */
+  keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
+    const { here, there } = this.#names;
+    if (this.#withProtected) return false;
+    return isRecordedSecret(local, path, here) || isRecordedSecret(remote, path, there);
+  }
+
+  /** From now on these are the names of secrets: what one of the two takes for one is one. False: they were so already. */
+  know(here: ProtectedNames, there: ProtectedNames): boolean {
+    const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;
+    if (!isSame) this.#names = { here, there };
+    return !isSame;
   }
 
   /** Is nothing written back at all? */
@@ -54,8 +77,13 @@ export class ReplicatedPaths {
     if (this.isOneWay) return false;
     const kind = entry?.kind ?? "file";
     const size = entry?.size ?? 0;
+    if (this.keepsApart({ path, local: entry, remote: undefined })) return false;
     return this.isShared(path, kind === "dir") && this.#filter.passes({ path, kind, size }, "from-replica");
   }
+}
+
+function isRecordedSecret(entry: Entry | undefined, path: WorkspacePath, names: ProtectedNames): boolean {
+  return entry?.class === "protected" && names.added(path) !== false;
 }
 
 function filterOf(policy: string | undefined): DirectionalFilter {

@@ -12,12 +12,15 @@ import { ChronicleError, withCode } from "../../core/errors.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
 import { meantBy } from "../../core/meant-by.ts";
 import { keepAlive } from "../../util/keep-alive.ts";
+import type { Context } from "../../workspace/context.ts";
+import { protectedFiles } from "../../workspace/protected.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { askOrigin } from "./ask-origin.ts";
 import { countFiles } from "./count-files.ts";
 import { FolderSync } from "./folder-sync.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
+import { SharedNames } from "./shared-names.ts";
 import { SyncFeed, type SyncNews } from "./sync-feed.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
@@ -31,6 +34,8 @@ export interface SyncControllerOptions {
   readonly random: () => number;
   /** Default: the platform's. */
   readonly timers?: Timers;
+  /** Throws `FORBIDDEN` where secrets are asked for by somebody who may not. Default: whoever asks here may. */
+  readonly refuseSecrets?: () => Promise<void>;
   /** Is told what went wrong where nobody waits for it. */
   readonly onError: (error: unknown) => void;
 }
@@ -97,6 +102,7 @@ export class SyncController implements SyncRunner {
   async start(options: SyncStart): Promise<SyncShape> {
     this.#refuseClosed();
     checkStart(options);
+    if (options.withProtected === true) await withCode(async () => this.#options.refuseSecrets?.());
     await this.#askFirst(options);
     const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options)));
     return this.#inTurn(id, async () => {
@@ -107,10 +113,12 @@ export class SyncController implements SyncRunner {
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
       const { sync, place } = await this.#run(id, (record) => ({ ...recordFor(record, options, id), paused: true }));
       const rules = new ReplicatedPaths(sync.record);
+      await new SharedNames(place.parts, rules).refresh();
       const joined = place.record === undefined ? await countFiles(place.parts.context, rules) : 0;
       // That writes it down, too.
       await sync.resume().catch(unlessHalted(sync));
-      return { ...sync.shape, ...(joined === 0 ? {} : { joined }) };
+      const secrets = await secretsHere(place.parts.context, sync.record);
+      return { ...sync.shape, ...(joined === 0 ? {} : { joined }), ...secrets };
     });
   }
 
@@ -201,8 +209,7 @@ export class SyncController implements SyncRunner {
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
   ): Promise<SyncShape> {
     const sync = await this.#with(id, async (running) => running.sync);
-    await withCode(() => sync.flush(options));
-    return sync.shape;
+    return withCode(() => sync.flush(options));
   }
 
   /** Also of one that another process runs. */
@@ -336,6 +343,13 @@ export class SyncController implements SyncRunner {
   #refuseClosed(): void {
     if (this.#closing.signal.aborted) throw new ChronicleError("UNAVAILABLE", "this process is being ended");
   }
+}
+
+/** The files that stay here since they are secrets, where there are any. */
+async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
+  if (record.withProtected === true) return {};
+  const found = await protectedFiles(context);
+  return found.files === 0 ? {} : { protected: found };
 }
 
 function beginOptions({ upstream: url, workspace, force = false }: SyncStart): BeginOptions {

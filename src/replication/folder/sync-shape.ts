@@ -4,6 +4,7 @@ import type { WorkspacePath } from "../../core/path.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { refusedPaths, type Refusal } from "./refused-paths.ts";
 import type { LeftOut } from "./editor-files.ts";
+import type { SidesOf } from "./git-paths.ts";
 import { leftOutPaths } from "./left-out-paths.ts";
 import { troubleOf } from "./sync-trouble.ts";
 import type { LinkState } from "./connection-keeper.ts";
@@ -35,6 +36,8 @@ export interface SyncFacts {
   readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
   /** Editors' own files, which stay where they are. */
   readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
+  /** The state of git repositories, which stays where it is. */
+  readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
   /** The origin takes nothing of this replica's. */
   readonly isReadOnly: boolean;
   readonly conflicts: number;
@@ -75,6 +78,16 @@ export function syncShape(facts: SyncFacts): SyncShape {
   };
 }
 
+/** The number of refused paths that the answer to a flush names. */
+const MOST_AFTER_FLUSH = 1_000;
+
+/** A sync as a flush answers it: with what the origin has refused, and still stands. */
+export function flushedShape(facts: SyncFacts): SyncShape {
+  const { refused } = facts;
+  const shape = syncShape(facts);
+  return refused.size === 0 ? shape : { ...shape, refused: refusedPaths(refused, MOST_AFTER_FLUSH) };
+}
+
 function told(facts: SyncFacts): Pick<SyncShape, "trouble"> {
   const { halted } = facts.record;
   const next = halted === undefined ? undefined : hintFor(halted);
@@ -82,15 +95,16 @@ function told(facts: SyncFacts): Pick<SyncShape, "trouble"> {
   return found === undefined ? {} : { trouble: found };
 }
 
-function keptBack(
-  facts: SyncFacts,
-): Pick<SyncShape, "kept_back" | "refused" | "read_only" | "left_out" | "left_out_paths"> {
-  const { refused, leftOut } = facts;
+type LeftOutShape = Pick<SyncShape, "left_out" | "left_out_paths" | "git_left_out" | "git_left_out_paths">;
+
+function keptBack(facts: SyncFacts): Pick<SyncShape, "kept_back" | "refused" | "read_only"> & LeftOutShape {
+  const { refused, leftOut, gitLeftOut } = facts;
   const isReadOnly = mayOnlyRead(facts);
-  const kept = refused.size + leftOut.size;
+  const kept = refused.size + leftOut.size + gitLeftOut.size;
   return {
     ...(kept === 0 ? {} : { kept_back: kept }),
     ...(leftOut.size === 0 ? {} : { left_out: leftOut.size, left_out_paths: leftOutPaths(leftOut) }),
+    ...(gitLeftOut.size === 0 ? {} : { git_left_out: gitLeftOut.size, git_left_out_paths: leftOutPaths(gitLeftOut) }),
     ...(refused.size === 0 || isReadOnly ? {} : { refused: refusedPaths(refused) }),
     ...(isReadOnly ? { read_only: true } : {}),
   };

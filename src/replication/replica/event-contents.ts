@@ -1,4 +1,6 @@
 import { decodeBase, type BaseBatch } from "../../core/base.ts";
+import { ERASE } from "../../core/erase-record.ts";
+import { Erasures } from "../../core/erasures.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Entry } from "../../core/entry.ts";
 import type { LogEvent } from "../../core/event.ts";
@@ -66,11 +68,13 @@ export class EventContents {
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
     const [hashes, unwanted]: [Hash[], Hash[]] = [[], []];
+    const erasures = erasuresAmong(arrived);
     for (const { event, inline: content } of arrived) {
       const path = pathOfRecordId(event.recordId);
       const isWanted = path === undefined || this.#wants(path);
       if (isWanted && content !== undefined) inline.set(content.hash, content.bytes);
-      (isWanted ? hashes : unwanted).push(...contentsOf(event));
+      for (const hash of contentsOf(event))
+        (isWanted && !erasures.license(hash, event.seq) ? hashes : unwanted).push(hash);
     }
     const gone = await this.#intake.ensure({ hashes, inline });
     refuseBaseless(arrived, gone);
@@ -80,6 +84,11 @@ export class EventContents {
       await this.#early?.rest();
     }
     return { gone, unwanted };
+  }
+
+  /** Asks once more for contents that were not taken when their events were; how many of them have come. Hold a lease. */
+  async takeAgain(hashes: readonly Hash[]): Promise<number> {
+    return hashes.length - (await this.#intake.ensure({ hashes })).length;
   }
 
   /** Stores the content of a path, if it is wanted, before an event names it. Rejects as `ContentIntake.ensure`. */
@@ -142,6 +151,14 @@ export class EventContents {
     });
     return { gone: await this.#intake.ensure({ hashes, ...(onTaken === undefined ? {} : { onTaken }) }), unwanted };
   }
+}
+
+/** What came with what erases it is not asked for. */
+function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
+  const erasures = new Erasures();
+  for (const { event } of arrived)
+    if (event.recordId.startsWith(ERASE)) erasures.add(event.recordId, event.seq, event.record);
+  return erasures;
 }
 
 /**

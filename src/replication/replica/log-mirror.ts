@@ -1,3 +1,4 @@
+import type { LoggedErasure } from "../../core/erasures.ts";
 import type { Head, LogEvent, SealedEvent } from "../../core/event.ts";
 import type { FileRecord } from "../../core/file-record.ts";
 import { ChronicleError } from "../../core/errors.ts";
@@ -81,6 +82,10 @@ export class LogMirror implements Mirror {
     yield* await this.#at(seq, async (index, upTo) => index.entriesAt(upTo, beneath));
   }
 
+  protectedNames(): Promise<readonly string[]> {
+    return this.#present.protectedNames();
+  }
+
   async touched(after: number, upTo: number): Promise<readonly WorkspacePath[]> {
     const all = new Set<WorkspacePath>();
     let from = after;
@@ -113,6 +118,19 @@ export class LogMirror implements Mirror {
     const found = new Map<number, FileRecord>();
     for (const [part, own] of byPart) for (const [seq, record] of await part.records(own)) found.set(seq, record);
     return found;
+  }
+
+  async lastErasure(): Promise<number> {
+    let last = 0;
+    for (const part of this.#parts) last = Math.max(last, await part.lastErasure());
+    return last;
+  }
+
+  async erasures(): Promise<readonly LoggedErasure[]> {
+    // A part that starts on an anchor does not know of those before it.
+    const all = new Map<string, LoggedErasure>();
+    for (const part of this.#parts) for (const one of await part.erasures()) all.set(one.recordId, one);
+    return [...all.values()].sort((a, b) => a.seq - b.seq);
   }
 
   proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean> {

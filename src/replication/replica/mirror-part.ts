@@ -1,4 +1,6 @@
 import { checkLine } from "../../core/chain.ts";
+import { decodeErase, ERASE } from "../../core/erase-record.ts";
+import type { LoggedErasure } from "../../core/erasures.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent, type SealedEvent } from "../../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
@@ -10,10 +12,12 @@ import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { EventLog } from "../../storage/event-log.ts";
 import type { EventRow, IndexStore } from "../../storage/index-store.ts";
 import { answer } from "../../workspace/answer.ts";
+import { erasedAmong } from "../../workspace/contents-of-history.ts";
 import { catchUp, rebuildFromLog } from "../../workspace/catch-up.ts";
 import { workspaceRecord } from "../../workspace/own-record.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { disagreeing, IndexDisagrees, stillDisagrees } from "../../workspace/index-disagrees.ts";
+import { addedNames } from "../../workspace/protected.ts";
 import { project } from "../../workspace/project.ts";
 import { provedEntries } from "../../workspace/proved-entries.ts";
 import { provedState } from "../../workspace/proved-state.ts";
@@ -123,6 +127,31 @@ export class MirrorPart {
       }
     }
     return found;
+  }
+
+  /** See `Mirror`. */
+  async protectedNames(): Promise<readonly string[]> {
+    const history = this.#history;
+    return history === undefined ? [] : this.ask(() => addedNames(history));
+  }
+
+  /** See `Mirror`. */
+  lastErasure(): Promise<number> {
+    return this.ask(async (index) => (await index.records(ERASE)).at(-1)?.seq ?? 0);
+  }
+
+  /** See `Mirror`. */
+  async erasures(): Promise<readonly LoggedErasure[]> {
+    const history = this.#history;
+    if (history === undefined) return [];
+    const events = await this.ask(async (index) => readEvents(history, await index.records(ERASE)));
+    const all: LoggedErasure[] = [];
+    for (const { recordId, seq, record } of events) {
+      const one = { ...decodeErase(record), recordId, seq };
+      const erased = one.state === "erased" ? await erasedAmong(history, one.contents) : new Set(one.contents);
+      all.push({ ...one, contents: one.contents.filter((hash) => erased.has(hash)) });
+    }
+    return all;
   }
 
   /** The Merkle hash of a folder at the head. */

@@ -1,3 +1,4 @@
+import type { LoggedErasure } from "../../core/erasures.ts";
 import type { Head, LogEvent } from "../../core/event.ts";
 import type { FileRecord } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
@@ -32,12 +33,22 @@ export interface Mirror extends UpstreamLines {
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
+  /** Names of secrets that people have added to the table at the origin, as of `head`. */
+  protectedNames(): Promise<readonly string[]>;
   /** The Merkle hash of a folder at `head`; `undefined` where there is none. */
   treeHash(folder: WorkspacePath): Promise<Hash | undefined>;
   /** What the event of this seq records of a file: whose work it is. `undefined`: it is none of a file, or not held. */
   record(seq: number): Promise<FileRecord | undefined>;
   /** The same of many events, by seq, in a few reads; those that are none of a file, or not held, are left out. */
   records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>>;
+
+  /** The seq of the last event that erases contents, or brings them back; 0: there is none. */
+  lastErasure(): Promise<number>;
+  /**
+   * What the last event of each erasure says, in the order of these events. Of one that is in force, without the contents that something
+   * has named since.
+   */
+  erasures(): Promise<readonly LoggedErasure[]>;
 
   /**
    * Whether the index is right about these paths at a seq, or about the whole state there (`all`): it is held to the Merkle roots that

@@ -1,12 +1,18 @@
 import type { BaseBatch } from "../../core/base.ts";
+import { decodeErase, ERASE } from "../../core/erase-record.ts";
 import type { LogEvent } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
 import { HistoryNeeds } from "../../workspace/history-needs.ts";
 import { baseOf } from "../../workspace/project.ts";
 
-/** The contents that an event names, by the rule of `verify`: those of its base's rows come with `contentsOfRows`. */
-export function contentsOf(event: LogEvent): Hash[] {
-  return collect((needs) => needs.event(event, ""));
+/**
+ * The contents that an event names, by the rule of `verify`: those of its base's rows come with `contentsOfRows`. One that takes an
+ * erasure back names what is there again.
+ */
+export function contentsOf(event: LogEvent): readonly Hash[] {
+  if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
+  const { state, contents } = decodeErase(event.record);
+  return state === "withdrawn" ? contents : [];
 }
 
 /** The base that an event starts the history on, or `undefined`. */

@@ -53,6 +53,12 @@ export interface ReplicaOptions extends TakeRules {
   readonly notes: WitnessNotes;
   /** Where it is noted which contents were not taken. */
   readonly withheld?: WithheldContents;
+  /**
+   * Contents that were not taken and are wanted by now: they are asked for once more. `onRegained` is told where some of them have
+   * come; it must not throw. Default: none are.
+   */
+  readonly lacked?: (() => Promise<readonly Hash[]>) | undefined;
+  readonly onRegained?: () => void;
   /** This side's own changes, for the origin. Left out: nothing is written back. */
   readonly journal?: WriteJournal;
   /** The origin's verifier key: signed heads must be signed by it. */
@@ -117,6 +123,7 @@ export class ReplicaSession {
   #tailAtBeat = -1;
   #bytesAtBeat = 0;
   #storing: Promise<void> | undefined;
+  #regaining: Promise<void> | undefined;
 
   constructor(channel: Channel, options: ReplicaOptions) {
     this.#channel = channel;
@@ -155,6 +162,7 @@ export class ReplicaSession {
   async barrier(): Promise<number> {
     const current = await this.#barriers.ask(this.#options.upstream.head.seq);
     await this.reaches(current);
+    await this.#regaining;
     return current;
   }
 
@@ -260,6 +268,23 @@ export class ReplicaSession {
     this.#pulse = this.#pulseOf(heartbeat_ms);
     this.#writeBack?.begin(settled_local_seq, head.sequence);
     this.#barriers.begin();
+    this.regain();
+  }
+
+  /** Asks for what is lacked. Whatever arrives meanwhile is stored after it: the same content is not to be asked for twice. */
+  regain(): void {
+    const { lacked } = this.#options;
+    if (lacked === undefined || !this.#isWelcome || this.#isEnded) return;
+    this.#inBackground((this.#regaining = this.#regain(lacked, this.#storing)));
+  }
+
+  async #regain(lacked: NonNullable<ReplicaOptions["lacked"]>, before: Promise<void> | undefined): Promise<void> {
+    await before;
+    if (this.#isEnded) return;
+    using _lease = await this.#options.blobs.lease();
+    await this.#ahead.rest();
+    const hashes = await lacked();
+    if (hashes.length > 0 && (await this.#contents.takeAgain(hashes)) > 0) this.#options.onRegained?.();
   }
 
   /** Changes that have numbers of others which the origin has decided would be answered as those were, and never be done. */

@@ -9,6 +9,8 @@ import { readDiskFile } from "../read-disk-file.ts";
  * another path, or later) loses nothing by its being listed.
  */
 export interface WithheldContents {
+  /** All of them. */
+  list(): ReadonlySet<Hash>;
   /** Keeps them, durably. Throws `IO`. */
   add(hashes: readonly Hash[]): void;
 }
@@ -26,7 +28,6 @@ export class FileWithheldContents implements WithheldContents {
     this.#path = path;
   }
 
-  /** All of them. */
   list(): ReadonlySet<Hash> {
     return (this.#known ??= parse(readDiskFile(this.#disk, this.#path)));
   }

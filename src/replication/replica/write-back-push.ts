@@ -161,7 +161,7 @@ export class WriteBackPush {
     const refused = entries.filter((entry) => !isSendable(entry));
     const wired: WriteBack["entries"] = [];
     for (const entry of entries) if (isSendable(entry)) wired.push(entryToWire(entry, await this.#inlineOf(entry)));
-    let rejected = refused.map(({ localSeq }) => ({ localSeq, reason: "path" as const }));
+    let rejected = refused.map(({ localSeq }) => ({ localSeq, reason: "path" as const, unheard: true as const }));
     for (const message of writeBacksOf(sandboxId, wired)) {
       const answer = await this.#deliver(message);
       if (answer === undefined) return;

@@ -1,5 +1,6 @@
 import { ChronicleError } from "../../core/errors.ts";
 import { decodeFile, isOriginsState, pathOfRecordId } from "../../core/file-record.ts";
+import { isHash, type Hash } from "../../core/hash.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
 import { decodeReplica, type ReplicaRecord } from "../../core/replica-record.ts";
 import type { HistoryContext } from "../context.ts";
@@ -36,6 +37,18 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
       });
     }
   }
+}
+
+/** The contents of own changes of which the origin was not told up to its answer to event `settled`. */
+export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
+  const { seq: head } = await context.index.head();
+  const begins = (await indexedFrom(context)) ?? 1;
+  const found = new Set<Hash>();
+  for await (const { recordId, record } of readRange(context, Math.max(settled + 1, begins), head)) {
+    const { hash } = record;
+    if (typeof hash === "string" && isHash(hash) && isJournaled(recordId, record)) found.add(hash);
+  }
+  return found;
 }
 
 function isJournaled(recordId: string, record: Parameters<typeof decodeFile>[1]): boolean {

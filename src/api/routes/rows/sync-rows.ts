@@ -112,6 +112,8 @@ const flush = syncRoute(calls.flushSync, {
   tag,
   role: "agent",
   summary: "Wait until what was changed on either side is on the other one",
+  description:
+    "`refused` of the answer names each path whose last change the origin has refused (the first 1,000), with why and what to do about it. Absent: the origin has all that it is to have.",
   body: z.strictObject({
     timeout_ms: number("how long to wait at most (default 60,000)", MAX_FLUSH_MS).optional(),
   }),

@@ -1,0 +1,33 @@
+import { ProtectedNames } from "../../core/protected-names.ts";
+import { Signal } from "../../util/signal.ts";
+import type { HistoryContext } from "../../workspace/context.ts";
+import { protectedNames } from "../../workspace/protected.ts";
+import type { Mirror } from "../replica/mirror.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** Where names of secrets are added. */
+interface NamingSides {
+  readonly context: HistoryContext;
+  readonly mirror: Pick<Mirror, "protectedNames">;
+}
+
+/** The names of secrets that count in a sync: what people have added here, and at the origin. */
+export class SharedNames {
+  /** They are others than before. */
+  readonly changed = new Signal<void>();
+  readonly #sides: NamingSides;
+  readonly #rules: ReplicatedPaths;
+
+  constructor(sides: NamingSides, rules: ReplicatedPaths) {
+    this.#sides = sides;
+    this.#rules = rules;
+  }
+
+  /** Looks what they are now; those of the origin. */
+  async refresh(): Promise<readonly string[]> {
+    const { context, mirror } = this.#sides;
+    const there = await mirror.protectedNames();
+    if (this.#rules.know(await protectedNames(context), new ProtectedNames(there))) this.changed.emit();
+    return there;
+  }
+}

@@ -1,0 +1,9 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+/** The files of a folder that hold these bytes, beneath it. Of bytes that no compression changes. */
+export function holding(folder: string, bytes: Buffer): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => statSync(join(folder, name)).isFile() && readFileSync(join(folder, name)).includes(bytes))
+    .sort();
+}
