@@ -209,8 +209,13 @@ describe("four at once", () => {
     const before = checkedLog();
     const until = performance.now() + 3_000 * FACTOR;
     const ended: (Ended & { args: readonly string[] })[] = [];
+    // Each goes on until its time is over, and it has been done twice at least: a busy machine takes longer for that.
     const again = async (args: readonly string[]): Promise<void> => {
-      while (performance.now() < until) ended.push({ ...(await chronicle(args)), args });
+      for (let done = 0; performance.now() < until || done < 2; ) {
+        const one = { ...(await chronicle(args)), args };
+        ended.push(one);
+        if (one.code === 0) done += 1;
+      }
     };
     await Promise.all([
       again(["snapshot", "--wait", "20"]),

@@ -186,7 +186,9 @@ describe("a session whose process died", () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
-    const child = box.start(["run", "--", "sh", "-c", "echo two > a; echo x > started; exec sleep 4"]);
+    // It goes on until the test lets it end, however long the looks at it take.
+    const held = "while ! test -e let-go; do sleep 0.05; done";
+    const child = box.start(["run", "--", "sh", "-c", `echo two > a; echo x > started; ${held}`]);
     const gone = new Promise((resolve) => child.once("exit", resolve));
     while (!existsSync(join(box.project, "started"))) await sleep(20);
     while (!JSON.stringify((await box.json(["history", "a"])).value).includes('"iteration":2')) await sleep(50);
@@ -199,6 +201,7 @@ describe("a session whose process died", () => {
     expect(shown).not.toMatch(/^(ended|root) /m);
     child.kill("SIGKILL");
     await gone;
+    box.write("let-go", "");
     expect((await box.json(["status"])).value).toMatchObject({
       notes: [expect.stringContaining("ended without a word")],
     });

@@ -123,6 +123,19 @@ describe("LogHistory", () => {
     await expect(history.after(at(520), 1_000)).rejects.toMatchObject({ code: "LOG_DAMAGED" });
   });
 
+  it("finds the lines of a short log whose archive is dropped without another sealing", async () => {
+    const { log, history } = await logOf(10);
+    const [next] = EVENTS.slice(10);
+    if (next !== undefined) await log.rotate(next);
+    await log.append(EVENTS.slice(11, 20));
+    expect(await history.hashAt(5)).toBe(at(5).hash);
+    await log.dropArchive();
+    for (const seq of [12, 11, 10]) expect(await history.hashAt(seq)).toBe(at(seq).hash);
+    expect((await history.after(at(12), 10 ** 6)).map(({ seq }) => seq)).toEqual([13, 14, 15, 16, 17, 18, 19, 20]);
+    expect(history.firstSeq).toBe(11);
+    expect(await history.hashAt(9)).toBeUndefined();
+  });
+
   it("tells of lines that others wrote only after a look with nobody at it", async () => {
     const state = emptyMemoryLog();
     const writer = new MemoryEventLog(state);

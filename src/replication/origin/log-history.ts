@@ -211,7 +211,8 @@ export class LogHistory {
     let at = start.seq;
     for await (const line of this.#linesFrom(start)) {
       const isMark = at >= (this.#marks.at(-1)?.seq ?? 0) + MARK_EVERY;
-      if (at >= seq || isMark) {
+      // The first line tells whether the position still holds, however short the log is.
+      if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
         // Others have dropped the archive since the position was noted: what is read then is the log behind it.
         if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);

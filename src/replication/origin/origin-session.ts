@@ -341,8 +341,10 @@ export class OriginSession {
   async #mayGoOnFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
+    const known = await history.hashAt(sequence);
+    // `hashAt` may be what notices that the archive was dropped.
     if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
-    if ((await history.hashAt(sequence)) !== hash) {
+    if (known !== hash) {
       this.#contradicted = contradiction(sequence, own.seq);
       await this.#resync("diverged", own.seq);
       throw this.#contradicted;
@@ -395,6 +397,7 @@ export class OriginSession {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     if (since_sequence > own.seq) throw contradiction(since_sequence, own.seq);
+    const hash = await history.hashAt(since_sequence);
     if (since_sequence < history.firstSeq - 1) {
       await this.#resync("compacted", own.seq);
       return;
@@ -404,7 +407,6 @@ export class OriginSession {
       return;
     }
     this.#trees?.end();
-    const hash = await history.hashAt(since_sequence);
     if (hash !== undefined) this.#push.begin({ seq: since_sequence, hash });
   }
 
