@@ -21,7 +21,7 @@ import { setArchived } from "../workspace/archived.ts";
 import { takeBaseline } from "../workspace/baseline.ts";
 import { finishTorn } from "../workspace/finish-torn.ts";
 import { readForkSource, type ForkSource } from "../workspace/fork.ts";
-import { protectedFiles } from "../workspace/protected.ts";
+import { toldProtectedFiles } from "../workspace/protected.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
 import { Turns } from "../workspace/turns.ts";
 import { Workspace } from "../workspace/workspace.ts";
@@ -97,8 +97,9 @@ class FileStore implements StoreApi {
     created: boolean,
     role?: OpenOptions["role"],
   ): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
-    const [[baseline], secrets] = await answer(opened.context, async () => {
-      return [await listSnapshots(opened.context), await protectedFiles(opened.context)] as const;
+    const [[baseline], secrets] = await answer(opened.context, async ({ damage }) => {
+      const snapshots = await listSnapshots(opened.context);
+      return [snapshots, await toldProtectedFiles(opened.context, damage)] as const;
     });
     if (baseline === undefined) throw new ChronicleError("IO", "the baseline was not recorded");
     const snapshot: SnapshotShape = snapshotShape(baseline);

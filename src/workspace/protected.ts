@@ -1,4 +1,5 @@
 import type { ProtectedShape } from "../api/shapes.ts";
+import type { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Entry } from "../core/entry.ts";
@@ -137,6 +138,14 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
   const rows = await context.index.iterationsAt(paths, seq);
   const held = rows.filter((row) => row?.entry?.kind === "file" && (names.added(row.path) ?? isClassed(row)));
   return { files: held.length, first: held.slice(0, MOST_TOLD).flatMap((row) => (row ? [shownPath(row.path)] : [])) };
+}
+
+/** The same for an answer that goes on where the log is damaged: then the names in force cannot be read, and none is told. */
+export async function toldProtectedFiles(
+  context: HistoryContext,
+  damage: ChronicleError | undefined,
+): Promise<ProtectedShape> {
+  return damage === undefined ? protectedFiles(context) : { files: 0, first: [] };
 }
 
 function isClassed({ entry }: IterationRow): boolean {

@@ -17,7 +17,7 @@ import { type Loser, lossNotes } from "./omitted-changes.ts";
 import { offRecordNotes } from "./off-record.ts";
 import { openIntents } from "./operate.ts";
 import { signingShape } from "./signing.ts";
-import { protectedFiles } from "./protected.ts";
+import { toldProtectedFiles } from "./protected.ts";
 import { archivedSince } from "./refuse-archived.ts";
 import { provedRoot } from "./root-to-state.ts";
 import type { Session } from "./logged-sessions.ts";
@@ -48,7 +48,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     snapshots: latest === undefined ? 0 : latest.number + 1,
     latest_snapshot: latest?.number ?? null,
     ...recordedSize(reading.report, changes),
-    protected: damage === undefined ? await protectedFiles(context) : { files: 0, first: [] },
+    protected: await toldProtectedFiles(context, damage),
     read_only: damage !== undefined,
     signing,
     notes: [...signingNotes(signing), ...notes, ...offRecordNotes(context, reading.omitted)],

@@ -1,5 +1,7 @@
+import { ChronicleError } from "../../core/errors.ts";
 import { ProtectedNames } from "../../core/protected-names.ts";
 import { Signal } from "../../util/signal.ts";
+import { catchUp } from "../../workspace/catch-up.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { protectedNames } from "../../workspace/protected.ts";
 import type { Mirror } from "../replica/mirror.ts";
@@ -27,7 +29,15 @@ export class SharedNames {
   async refresh(): Promise<readonly string[]> {
     const { context, mirror } = this.#sides;
     const there = await mirror.protectedNames();
-    if (this.#rules.know(await protectedNames(context), new ProtectedNames(there))) this.changed.emit();
+    const here = await protectedNames(context).catch((error: unknown) => explained(context, error));
+    if (this.#rules.know(here, new ProtectedNames(there))) this.changed.emit();
     return there;
   }
+}
+
+/** Where an event cannot be read, a look at the whole log says why, and how a person goes on. Always throws. */
+async function explained(context: HistoryContext, error: unknown): Promise<never> {
+  if (error instanceof ChronicleError && error.code === "LOG_DAMAGED")
+    throw (await catchUp(context, { recover: false })).damage ?? error;
+  throw error;
 }
