@@ -211,7 +211,7 @@ describe("four at once", () => {
     const ended: (Ended & { args: readonly string[] })[] = [];
     // Each goes on until its time is over, and it has been done twice at least: a busy machine takes longer for that.
     const again = async (args: readonly string[]): Promise<void> => {
-      for (let done = 0; performance.now() < until || done < 2; ) {
+      for (let done = 0; performance.now() < until || done < 2;) {
         const one = { ...(await chronicle(args)), args };
         ended.push(one);
         if (one.code === 0) done += 1;
