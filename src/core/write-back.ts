@@ -50,6 +50,7 @@ export type WriteBackReason =
   | "read-only"
   | "too-large"
   | "content-missing"
+  | "erased"
   | "unavailable";
 
 /** An entry that the origin has taken. */

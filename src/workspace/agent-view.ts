@@ -2,11 +2,12 @@ import type { RecordStoreApi } from "../api/record-api.ts";
 import type { ActingAs, SnapshotOptions, VerifyOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { ProtectedNames } from "../core/protected-names.ts";
 import { encodeRefused } from "../core/refused-record.ts";
 import { secretError } from "../core/secret-error.ts";
 import { withCommit } from "./commit.ts";
+import { answer } from "./answer.ts";
 import type { Context } from "./context.ts";
+import { protectedNames } from "./protected.ts";
 import { archivedSince } from "./refuse-archived.ts";
 import type { Classed } from "../api/file-api.ts";
 import { refuseClaimedName } from "../core/actor-name.ts";
@@ -96,7 +97,7 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): Secretive {
     blob: async (hash) => withoutBytes(await workspace.blob(hash), hash),
     moveFile: async (from, to, options) => {
       refuseClaimedName(options?.actor);
-      const names = new ProtectedNames((await workspace.config()).protectedNames);
+      const names = await answer(context, () => protectedNames(context));
       if (names.holds(parseGivenPath(from)) && !names.holds(parseGivenPath(to))) {
         await recordRefusal(context, "moveFile", [from, to]);
         throw secretError(from);

@@ -8,6 +8,7 @@ import { intentOfRequest } from "../core/request-intent.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import type { Explanation, PathStat } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { refuseErased } from "./erased-look.ts";
 import { planWrite } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { shownPath } from "./shape.ts";
@@ -123,6 +124,7 @@ async function decideOn(
     const [stat] = await context.worktree.stats([path]);
     return typeof stat === "object" && stat.kind === "dir";
   };
-  await planWrite(write, { state, now: Math.floor(context.now()), isUnrecordedFolder });
+  const now = Math.floor(context.now());
+  await planWrite(write, { state, now, isUnrecordedFolder, refuseErased: (all) => refuseErased(context, all) });
   return undefined;
 }

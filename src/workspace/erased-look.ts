@@ -1,9 +1,14 @@
+import type { Entry } from "../core/entry.ts";
 import type { Omission } from "../core/coverage.ts";
 import type { Erasures } from "../core/erasures.ts";
 import type { Hash } from "../core/hash.ts";
-import { erasedContents } from "./contents-of-history.ts";
+import type { OmittedChange } from "../core/omitted-change.ts";
+import { erasedAmong, erasedContents } from "./contents-of-history.ts";
 import type { Context, IngestResult } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
+import type { OmittedPaths } from "./omitted-changes.ts";
+import { missingContent } from "./pruning.ts";
+import { shownPath } from "./shape.ts";
 
 /** Sorts out of a look at the disk the files whose content was erased: they are neither stored nor recorded, and are named. */
 export class ErasedLook {
@@ -32,5 +37,39 @@ export class ErasedLook {
   /** Is the same erased now? To be asked with the lock held. */
   async isCurrent(context: Context): Promise<boolean> {
     return (await erasuresInForce(context)) === this.erasures;
+  }
+}
+
+/**
+ * The files that have got an erased content since they were last looked at. What is recorded of such a path is an earlier state, and no
+ * operation overwrites what it holds now.
+ */
+export async function erasedSince(
+  { index }: Pick<Context, "index">,
+  known: OmittedPaths,
+  omitted: readonly Omission[],
+): Promise<OmittedChange[]> {
+  const fresh = omitted.filter(({ path, reason }) => reason === "erased" && !known.has(path));
+  if (fresh.length === 0) return [];
+  const { seq } = await index.head();
+  const rows = await index.iterationsAt(
+    fresh.map(({ path }) => path),
+    seq,
+  );
+  return fresh.map(({ path, reason, detail }, i) => {
+    const type = rows[i]?.entry === undefined ? "created" : "modified";
+    return { path, type, reason, ...(detail === undefined ? {} : { detail }), kept: false, lost: false };
+  });
+}
+
+/** Throws `ERASED` where the content of one of these files was erased. */
+export async function refuseErased(context: Context, entries: readonly Entry[]): Promise<void> {
+  const erased = await erasedAmong(context, new Set(entries.flatMap(({ hash }) => hash ?? [])));
+  if (erased.size === 0) return;
+  // A write of the same batch may have given the content anew, and is not recorded yet.
+  const given = await context.blobs.has([...erased]);
+  for (const { path, hash } of entries) {
+    if (hash === undefined || !erased.has(hash) || given.has(hash)) continue;
+    throw await missingContent(context, { path, hash, what: `the content of ${shownPath(path)}` });
   }
 }

@@ -9,6 +9,7 @@ import { isWithin, type WorkspacePath } from "../core/path.ts";
 import { decodeSession } from "../core/records.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
+import { erasedSince } from "./erased-look.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { coverageAt } from "./coverage-in-log.ts";
 import { readFilters } from "./filters.ts";
@@ -41,15 +42,18 @@ interface Looked {
 export async function endOfOmitted(context: Context, action: LoggedAction, { omitted }: Looked): Promise<EndOfOmitted> {
   const entries = await entriesAside(context, action);
   const git = await gitOf(context, action, entries);
-  if (action.scope !== "workspace" && git.length === 0) return {};
   const before = await omittedBefore(context, action);
+  const isIts = ({ path }: Omission): boolean =>
+    action.scope === "workspace" || action.paths.some((one) => isWithin(path, one));
+  const erased = await erasedSince(context, before, omitted.filter(isIts));
+  if (action.scope !== "workspace" && git.length + erased.length === 0) return {};
   // A path that it named was kept with it, and is told among its changes; git's own state is told by itself.
   const isNamed = (path: WorkspacePath): boolean =>
     git.some((one) => isWithin(path, one)) ||
     (gitFolderOf(path) === undefined && action.paths.some((one) => isWithin(path, one)));
   const known = new Map([...before].filter(([path]) => !isNamed(path)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
-  const hidden = looked.filter(({ path }) => !isNamed(path));
+  const hidden = [...looked.filter(({ path }) => !isNamed(path)), ...erased];
   const { changes, aside } = await changesAside(context, { omitted: known, entries }, hidden, git);
   return { changes, ...(aside === undefined ? {} : { aside }) };
 }

@@ -22,6 +22,8 @@ export interface PlanGround {
   readonly now: number;
   /** Is a folder there that nobody recorded? Then it need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
+  /** Throws `ERASED` where the content of one of these files was erased: to record it at another path would give it out again. */
+  readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
 
 /** The changes that a write makes, by path; none where it is so already. Throws `PRECONDITION_FAILED`, `NOT_FOUND`, `REFUSED`. */
@@ -106,6 +108,7 @@ async function planMove(
   if (inTheWay?.kind === "dir") throw refused(to, "is a folder", "name the new path itself, not the folder for it");
   if (inTheWay !== undefined && !overwrite)
     throw refused(to, "is there already", "allow it to be overwritten, or choose another name");
+  await ground.refuseErased(going);
   const changes = await foldersFor(to, ground);
   for (const entry of going) {
     const target = movedPath(entry.path, path, to);

@@ -9,6 +9,7 @@ import { quoteCommand } from "../core/quote-command.ts";
 import { endBefore } from "./before-change.ts";
 import type { Capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
+import { erasedSince } from "./erased-look.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
 import { changesAside, type KeptAside } from "./keep-aside.ts";
 import { changesOfSession } from "./changes-within.ts";
@@ -48,7 +49,8 @@ export interface Ending {
 export async function finish(context: Context, session: Session, ending: Ending): Promise<Finished> {
   const { recorder, kept, end } = ending;
   const { roots, last: found } = await recorder.stop();
-  const { last, hidden } = await takeRules(recorder, await hiddenBySession(context, kept, found), found);
+  const { last, hidden: byRules } = await takeRules(recorder, await hiddenBySession(context, kept, found), found);
+  const hidden = [...byRules, ...(await erasedSince(context, kept.omitted, last.coverage.omitted))];
   const { id, fromSeq } = session;
   const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
   if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
@@ -199,8 +201,11 @@ function leftOf(
 ): RunShape["not_rolled_back"] {
   const { done, skipped, unmerged } = given;
   const rivals = done.ambiguous.map(shownPath);
-  const lost = done.session.omittedChanges.filter((one) => one.lost).map((one) => shownPath(one.path));
-  const paths = [...rivals, ...skipped.map((one) => one.path), ...unmerged.map((one) => one.path), ...lost];
+  const pathsOf = (isMeant: (one: OmittedChange) => boolean): string[] =>
+    done.session.omittedChanges.filter(isMeant).map((one) => shownPath(one.path));
+  const lost = pathsOf((one) => one.lost);
+  const erased = pathsOf(({ reason, lost: isLost }) => reason === "erased" && !isLost);
+  const paths = [...rivals, ...skipped.map((one) => one.path), ...unmerged.map((one) => one.path), ...lost, ...erased];
   const [first] = paths;
   if (first === undefined) return null;
   const before = `chronicle restore seq:${done.session.fromSeq}`;
@@ -211,6 +216,12 @@ function leftOf(
   if (skipped.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
     return { reason: "they were edited since, in the same lines", paths, hint: "chronicle conflicts" };
+  if (lost.length === 0)
+    return {
+      reason: "their content now was erased, and nothing overwrites it",
+      paths,
+      hint: `remove them, then ${before} PATH...`,
+    };
   const hint = `chronicle show ${done.session.id.slice(0, 8)}`;
   return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
 }

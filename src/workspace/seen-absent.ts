@@ -113,21 +113,22 @@ export class SeenAbsent {
   /** Why a change cannot be made that takes a path back to a moment; `undefined`: it can. */
   async doubtOf({ path, before, after }: Change, back: BackTo): Promise<string | undefined> {
     if (before !== undefined && after === undefined) return this.doubt(path, before.kind === "dir", back);
-    return (await this.#wasOffRecord(path, back)) ? WAS_OFF_RECORD : undefined;
+    return this.#wasNotRecorded(path, back);
   }
 
-  /** Was the path off the record then? What is recorded of that moment is an earlier state of it. */
-  async #wasOffRecord(path: WorkspacePath, back: BackTo): Promise<boolean> {
-    if (isHosted(this.#context.worktree.roots)) return false;
+  /** Why what is recorded of that moment is an earlier state of the path; `undefined`: it is not. */
+  async #wasNotRecorded(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
+    if (isHosted(this.#context.worktree.roots)) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
     const told = action?.coverage.omitted ?? [];
-    if (told.some((one) => one.reason === "off-record" && isWithin(path, one.path))) return true;
+    for (const one of told) if (isWithin(path, one.path) && earlierThan(one.reason)) return earlierThan(one.reason);
     for (const seq of back.seqs) {
       for (const { omitted } of await this.#looksAt(seq)) {
-        if (reasonAbove(omitted, path) === "off-record") return true;
+        const why = earlierThan(reasonAbove(omitted, path));
+        if (why !== undefined) return why;
       }
     }
-    return false;
+    return undefined;
   }
 
   /** Why it cannot be shown that a path was absent; `undefined`: it is shown. */
@@ -184,6 +185,12 @@ export class SeenAbsent {
 }
 
 const WAS_OFF_RECORD = "what was there then was written off the record, and nobody has a copy of it";
+
+/** Why a path that was left out for this reason was something else than what is recorded of it. */
+function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefined {
+  if (reason === "off-record") return WAS_OFF_RECORD;
+  return reason === "erased" ? "it had a content then that was erased" : undefined;
+}
 
 function notCaptured(reason?: OmittedPath["reason"]): string {
   if (reason === "off-record") return WAS_OFF_RECORD;

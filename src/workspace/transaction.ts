@@ -20,6 +20,7 @@ import { withCommit } from "./commit.ts";
 import { openBrackets } from "./brackets.ts";
 import { Nesting, placeOf } from "./nesting.ts";
 import type { Context } from "./context.ts";
+import { coverageAt } from "./coverage-in-log.ts";
 import { refuseOverQuota } from "./quota.ts";
 import { fileEvents, groupsOf, netChanges } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
@@ -222,7 +223,8 @@ export async function rollbackTransaction(
     status: "rolled_back",
     ...(undo === undefined ? {} : { undo }),
   });
-  const notes = [...undone.notes, ...leftNotes(transaction, undone), ...(await stayedNotes(context, transaction))];
+  const stayed = [...(await stayedNotes(context, transaction)), ...(await erasedNotes(context))];
+  const notes = [...undone.notes, ...leftNotes(transaction, undone), ...stayed];
   return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
 }
 
@@ -246,6 +248,20 @@ async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction)
   const shown = [...paths].toSorted().slice(0, MOST_PATHS);
   const more = paths.size > shown.length ? ` and ${paths.size - shown.length} more` : "";
   return [`no action has changed these while the transaction was open, so they stay: ${shown.join(", ")}${more}`];
+}
+
+/** Recorded files that hold an erased content now: whether the transaction has put it there is not recorded. */
+async function erasedNotes(context: Context): Promise<string[]> {
+  const { seq } = await context.index.head();
+  const left = (await coverageAt(context, seq))?.omitted ?? [];
+  const erased = left.filter(({ reason }) => reason === "erased").map(({ path }) => path);
+  const rows = await context.index.iterationsAt(erased, seq);
+  const paths = rows.flatMap((row) => (row?.entry === undefined ? [] : [shownPath(row.path)]));
+  if (paths.length === 0) return [];
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  return [
+    `these have a content that was erased, and stay as they are: ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
+  ];
 }
 
 /** Until it is ended, what is changed belongs to it: also where its owner is gone, for who asks for it by name. */

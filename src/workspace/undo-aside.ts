@@ -2,6 +2,7 @@ import { actionRecordId, decodeAction } from "../core/action-record.ts";
 import type { Change } from "../core/change.ts";
 import { sameEntry } from "../core/entry.ts";
 import { gitFolderOf } from "../core/git-name.ts";
+import type { OmittedChange } from "../core/omitted-change.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../core/records.ts";
 import { composeChanges, decodePlan, invert } from "../core/plan.ts";
@@ -181,12 +182,20 @@ export async function bringBackAside(context: Context, { id }: { readonly id: st
 
 /** For people: what a piece of work destroyed that nobody has a copy of, so that its undo leaves it as it is. */
 export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
-  const lost: WorkspacePath[] = [];
+  const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
   for (const id of ids) {
     const { omittedChanges = [] } = (await workOf(context, id)) ?? {};
     lost.push(...(await stillLost(context, omittedChanges)).map(({ path }) => path));
+    erased.push(...omittedChanges.filter(isErased).map(({ path }) => path));
   }
-  return pathsNote("what the rules leave out was removed or overwritten, and cannot be brought back", lost);
+  return [
+    ...pathsNote("what the rules leave out was removed or overwritten, and cannot be brought back", lost),
+    ...pathsNote("these got a content that was erased, and stay as they are", erased),
+  ];
+}
+
+function isErased({ reason, lost }: OmittedChange): boolean {
+  return reason === "erased" && !lost;
 }
 
 const MOST_PATHS = 20;

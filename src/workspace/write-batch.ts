@@ -7,6 +7,7 @@ import { intentOfRequest } from "../core/request-intent.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { closing, fileDraft, opening } from "./operation-drafts.ts";
+import { refuseErased } from "./erased-look.ts";
 import { planWrite } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from "./write-answer.ts";
@@ -84,6 +85,7 @@ export class WriteBatch {
       state: this.#state,
       now: Math.floor(this.#context.now()),
       isUnrecordedFolder: this.#ground.isUnrecordedFolder,
+      refuseErased: (entries) => refuseErased(this.#context, entries),
     });
     this.#ground.refuse?.(changes);
     if (changes.length === 0 && requestId === undefined) return writeShape(write, await this.#unchanged(write));

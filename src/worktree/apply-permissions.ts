@@ -8,7 +8,7 @@ export function checkPermissions(steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.blocked !== undefined || step.todo === "nothing") continue;
     try {
-      if (isMountPoint(step)) block(step, "busy", "another file system is mounted there");
+      if (isMountPoint(step) || isMountedAbove(step)) block(step, "busy", "another file system is mounted there");
       else checkFolder(step.root.fs, innermost(step));
     } catch (error) {
       blockFor(step, error);
@@ -26,6 +26,12 @@ function innermost({ root: { fs }, inner }: Step): WorkspacePath {
 function isMountPoint({ root: { fs }, inner, present, todo }: Step): boolean {
   if (present === undefined || todo === "chmod") return false;
   return fs.lstat(parentOf(inner))?.dev !== present.dev;
+}
+
+/** Does the file lie on another file system than its root? Nothing staged for the root can be renamed into place there. */
+function isMountedAbove(step: Step): boolean {
+  const { fs } = step.root;
+  return fs.lstat(innermost(step))?.dev !== fs.lstat(ROOT)?.dev;
 }
 
 /** A folder whose owner has not the permission is opened for the moment, if it is one's own (see `LooseModes`). */

@@ -103,6 +103,8 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   EDQUOT: "no-space",
   EFBIG: "no-space",
   EBUSY: "busy",
+  // Another file system is mounted above it.
+  EXDEV: "busy",
   ETXTBSY: "busy",
   ENOTDIR: "outside",
   ELOOP: "outside",

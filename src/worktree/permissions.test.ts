@@ -190,3 +190,29 @@ test("cut off anywhere, read-only folders are read-only again when it is finishe
     },
   });
 });
+
+test("beneath a folder where another file system is mounted nothing is changed, and everything else is", async () => {
+  const disk = plant(
+    { "/base/b": "old", "/base/m": { folder: 0o755 }, "/base/m/f": "old", "/base/m/g": "old" },
+    { mounts: ["/base/m"] },
+  );
+  const worktree = worktreeOn(disk);
+  await scan(worktree);
+  const changes = [
+    { path: parsePath("b"), before: file("b", "old"), after: file("b", "new") },
+    { path: parsePath("m/f"), before: file("m/f", "old"), after: file("m/f", "new") },
+    { path: parsePath("m/g"), before: file("m/g", "old"), after: undefined },
+    { path: parsePath("m/h"), before: undefined, after: file("m/h", "new") },
+  ];
+  const paths = ["m/f", "m/g", "m/h"];
+  const looked = await worktree.check({ changes, onBlocked: "skip", permissions: true });
+  expect(looked.blocked.map(({ path, reason }) => [path, reason])).toEqual(paths.map((path) => [path, "busy"]));
+  const done = await worktree.apply({ token: "TOKEN", changes, contents, onBlocked: "skip" });
+  expect(done.applied).toEqual(["b"]);
+  expect(Object.fromEntries(done.blocked.map(({ path, reason }) => [path, reason]))).toEqual(
+    Object.fromEntries(paths.map((path) => [path, "busy"])),
+  );
+  const now = await Promise.all(["b", "m/f", "m/g"].map((path) => worktree.inspect(parsePath(path))));
+  expect(now.map((entry) => entry?.hash)).toEqual([sha256("new"), sha256("old"), sha256("old")]);
+  expect(disk.lstat("/base/m/h")).toBeUndefined();
+});

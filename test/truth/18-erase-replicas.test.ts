@@ -125,6 +125,27 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
+  it("a folder that was away, and has the content at another path by now, does not bring it back to the origin", async () => {
+    rig = await FolderRig.start({ "config.txt": SECRET, "a.txt": "a" });
+    await rig.flush();
+    rig.desk.cut();
+    await rig.during(rig.host.write("config.txt", "clean\n"));
+    await eraseThere({ what: "config.txt" });
+    rig.desk.edit("config.txt", undefined);
+    rig.desk.edit("renamed.txt", SECRET);
+    rig.desk.heal();
+    const { refused } = await rig.during(rig.desk.sync.flush());
+    expect(refused).toMatchObject([
+      { path: "renamed.txt", reason: "erased", hint: expect.stringContaining("chronicle unerase") },
+    ]);
+    expect(rig.desk.tree()).toMatchObject({ "renamed.txt": SECRET });
+    expect(Object.keys(await rig.during(rig.host.tree()))).not.toContain("renamed.txt");
+    expect(await rig.during(rig.host.workspace.erasures())).toMatchObject([{ total: 1 }]);
+    await expect(rig.during(rig.host.workspace.cat("config.txt", 1))).rejects.toMatchObject({ code: "ERASED" });
+    expect(await rig.during(rig.host.workspace.verify())).toMatchObject({ ok: true, problems: [] });
+    expect(await rig.during(verify(rig.desk.context))).toMatchObject({ ok: true, problems: [] });
+  });
+
   it("a folder that follows erases what is the origin's only after the origin", async () => {
     await shared();
     await expect(rig.during(erase(rig.desk.context, { what: "config.txt" }))).rejects.toMatchObject({

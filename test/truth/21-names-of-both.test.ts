@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
+import { agentView } from "../../src/workspace/agent-view.ts";
 import { configure } from "../../src/workspace/config.ts";
 import { protectedFiles } from "../../src/workspace/protected.ts";
+import { Turns } from "../../src/workspace/turns.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
 
 /** Names of secrets that a person has added at one side of a sync count at both. */
 
@@ -149,5 +152,19 @@ describe("Truth 21: names that a person has added at the replica", () => {
     await rig.flush();
     expect(await hostTree()).toEqual({ "a.txt": "a", "mine.txt": SECRET });
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
+  });
+});
+
+describe("Truth 21: an agent at a replica", () => {
+  it("gives a secret of the origin's person no ordinary name", async () => {
+    const { desk } = await following({ files: { "k.txt": SECRET, "a.txt": "a" } });
+    await namedThere("k.txt");
+    await rig.flush();
+    const context = { ...desk.context, withholdsSecrets: true } as const;
+    const agent = agentView(new Workspace(context, new Turns(context, async () => undefined)), context);
+    await expect(rig.during(agent.moveFile("k.txt", "k3.txt", {}))).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await rig.during(agent.moveFile("a.txt", "b.txt", {}));
+    await rig.flush();
+    expect(desk.tree()).toEqual({ "b.txt": "a", "k.txt": SECRET });
   });
 });

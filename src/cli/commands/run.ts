@@ -163,7 +163,7 @@ async function closeQuietly(context: CommandContext): Promise<void> {
   }
 }
 
-/** Did the command destroy something that no undo brings back? */
+/** Did the command change something that no undo takes back: destroyed, or not recorded because its content was erased? */
 function isSomethingLost({ session }: RunShape): boolean {
-  return session.omitted_changes?.some(({ lost }) => lost) === true;
+  return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;
 }

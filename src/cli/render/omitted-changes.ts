@@ -41,7 +41,11 @@ const OTHERS: readonly Sentence[] = [
     text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo removes ${isOne ? "it" : "them"}`,
   },
   {
-    isMeant: ({ kept, change_type }) => !kept && change_type === "created",
+    isMeant: ({ kept, change_type, reason }) => !kept && change_type === "created" && reason === "erased",
+    text: (isOne) => `${isOne ? "was" : "were"} created, and not recorded; undo leaves ${isOne ? "it" : "them"}`,
+  },
+  {
+    isMeant: ({ kept, change_type, reason }) => !kept && change_type === "created" && reason !== "erased",
     text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo leaves ${isOne ? "it" : "them"}`,
   },
 ];
@@ -54,9 +58,14 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
 
 /** Which paths no capture takes: those that the rules leave out, and those that could not be recorded. */
 const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
-  ["that the rules leave out", isMeantOmission],
+  ["with a content that was erased", isErased],
+  ["that the rules leave out", (change) => isMeantOmission(change) && !isErased(change)],
   ["that could not be recorded before", (change) => !isMeantOmission(change)],
 ];
+
+function isErased({ reason }: OmittedChangeShape): boolean {
+  return reason === "erased";
+}
 
 function told(changes: readonly OmittedChangeShape[], sentences: readonly Sentence[]): string[] {
   return GROUPS.flatMap(([which, isOf]) =>

@@ -55,6 +55,10 @@ const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
     why: "its content is not here any more",
     hint: "save the file again: what is in it now is sent then",
   },
+  erased: {
+    why: "the origin has erased its content",
+    hint: `change or remove the file; or bring the content back at the origin (\`chronicle unerase\` there), ${RESUME}`,
+  },
 };
 
 const KEPT_THERE: Words = {

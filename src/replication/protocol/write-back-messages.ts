@@ -33,6 +33,8 @@ const reason = z.enum([
   "too-large",
   /** The replica has not got the content any more. */
   "content-missing",
+  /** The origin has erased the content. */
+  "erased",
   /** The origin cannot take anything at present: nothing was decided about the whole batch. */
   "unavailable",
 ]);
