@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { hashingSink, ingestBatch, storingSink, type IngestBatch, type IngestColumns } from "./compose/ingest-job.ts";
+import { ChronicleError, codedError, type ErrorCode } from "./core/errors.ts";
 import type { Hash } from "./core/hash.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import { storeLayout } from "./storage/files/layout.ts";
@@ -31,7 +32,14 @@ export type IngestRequest =
 export type IngestReply =
   | { readonly kind: "columns"; readonly columns: IngestColumns }
   | { readonly kind: "finished"; readonly result: SinkResult | undefined }
-  | { readonly kind: "failed"; readonly code: string; readonly message: string; readonly hint: string | undefined };
+  | {
+      readonly kind: "failed";
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly hint: string | undefined;
+      /** Of a system error. */
+      readonly errno: string | undefined;
+    };
 
 const port = parentPort;
 if (port === null) throw new Error("this file is a worker thread");
@@ -80,9 +88,23 @@ port.on("message", (request: IngestRequest) => {
   try {
     port.postMessage(answer(request));
   } catch (error) {
-    const known = error instanceof Error ? error : new Error(String(error));
-    const code = "code" in known ? String(known.code) : "IO";
-    const hint = "hint" in known && typeof known.hint === "string" ? known.hint : undefined;
-    port.postMessage({ kind: "failed", code, message: known.message, hint } satisfies IngestReply);
+    port.postMessage(failureOf(error));
   }
 });
+
+/** Threads hand over no own properties of errors. */
+function failureOf(error: unknown): IngestReply {
+  const known = codedError(error);
+  if (known instanceof ChronicleError) {
+    const { code, message, hint, data } = known;
+    return {
+      kind: "failed",
+      code,
+      message,
+      hint,
+      errno: typeof data["errno"] === "string" ? data["errno"] : undefined,
+    };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { kind: "failed", code: "IO", message, hint: undefined, errno: undefined };
+}

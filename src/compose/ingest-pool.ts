@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { ChronicleError, type ErrorCode } from "../core/errors.ts";
+import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import type { IngestReply, IngestRequest, IngestWorkerData } from "../ingest-worker.ts";
 import type { HeldLane } from "../storage/files/lanes.ts";
@@ -203,8 +203,9 @@ class PoolMember {
   #onReply(reply: IngestReply): void {
     if (reply.kind === "finished") this.#answer.resolve(reply.result);
     else if (reply.kind === "failed") {
-      const details = reply.hint === undefined ? {} : { hint: reply.hint };
-      this.#fail(new ChronicleError(reply.code as ErrorCode, reply.message, details));
+      const { code, message, hint, errno } = reply;
+      const data = errno === undefined ? {} : { data: { errno } };
+      this.#fail(new ChronicleError(code, message, { ...data, ...(hint === undefined ? {} : { hint }) }));
     } else {
       const scanned = this.#sent.shift();
       if (scanned !== undefined) this.#events.onColumns(scanned, reply.columns);

@@ -3,6 +3,8 @@
  * an error is trouble, and always carries a stable code and, where there is one, what to do next.
  */
 
+import { hintOfErrno, nameOfErrno, systemMessage } from "./errno.ts";
+
 /** Stable codes. Programs may rely on them; `api/problems.ts` maps each to an exit code. */
 export type ErrorCode =
   | "USAGE"
@@ -61,34 +63,16 @@ export class ChronicleError extends Error {
 /** `data.about` of an `UNAVAILABLE`: the server is there, and still opens what it serves. */
 export const STARTING = "starting";
 
-/** The errno name (`ENOENT`, `ENOSPC` …) of a system error, or `undefined` for anything else. */
+/** The errno name (`ENOENT`, `ENOSPC` …) of a system error, also of one that Node knows by its number only; `undefined` for anything else. */
 export function errnoOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !("code" in error)) return undefined;
-  const code: unknown = error.code;
-  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
+  return error instanceof Error ? nameOfErrno(error) : undefined;
 }
-
-/** What to do where the system says that this user may not. */
-export const NO_PERMISSION =
-  "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); `chronicle doctor` lists such files " +
-  "of the store, with the command that gives them back";
-
-const HINTS: Readonly<Record<string, string>> = {
-  ENOSPC: "free some space on that disk, and try again",
-  EDQUOT: "free some space within your quota, and try again",
-  EROFS: "mount that file system for writing again (`mount -o remount,rw`), and try again",
-  EACCES: NO_PERMISSION,
-  EPERM: NO_PERMISSION,
-  EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
-  ENFILE: "too many files are open on this machine",
-  EIO: "the disk reports a failure: check it before going on",
-};
 
 /** A failure of the operating system as `IO` with a hint; anything else as it is. */
 export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
-  const hint = HINTS[errno];
+  const hint = hintOfErrno(errno);
   return new ChronicleError("IO", plainMessage(error, errno), {
     ...(hint === undefined ? {} : { hint }),
     cause: error,
@@ -100,7 +84,7 @@ export function codedError(error: unknown): unknown {
 function plainMessage(error: Error, errno: string): string {
   const plain = (text: string): string => text.replaceAll(/\/proc\/self\/fd\/\d+\/?/g, "");
   const why = REFUSALS[errno];
-  if (why === undefined || !("path" in error) || typeof error.path !== "string") return plain(error.message);
+  if (why === undefined || !("path" in error) || typeof error.path !== "string") return plain(systemMessage(error));
   const name = plain(error.path);
   const call = "syscall" in error ? String(error.syscall) : "";
   return `${why}: ${/^\.?$/.test(name) ? "the folder" : name} cannot be ${DONE[call] ?? "used"} (${errno})`;

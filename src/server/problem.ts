@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { httpStatusOf } from "../api/problems.ts";
+import { isOutOfSpace } from "../core/errno.ts";
 import { ChronicleError } from "../core/errors.ts";
 
 /** What went wrong, in the form of RFC 9457. */
@@ -41,8 +42,12 @@ export function withStatus(problem: Problem, status: number): Problem {
   return { ...problem, status, title: STATUS_CODES[status] ?? "Error" };
 }
 
-/** The status for an error. What was sent and does not verify, at some line of it, is no trouble of the server's. */
+/**
+ * The status for an error. What was sent and does not verify, at some line of it, is no trouble of the server's; a disk without
+ * room has a status of its own (RFC 4918).
+ */
 export function statusOf({ code, data }: ChronicleError): number {
+  if (code === "IO" && isOutOfSpace(data["errno"])) return 507;
   return code === "INTEGRITY_VIOLATION" && typeof data["line"] === "number" ? 422 : httpStatusOf(code);
 }
 

@@ -1,19 +1,12 @@
-import { ChronicleError, errnoOf, NO_PERMISSION } from "../core/errors.ts";
-
-const HINTS: Readonly<Record<string, string>> = {
-  ENOSPC: "Free some space; nothing was lost, and the store goes on working then.",
-  EDQUOT: "Free some space or raise the disk quota; nothing was lost, and the store goes on working then.",
-  EROFS: "The file system is mounted read-only.",
-  EACCES: NO_PERMISSION,
-  EMFILE: "Too many files are open; raise the limit (ulimit -n).",
-};
+import { hintOfErrno, systemMessage } from "../core/errno.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
 
 /** The same trouble as an `IO` error that says what was tried; anything but a system error comes back as it is. */
 export function ioTrouble(error: unknown, doing: string): unknown {
   const errno = errnoOf(error);
-  if (errno === undefined || error instanceof ChronicleError) return error;
-  const hint = HINTS[errno];
-  return new ChronicleError("IO", `${doing}: ${errno}`, {
+  if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
+  const hint = hintOfErrno(errno);
+  return new ChronicleError("IO", `${doing}: ${systemMessage(error)}`, {
     cause: error,
     data: { errno },
     ...(hint === undefined ? {} : { hint }),

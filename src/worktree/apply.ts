@@ -9,6 +9,7 @@ import { type ApplyContext, type Asked, lacksSpace, makeReady, mayGoOn } from ".
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { NotedPath } from "./stat-table.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, CheckRequest } from "./worktree.ts";
+import { isDiskFailure } from "../core/errno.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
@@ -310,7 +311,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   // The names that were set back must be durable too, wherever a step may have got to.
   const tried = run.steps.filter((step) => step.todo !== "nothing");
   await syncNames(run.disk, tried, (_steps, error) => {
-    if (errnoOf(error) === undefined || errnoOf(error) === "EIO") throw error;
+    if (errnoOf(error) === undefined || isDiskFailure(errnoOf(error))) throw error;
   });
   run.modes.restore();
   for (const { staging } of roots) staging.purge();

@@ -93,7 +93,10 @@ describe("FileEventLog on a disk that fails", () => {
     await log.append(nextEvents(EMPTY_HEAD, 1));
     fail("write", { errno: "ENOSPC" });
     const next = nextEvents(log.head, 2);
-    await expect(log.append(next)).rejects.toMatchObject({ code: "IO", hint: expect.stringContaining("disk is full") });
+    await expect(log.append(next)).rejects.toMatchObject({
+      code: "IO",
+      hint: expect.stringContaining("free some space"),
+    });
     expect(sim.content(paths.log)?.length).toBe(log.head.bytes);
     await log.append(next);
     expect(log.head.seq).toBe(3);

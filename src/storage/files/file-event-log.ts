@@ -1,11 +1,12 @@
+import { isDiskFailure } from "../../core/errno.ts";
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
 import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { checkAppend, tornTail } from "../check-append.ts";
 import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLine } from "../event-log.ts";
-import { withTrouble } from "../io-trouble.ts";
-import { diskTrouble } from "./disk-trouble.ts";
+import { ioTrouble, withTrouble } from "../io-trouble.ts";
+
 import type { WorkspaceLayout } from "./layout.ts";
 import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } from "./log-archive.ts";
 import { readHistory } from "./log-history.ts";
@@ -206,7 +207,7 @@ export class FileEventLog implements EventLog {
     } catch (error) {
       // Those that came meanwhile go on from lines that are not there.
       const all = [...group, ...this.#waiting.splice(0)];
-      for (const waiting of all) waiting.reject(diskTrouble(error, `cannot append to ${this.#paths.log}`));
+      for (const waiting of all) waiting.reject(ioTrouble(error, `cannot append to ${this.#paths.log}`));
     }
     this.#tail = this.#waiting.at(-1)?.events.at(-1) ?? this.#end;
   }
@@ -368,7 +369,7 @@ export class FileEventLog implements EventLog {
     try {
       return work();
     } catch (error) {
-      throw diskTrouble(error, `cannot ${doing} ${this.#paths.log}`);
+      throw ioTrouble(error, `cannot ${doing} ${this.#paths.log}`);
     }
   }
 
@@ -378,7 +379,7 @@ export class FileEventLog implements EventLog {
       try {
         return work();
       } catch (error) {
-        if (errnoOf(error) === "EIO") this.#poison = error;
+        if (isDiskFailure(errnoOf(error))) this.#poison = error;
         throw error;
       }
     });

@@ -27,13 +27,13 @@ export class IndexConnection {
       if (disk.lstat(path) === undefined) create(disk, path);
       this.db = new DatabaseSync(path, { timeout: BUSY_MS });
     } catch (error) {
-      throw indexTrouble(error, path);
+      throw indexTrouble(error, { disk, path });
     }
     try {
       prepareIndex(this.db);
     } catch (error) {
       this.db.close();
-      throw indexTrouble(error, path);
+      throw indexTrouble(error, { disk, path });
     }
     this.sql = new Statements(this.db);
     this.folders = new FolderTable(this.sql);
@@ -47,10 +47,16 @@ export class IndexConnection {
   }
 }
 
+/** Where an index lies. */
+interface IndexPlace {
+  readonly disk: Disk;
+  readonly path: string;
+}
+
 /** Any error of an index in this file as a `ChronicleError`; cells that were never written so: `INTEGRITY_VIOLATION`. */
-export function indexTrouble(error: unknown, path: string): unknown {
+export function indexTrouble(error: unknown, { disk, path }: IndexPlace): unknown {
   const outOfRange = error instanceof RangeError && "code" in error && error.code === "ERR_OUT_OF_RANGE";
-  if (!outOfRange && !(error instanceof DamagedCell)) return fromSqlite(error, path);
+  if (!outOfRange && !(error instanceof DamagedCell)) return fromSqlite(error, { disk, path, isDerived: true });
   return new ChronicleError("INTEGRITY_VIOLATION", `${path}: ${error.message}`, { cause: error, data: { path } });
 }
 

@@ -14,7 +14,7 @@ import type {
 import { takesNoWrites } from "../io-trouble.ts";
 import { rowAt, rowHash, rowHashBytes, rowsByHash, type BlobRows } from "../blob-rows.ts";
 import { RecentPlaces } from "./recent-places.ts";
-import { fromSqlite, sqliteCode } from "./sqlite-error.ts";
+import { fromSqlite, isOfTheDisk, sqliteCode } from "./sqlite-error.ts";
 
 /**
  * `blobs/index.db`. `pack` of a blob is the id of a pack, 0 for a large file kept as it is, -1 for one in a container.
@@ -32,9 +32,6 @@ const COLUMNS = `hash, ${PLACE}`;
 const LARGE_RAW = 0;
 const LARGE_PACKED = -1;
 const WAIT_FOR_WRITERS_MS = 10_000;
-
-/** Result codes of SQLite that say: the disk does not let this database be written. */
-const CANNOT_WRITE = new Set([8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */]);
 
 /** The index in an SQLite file. A write-ahead log and no sync on commit: it is derived, and never torn. */
 class SqliteBlobIndex implements BlobIndex {
@@ -121,7 +118,7 @@ class SqliteBlobIndex implements BlobIndex {
 
   /** A database that is found to be damaged is removed at once; the store then makes a new one from the packs. */
   #trouble(error: unknown): unknown {
-    if (!isUnsound(error)) return fromSqlite(error, this.#path);
+    if (!isUnsound(error)) return fromSqlite(error, { disk: this.#disk, path: this.#path, isDerived: true });
     discard(this.#disk, this.#path);
     return new ChronicleError("INTEGRITY_VIOLATION", `${this.#path} is damaged and has been removed`, {
       cause: error,
@@ -215,7 +212,7 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
     try {
       return { ...openOrDiscard(disk, path), readOnly: false };
     } catch (error) {
-      if (whenReadOnly === undefined || !cannotWrite(error)) throw fromSqlite(error, path);
+      if (whenReadOnly === undefined || !cannotWrite(error)) throw fromSqlite(error, { disk, path, isDerived: true });
       return { index: whenReadOnly(), fresh: true, readOnly: true };
     }
   };
@@ -290,9 +287,7 @@ function isUnsound(error: unknown): boolean {
 }
 
 function cannotWrite(error: unknown): boolean {
-  const code = sqliteCode(error);
-  if (code !== undefined) return CANNOT_WRITE.has(code);
-  return takesNoWrites(error);
+  return isOfTheDisk(error) || takesNoWrites(error);
 }
 
 type Row = Record<string, unknown>;

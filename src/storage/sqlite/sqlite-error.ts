@@ -1,15 +1,61 @@
+import { hintOfErrno } from "../../core/errno.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { whyNotWritable } from "../../disk/probe-writes.ts";
 
 const GENERIC = 1;
 const BUSY = 5;
+const READONLY = 8;
+const IOERR = 10;
 const CORRUPT = 11;
+const FULL = 13;
+const CANTOPEN = 14;
 const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
 
+/** Extended codes that say which call has failed (sqlite.org/rescode.html). */
+const CALLS: Readonly<Record<number, string>> = {
+  266: "SQLITE_IOERR_READ",
+  522: "SQLITE_IOERR_SHORT_READ",
+  778: "SQLITE_IOERR_WRITE",
+  1034: "SQLITE_IOERR_FSYNC",
+  1290: "SQLITE_IOERR_DIR_FSYNC",
+  1546: "SQLITE_IOERR_TRUNCATE",
+  1802: "SQLITE_IOERR_FSTAT",
+  2058: "SQLITE_IOERR_UNLOCK",
+  2314: "SQLITE_IOERR_RDLOCK",
+  2570: "SQLITE_IOERR_DELETE",
+  3338: "SQLITE_IOERR_ACCESS",
+  3850: "SQLITE_IOERR_LOCK",
+  4106: "SQLITE_IOERR_CLOSE",
+  4618: "SQLITE_IOERR_SHMOPEN",
+  4874: "SQLITE_IOERR_SHMSIZE",
+  5130: "SQLITE_IOERR_SHMLOCK",
+  5386: "SQLITE_IOERR_SHMMAP",
+  6154: "SQLITE_IOERR_MMAP",
+  8458: "SQLITE_IOERR_CORRUPTFS",
+};
+
+const NAMES: Readonly<Record<number, string>> = {
+  [BUSY]: "SQLITE_BUSY",
+  [READONLY]: "SQLITE_READONLY",
+  [IOERR]: "SQLITE_IOERR",
+  [FULL]: "SQLITE_FULL",
+  [CANTOPEN]: "SQLITE_CANTOPEN",
+};
+
+/** Those that come from the disk. */
+const OF_THE_DISK: ReadonlySet<number> = new Set([READONLY, IOERR, FULL, CANTOPEN]);
+
 /** The primary result code of an error that SQLite raised, or `undefined` for any other error. */
 export function sqliteCode(error: unknown): number | undefined {
+  const code = extendedCode(error);
+  return code === undefined ? undefined : code & 0xff;
+}
+
+function extendedCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
-  return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+  return typeof error.errcode === "number" ? error.errcode : undefined;
 }
 
 /** Is it held by another connection? */
@@ -17,17 +63,51 @@ export function isBusy(error: unknown): boolean {
   return sqliteCode(error) === BUSY;
 }
 
+/** Does SQLite say that the disk does not let this database be written, or read? */
+export function isOfTheDisk(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code !== undefined && OF_THE_DISK.has(code);
+}
+
+/** Where a database lies. */
+export interface DatabasePlace {
+  readonly disk: Disk;
+  readonly path: string;
+  /** All that is in it can be made anew from elsewhere. */
+  readonly isDerived?: true;
+}
+
 /**
  * The same trouble as a `ChronicleError`: `INTEGRITY_VIOLATION` when the file is not a sound database, lacks a table, or
- * a row breaks its table's rules, `LOCKED` when another connection holds it, else `IO`.
+ * a row breaks its table's rules, `LOCKED` when another connection holds it, else `IO`. SQLite does not hand on what the system
+ * said, so where the disk has failed it is asked once more.
  */
-export function fromSqlite(error: unknown, path: string): unknown {
+export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
   const code = sqliteCode(error);
   if (code === undefined || !(error instanceof Error)) return error;
-  const details = { cause: error, data: { path, sqlite: code } };
+  const { path } = place;
+  const data = { path, sqlite: code };
   const foreign = code === GENERIC && /^no such (?:table|column)/.test(error.message);
   if (foreign || code === CORRUPT || code === NOT_A_DATABASE || code === CONSTRAINT) {
-    return new ChronicleError("INTEGRITY_VIOLATION", `${path}: ${error.message}`, details);
+    return new ChronicleError("INTEGRITY_VIOLATION", `${path}: ${error.message}`, { cause: error, data });
   }
-  return new ChronicleError(code === BUSY ? "LOCKED" : "IO", `${path}: ${error.message}`, details);
+  if (OF_THE_DISK.has(code)) return diskError(error, code, place);
+  return new ChronicleError(code === BUSY ? "LOCKED" : "IO", `${path}: ${error.message}`, { cause: error, data });
 }
+
+function diskError(error: Error, code: number, { disk, path, isDerived }: DatabasePlace): ChronicleError {
+  const said = CALLS[extendedCode(error) ?? code] ?? NAMES[code] ?? `SQLite's error ${code}`;
+  const errno = whyNotWritable(disk, path.slice(0, Math.max(1, path.lastIndexOf("/"))));
+  const known = code === FULL ? (errno ?? "ENOSPC") : errno;
+  const why = known === undefined ? said : `${said}; writing there says ${known}`;
+  const next = known === undefined ? PASSING : hintOfErrno(known);
+  const derived = isDerived === true ? DERIVED : "";
+  return new ChronicleError("IO", `${path}: ${error.message} (${why})`, {
+    cause: error,
+    hint: `${derived}${next ?? "check the disk, and try again"}`,
+    data: { path, sqlite: code, ...(known === undefined ? {} : { errno: known }) },
+  });
+}
+
+const PASSING = "the disk takes writes there again: try again; if it fails again, check the disk (`dmesg` says more)";
+const DERIVED = "nothing is lost: this file is derived, and is made anew by itself; ";

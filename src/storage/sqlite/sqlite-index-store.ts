@@ -384,7 +384,7 @@ export class SqliteIndexStore implements IndexStore {
       if (trouble !== undefined) throw trouble;
       return work();
     } catch (error) {
-      throw indexTrouble(error, this.#path);
+      throw indexTrouble(error, { disk: this.#disk, path: this.#path });
     }
   }
 }

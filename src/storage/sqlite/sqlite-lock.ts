@@ -59,7 +59,7 @@ export class SqliteLock implements Lock {
       await this.#acquire(exclusive, deadline, waitMs);
     } catch (error) {
       leave();
-      throw fromSqlite(error, this.#path);
+      throw fromSqlite(error, { disk: this.#disk, path: this.#path });
     }
     const release = (): void => {
       if (!this.#held.delete(held)) return;

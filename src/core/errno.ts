@@ -1,0 +1,124 @@
+/**
+ * The operating system's errors, by name. Node knows an error by its number, and gives some numbers no name: the `code` of such
+ * an error is `UNKNOWN` or `Unknown system error -122`. They are named here, so that a full quota is told like a full disk.
+ */
+
+/** Who must give something back, wherever the system says that this user may not. */
+const NO_PERMISSION =
+  "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); `chronicle doctor` lists such files " +
+  "of the store, with the command that gives them back";
+
+interface Named {
+  readonly name: string;
+  /** As strerror(3) has it. */
+  readonly words: string;
+}
+
+/** Linux's numbers (errno.h) that libuv has no name for. 69 and 70 are macOS's; no file system of Linux gives those. */
+const WITHOUT_NAME: Readonly<Record<number, Named>> = {
+  35: { name: "EDEADLK", words: "resource deadlock avoided" },
+  37: { name: "ENOLCK", words: "no locks available" },
+  52: { name: "EBADE", words: "invalid exchange" },
+  62: { name: "ETIME", words: "timer expired" },
+  67: { name: "ENOLINK", words: "link has been severed" },
+  69: { name: "EDQUOT", words: "disk quota exceeded" },
+  70: { name: "ESTALE", words: "stale file handle" },
+  74: { name: "EBADMSG", words: "bad message" },
+  115: { name: "EINPROGRESS", words: "operation now in progress" },
+  116: { name: "ESTALE", words: "stale file handle" },
+  117: { name: "EUCLEAN", words: "structure needs cleaning" },
+  122: { name: "EDQUOT", words: "disk quota exceeded" },
+  123: { name: "ENOMEDIUM", words: "no medium found" },
+  124: { name: "EMEDIUMTYPE", words: "wrong medium type" },
+  126: { name: "ENOKEY", words: "required key not available" },
+  127: { name: "EKEYEXPIRED", words: "key has expired" },
+  128: { name: "EKEYREVOKED", words: "key has been revoked" },
+  129: { name: "EKEYREJECTED", words: "key was rejected by service" },
+  133: { name: "EHWPOISON", words: "memory page has hardware error" },
+  524: { name: "ENOTSUPP", words: "operation is not supported" },
+};
+
+/** How Node names such an error: in `fs`; elsewhere. */
+const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
+const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
+
+/** The name of an error of the system; `E999` for a number that has no name here either; `undefined`: it is no error of the system. */
+export function nameOfErrno(error: Error): string | undefined {
+  const code: unknown = "code" in error ? error.code : undefined;
+  if (typeof code !== "string") return undefined;
+  if (/^E[A-Z0-9]+$/.test(code)) return code;
+  return UNKNOWN.test(code) ? namedBy(numberOf(error)).name : undefined;
+}
+
+/** The message of a system error as Node would word it, if it knew the number: `EDQUOT: disk quota exceeded, write`. */
+export function systemMessage(error: Error): string {
+  return error.message.replace(UNKNOWN_WORDS, () => {
+    const { name, words } = namedBy(numberOf(error));
+    return `${name}: ${words}`;
+  });
+}
+
+/** The number of an error whose name is unknown to Node. */
+function numberOf(error: Error): number {
+  if ("errno" in error && typeof error.errno === "number") return -error.errno;
+  return "code" in error ? Number(/\d+$/.exec(String(error.code))?.[0] ?? 0) : 0;
+}
+
+function namedBy(number: number): Named {
+  return WITHOUT_NAME[number] ?? { name: `E${number}`, words: `system error ${number}` };
+}
+
+const CHECK_DISK = "the disk reports a failure: check it (`dmesg` says more) before going on";
+const CHECK_FILE_SYSTEM =
+  "the file system is damaged: unmount it and check it (`fsck`, `xfs_repair`, `btrfs check`), then try again";
+const MOUNT_AGAIN = "the device or the server behind this file system is gone: mount it again, and try again";
+const UNLOCK = "this folder is encrypted, and its key is not at hand: unlock it, and try again";
+
+/** What to do next, by the error's name. */
+const HINTS: Readonly<Record<string, string>> = {
+  ENOSPC: "free some space on that disk, and try again",
+  EDQUOT: "free some space within your quota (`quota -s` shows it), or have it raised, and try again",
+  EROFS: "mount that file system for writing again (`mount -o remount,rw`), and try again",
+  EACCES: NO_PERMISSION,
+  EPERM: NO_PERMISSION,
+  EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
+  ENFILE: "too many files are open on this machine",
+  EIO: CHECK_DISK,
+  EREMOTEIO: CHECK_DISK,
+  EHWPOISON: CHECK_DISK,
+  EUCLEAN: CHECK_FILE_SYSTEM,
+  EBADMSG: CHECK_FILE_SYSTEM,
+  EBADE: CHECK_FILE_SYSTEM,
+  ESTALE: MOUNT_AGAIN,
+  ENOTCONN: MOUNT_AGAIN,
+  ENODEV: MOUNT_AGAIN,
+  ENXIO: MOUNT_AGAIN,
+  ENOLINK: MOUNT_AGAIN,
+  ENOMEDIUM: MOUNT_AGAIN,
+  ESHUTDOWN: MOUNT_AGAIN,
+  ENOLCK: "this file system gives no locks: put the store on a local disk (--store), or start its lock service",
+  ENOKEY: UNLOCK,
+  EKEYEXPIRED: UNLOCK,
+  EKEYREVOKED: UNLOCK,
+};
+
+/** What to do about a system error of this name, as a sentence; `undefined`: nothing is known of it. */
+export function hintOfErrno(errno: string): string | undefined {
+  if (Object.hasOwn(HINTS, errno)) return HINTS[errno];
+  return /^E\d+$/.test(errno) ? "the system gave a number without a name here; `dmesg` may say more" : undefined;
+}
+
+/** Is there no room: on the disk, or within the user's quota? */
+export function isOutOfSpace(errno: unknown): boolean {
+  return errno === "ENOSPC" || errno === "EDQUOT";
+}
+
+const FAILURES: ReadonlySet<string> = new Set([
+  ...["EIO", "EREMOTEIO", "EHWPOISON", "EUCLEAN", "EBADMSG", "EBADE"],
+  ...["ENODEV", "ENXIO", "ENOLINK", "ENOMEDIUM", "ESHUTDOWN", "ESTALE"],
+]);
+
+/** Does the error say that the disk itself has failed, so that nothing is known of what it was told before? */
+export function isDiskFailure(errno: string | undefined): boolean {
+  return errno !== undefined && FAILURES.has(errno);
+}
