@@ -136,6 +136,7 @@ it("the options", () => {
         "readonly name?: string",
         "readonly pin?: boolean",
         "readonly paranoid?: boolean",
+        "readonly acceptDeletions?: boolean",
         "readonly onRecord?: readonly string[]",
       ],
       "StoreOptions": [

@@ -45,6 +45,11 @@ export interface SnapshotOptions extends ProgressOptions {
   readonly pin?: boolean;
   /** Read everything again, whatever its stat says. */
   readonly paranoid?: boolean;
+  /**
+   * Record what is gone, though a tracked folder is on another device or mount than it was and nothing of what was recorded is in it.
+   * For people. Not through a server.
+   */
+  readonly acceptDeletions?: boolean;
   /** What was left off the record at these paths and beneath them is recorded as it is now. Not through a server. */
   readonly onRecord?: readonly string[];
 }

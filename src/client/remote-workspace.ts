@@ -43,6 +43,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 
   snapshot(options?: api.SnapshotOptions): Promise<shapes.SnapshotShape> {
+    if (options?.acceptDeletions !== undefined) return Promise.reject(elsewhere("accept that a folder is another one"));
     if (options?.onRecord !== undefined) return Promise.reject(elsewhere("take in what is off the record"));
     return this.#caller.one(history.takeSnapshot, options);
   }

@@ -47,7 +47,7 @@ import { refuseProcessPath } from "./refuse-process-path.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
 
-/** A workspace that was found for a folder. `movedTo`: it was recorded elsewhere, and only looked at here. */
+/** A workspace that was found for a folder. `movedTo`: it was recorded elsewhere, and is opened here. */
 type Standing = ListedWorkspace & { readonly movedTo?: string };
 
 /** A store on a disk and the workspaces in it. Made by `openFileStore`. */
@@ -338,7 +338,8 @@ class FileStore implements StoreApi {
     const here = all.find((one) => one.folders[0] === placeOfRoot(root));
     if (here !== undefined) return here;
     const moved = this.#movedTo(root, all);
-    if (moved === undefined || root.only !== undefined) return moved;
+    if (moved === undefined) return this.#boundTo(root, all);
+    if (root.only !== undefined) return moved;
     return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
   }
 
@@ -346,6 +347,20 @@ class FileStore implements StoreApi {
   #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
     const { disk } = this.#parts.backends;
     return all.find((one) => isFolderOf(disk, placeOfRoot(root), one) && !isPresent(this.#parts, one));
+  }
+
+  /** The workspace whose folder this is, too: a bind mount leads to it. It is looked at here, and stays where it is. */
+  #boundTo({ folder, only }: RootRecord, all: readonly ListedWorkspace[]): Standing | undefined {
+    const { disk } = this.#parts.backends;
+    if (only !== undefined) return undefined;
+    const { device, inode } = identityAt(disk, folder);
+    const bound = all.find((one) => {
+      const [own] = one.folders;
+      if (own === undefined || own === folder || one.inode !== inode || inode === "0") return false;
+      const there = identityAt(disk, own);
+      return there.device === device && there.inode === inode;
+    });
+    return bound === undefined ? undefined : { ...bound, movedTo: folder };
   }
 
   async #enclosing(folder: string, readOnly: boolean): Promise<Standing | undefined> {

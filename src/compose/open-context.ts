@@ -24,6 +24,7 @@ import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
 import { FileOffRecord } from "./file-off-record.ts";
+import { FileWhereabouts } from "./file-whereabouts.ts";
 import { FileStageCrew } from "./file-stage-crew.ts";
 import { IndexedFiles } from "./indexed-files.ts";
 import { KeptStagePool } from "./kept-stage-pool.ts";
@@ -95,6 +96,8 @@ export interface HowToOpen {
   readonly actor?: string | undefined;
   /** It is a copy of somebody else's history. */
   readonly isCopy?: boolean;
+  /** This process follows an origin with its folder. */
+  readonly follows?: boolean;
 }
 
 /** Opens the engine of a workspace. */
@@ -142,6 +145,8 @@ export function openHistory(
     ...files,
     headFollower: new PacedHeadFollower(parts.headPace, () => context),
     offRecord: new FileOffRecord(parts.backends.disk, parts.layout.workspace(workspaceId).offRecord),
+    whereabouts: new FileWhereabouts(parts.backends.disk, parts.layout.workspace(workspaceId).whereabouts, roots),
+    ...(how.follows === true ? { follows: true } : {}),
     live: new LiveView(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
     decided: toldOn<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),

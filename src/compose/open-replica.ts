@@ -6,6 +6,7 @@ import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import type { UpstreamLayout } from "../storage/files/layout.ts";
 import type { Context } from "../workspace/context.ts";
+import { noteUnfollowed } from "../workspace/unclean-end.ts";
 import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { FileMirrorPlaces } from "./mirror-places.ts";
@@ -34,8 +35,11 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   makeFolders(backends.disk, upstream.folder);
   await using closing = new AsyncDisposableStack();
   closing.use(await followOrigin(backends, upstream));
-  const { context, close, early } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
-  closing.defer(close);
+  const { context, close, early } = await openContext(parts, id, { tasks: storeTasks(parts, id), follows: true });
+  closing.defer(async () => {
+    noteUnfollowed(context);
+    await close();
+  });
   const files = early === undefined ? undefined : closing.use(earlyFilesOf(backends.disk, early));
   const mirror = await openMirror(parts, upstream);
   closing.defer(() => mirror.close());

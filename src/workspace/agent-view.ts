@@ -58,8 +58,10 @@ export function agentView(workspace: WorkspaceApi, context: AgentContext): Works
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
   // A field that does what a refused verb does is refused like it.
-  const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> =>
-    options?.pin === true ? refuse("pin", [options]) : workspace.snapshot(options);
+  const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> => {
+    if (options?.acceptDeletions === true) return refuse("snapshot --accept-deletions", [options]);
+    return options?.pin === true ? refuse("pin", [options]) : workspace.snapshot(options);
+  };
   const shown = withoutSecrets(workspace, context);
   return new Proxy(
     onlyAllowed(underOwnName(workspace), DENIED, (name: Denied, args) => refuse(name, args)),

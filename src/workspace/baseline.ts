@@ -12,6 +12,7 @@ import { beginHistory, writeFirstBase, type FirstEntries, type FirstSnapshot } f
 import { BASELINE_SEQ } from "./history-start.ts";
 import type { ReadTable } from "./read-table.ts";
 import { noteRemembered } from "./remember-recorded.ts";
+import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
  * The first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on disk;
@@ -35,6 +36,7 @@ export async function takeBaseline(
     context.worktree.remember(settledPaths(reading.present));
     if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASELINE_SEQ });
   });
+  noteWhereabouts(context);
 }
 
 /** Everything that was read, in path order; each look makes the entries anew: kept as objects they would fill the memory. */

@@ -14,6 +14,7 @@ import { type AroundReturned, coverageAroundReturned, coverageDrafts } from "./c
 import { isHosted } from "./hosted.ts";
 import { dropNotes, endDeadOffRecord } from "./off-record.ts";
 import { openIntents, settle } from "./operate.ts";
+import { followedOrigin, lostInCrash, putBackLost, tellLost } from "./put-back.ts";
 import { proveLast } from "./proved-rows.ts";
 import {
   compare,
@@ -25,6 +26,7 @@ import {
   settledPaths,
 } from "./read-disk.ts";
 import { noteRemembered } from "./remember-recorded.ts";
+import { noteWhereabouts } from "./unclean-end.ts";
 import { isSomeTakenBack } from "./taken-back.ts";
 
 /** Records what changed on disk since it was last looked at. */
@@ -68,7 +70,9 @@ export async function capture(context: Context, options: CaptureOptions): Promis
   using _lease = await context.blobs.lease();
   if (options.paranoid === true) context.blobs.doubt();
   try {
-    return await rebuildingOnce(context, () => lookAndCommit(context, options));
+    const captured = await rebuildingOnce(context, () => lookAndCommit(context, options));
+    if (options.only === undefined) noteWhereabouts(context);
+    return captured;
   } catch (error) {
     // Nobody knows what was recorded of it: the next look is at everything.
     context.live.giveBack(undefined);
@@ -132,8 +136,17 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
   for (;;) {
     const startSeq = await knownBefore(context);
     const reading = await readDisk(context, options);
+    const lost = await lostInCrash(context, reading);
+    if (lost.length > 0 && (await followedOrigin(context)) !== undefined) {
+      await putBackLost(context, lost);
+      context.live.giveBack(undefined);
+      continue;
+    }
     const once = await commitReading(context, reading, { options, startSeq, earlier });
-    if (once !== undefined) return once;
+    if (once !== undefined) {
+      tellLost(context, lost, startSeq);
+      return once;
+    }
     // What a crash has left half done on disk is that operation's: it would be recorded as somebody's edit.
     await settle(context);
     context.live.giveBack(undefined);

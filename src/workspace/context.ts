@@ -4,6 +4,7 @@ import type { RepairPlace } from "../api/workspace-api.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { Hash } from "../core/hash.ts";
 import type { GivenUpPart } from "../core/tombstone.ts";
+import type { Whereabouts } from "../core/whereabouts.ts";
 import type { OffRecord } from "../core/off-record.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -41,6 +42,10 @@ export interface Context {
   readonly ingest: Ingest;
   /** What was changed off the record. */
   readonly offRecord: OffRecordFile;
+  /** Where the folders were when they were last captured whole, and where they are. */
+  readonly whereabouts: WhereaboutsFile;
+  /** This process follows an origin with the folder. */
+  readonly follows?: true;
   readonly heads: HeadKeeper;
   /** Has the signed head follow what is recorded. */
   readonly headFollower: HeadFollower;
@@ -148,6 +153,16 @@ export interface OffRecordFile {
   read(): OffRecord | undefined;
   /** Durable when it returns; `undefined` removes it. */
   write(value: OffRecord | undefined): void;
+}
+
+/** Keeps where the folders of a workspace were, beside the log. */
+export interface WhereaboutsFile {
+  /** As it was noted last; `undefined`: it never was, or nobody can understand it. */
+  read(): Whereabouts | undefined;
+  /** As it is now. */
+  now(): Whereabouts;
+  /** Durable when it returns. */
+  write(value: Whereabouts): void;
 }
 
 /** Contents that are needed by others than the history that asks. */

@@ -14,6 +14,8 @@ import { ErasedLook } from "./erased-look.ts";
 import { OffRecordLook, type OffRecordOptions } from "./off-record-look.ts";
 import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
+import type { UncleanEnd } from "../core/whereabouts.ts";
+import { surroundings } from "./unclean-end.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 
 /** Looks at the disk and reads what may have changed since it was last looked at; records nothing. */
@@ -24,6 +26,8 @@ export interface LookOptions extends OffRecordOptions {
   readonly only?: readonly WorkspacePath[];
   /** Take what is at and beneath `only` although a filter keeps it out. */
   readonly named?: boolean;
+  /** Record what is gone, though a tracked folder is another one than it was and nothing of what was recorded is in it. */
+  readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
   readonly absentRoot?: ScanRequest["absentRoot"];
   /** Only look: hash, store nothing. */
@@ -43,6 +47,8 @@ export interface Reading {
   readonly omitted: readonly Omission[];
   /** The paths off the record, if there are any: they are among the omissions, and were not read. */
   readonly offRecord: OffRecordLook | undefined;
+  /** What is known of an unclean end since the folders were last captured whole. */
+  readonly unclean: UncleanEnd | undefined;
   /** What was erased when the look began: paths that have it are among the omissions. */
   readonly erased: ErasedLook;
 }
@@ -73,6 +79,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
 async function scanAndRead(context: Context, options: LookOptions): Promise<Reading> {
   const { onProgress, absentRoot } = options;
   const absent = absentRoot === undefined ? {} : { absentRoot };
+  const { elsewhere, unclean } = await surroundings(context, options.only === undefined);
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
@@ -95,6 +102,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
         ...(options.only === undefined ? {} : { only: options.only }),
         ...(options.named === undefined ? {} : { named: options.named }),
         ...absent,
+        elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
       },
       async (scanned) => {
@@ -115,6 +123,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       gone: [...new Set([...report.gone, ...gone])],
       omitted: [...report.omitted, ...omitted],
       offRecord,
+      unclean,
       erased,
     };
     return offRecord === undefined ? all : await withoutOffRecord(all, offRecord);

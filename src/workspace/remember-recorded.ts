@@ -86,3 +86,14 @@ export async function keepRemembered({ worktree }: Context): Promise<void> {
   const seq = knownTo.get(worktree);
   if (seq !== undefined) await worktree.save(seq);
 }
+
+/** What is recorded of these paths is known, and that it is what is on disk is not: they are read again at the next look. */
+export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
+  const { seq } = await index.head();
+  const rows = await index.iterationsAt(paths, seq);
+  worktree.remember(
+    rows.flatMap((row) =>
+      row?.entry === undefined ? [] : [{ entry: row.entry, stat: { ...UNKNOWN, kind: row.entry.kind } }],
+    ),
+  );
+}

@@ -111,6 +111,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
   const captured = await capture(context, {
     cause: "capture",
     ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
+    ...(options.acceptDeletions === true ? { acceptsDeletions: true } : {}),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
   const snapshot = await nameMoment(context, captured, {

@@ -16,6 +16,7 @@ import { foldersOf } from "./hosted.ts";
 import { type Loser, lossNotes } from "./omitted-changes.ts";
 import { offRecordNotes } from "./off-record.ts";
 import { openIntents } from "./operate.ts";
+import { lossNote, lostInCrash } from "./put-back.ts";
 import { signingShape } from "./signing.ts";
 import { toldProtectedFiles } from "./protected.ts";
 import { archivedSince } from "./refuse-archived.ts";
@@ -31,6 +32,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
   const { head, damage } = await catchUp(context, { recover: false });
   const reading = await readDisk(context, { hashOnly: true, ...options });
   const { changes, latest, notes } = await recordedParts(context, reading, damage);
+  const lost = damage === undefined ? lossNote(await lostInCrash(context, reading)) : [];
   const signing = await signingShape(context, damage);
   return {
     workspace: context.workspaceId,
@@ -51,7 +53,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     protected: await toldProtectedFiles(context, damage),
     read_only: damage !== undefined,
     signing,
-    notes: [...signingNotes(signing), ...notes, ...offRecordNotes(context, reading.omitted)],
+    notes: [...signingNotes(signing), ...notes, ...offRecordNotes(context, reading.omitted), ...lost],
   };
 }
 

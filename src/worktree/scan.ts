@@ -121,7 +121,9 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
   const partial = request.only !== undefined;
   const stat = fs.lstat(ROOT);
   if (stat === undefined) throw rootAway(root);
-  if (isUnmounted({ cache, root, fs }, stat)) throw notMounted(root);
+  if (request.elsewhere !== "accepted" && isUnmounted({ cache, root, fs }, stat, request.elsewhere)) {
+    throw notMounted(root);
+  }
   const store = context.storeFolders.map((folder) => context.disk.lstat(folder)).filter((own) => own !== undefined);
   if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
     throw new ChronicleError("REFUSED", `${root.folder} is Chronicle's own store`, { hint: "track another folder" });
@@ -137,16 +139,48 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
 }
 
 /**
- * Does an empty folder of another device stand where a folder with remembered files was? That is the place for something that
- * is not mounted now. Device numbers alone say nothing: they may change when the machine starts.
+ * Does another folder stand where a folder with remembered files was, with nothing of them in it? That is the place for something
+ * that is not mounted now, or another disk. Device numbers alone say nothing: they may change when the machine starts.
  */
-function isUnmounted({ cache, root, fs }: Pick<ScanContext, "cache"> & OpenRoot, { dev }: FileStat): boolean {
+function isUnmounted(
+  open: Pick<ScanContext, "cache"> & OpenRoot,
+  { dev }: FileStat,
+  elsewhere: ReadonlySet<string | undefined> | undefined,
+): boolean {
+  const { cache, root } = open;
   const path = pathInRoot(root.id, ROOT);
   const row = cache.rowOf(path);
-  if (cache.listing(path, row)?.dev === dev || fs.list(ROOT).length > 0) return false;
-  const devices = cache.children(path, row).map((child) => cache.get(child.path)?.stat.dev ?? NO_DEVICE);
+  const isOther = cache.listing(path, row)?.dev !== dev && isOnOtherDevice(cache, path, dev);
+  return (isOther || elsewhere?.has(root.id) === true) && !isAnyThere(open, path);
+}
+
+function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): boolean {
+  const devices = cache.children(path, cache.rowOf(path)).map((child) => cache.get(child.path)?.stat.dev ?? NO_DEVICE);
   const known = devices.find((one) => one !== NO_DEVICE);
   return known !== undefined && known !== dev;
+}
+
+/** So many remembered files are looked for, from all over the root. */
+const MOST_LOOKED_FOR = 64;
+
+/**
+ * Is the folder known by its files: does one have the remembered size and time, or are half of the names there? Also where
+ * nothing is remembered.
+ */
+function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & OpenRoot, path: WorkspacePath): boolean {
+  const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
+  const step = Math.ceil(files.length / MOST_LOOKED_FOR);
+  let [looked, found] = [0, 0];
+  for (let at = 0; at < files.length; at += step) {
+    const entry = cache.get(files[at] ?? ROOT)?.entry;
+    if (entry === undefined) continue;
+    looked += 1;
+    const stat = fs.lstat(splitRoot(entry.path).path);
+    if (stat?.kind !== entry.kind) continue;
+    found += 1;
+    if (stat.size === entry.size && stat.mtimeNs / 1_000_000n === BigInt(entry.mtimeMs)) return true;
+  }
+  return looked === 0 || found * 2 >= looked;
 }
 
 /** An entry that is known from the record alone has no stat. */
@@ -170,9 +204,11 @@ function rootAway({ folder }: TrackedRoot): ChronicleError {
 function notMounted({ folder }: TrackedRoot): ChronicleError {
   return new ChronicleError(
     "NOT_FOUND",
-    `the tracked folder ${folder} is empty, and on another device than its files were`,
+    `the tracked folder ${folder} is not the one that it was: it is on another device or mount, and nothing of what was recorded is in it`,
     {
-      hint: "mount what belongs there: nothing was recorded as deleted. If it is to be empty, put any new file into it",
+      hint:
+        "mount what belongs there: nothing was recorded as deleted, and nothing is restored into it. " +
+        "If its files are gone for good: `chronicle snapshot --accept-deletions`",
       data: { folder },
     },
   );

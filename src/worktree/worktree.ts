@@ -116,6 +116,12 @@ export interface ScanRequest {
    * as empty, and is so still; where anything is remembered in it, `NOT_FOUND` is thrown.
    */
   readonly absentRoot?: "removed" | "known";
+  /**
+   * The roots (by id) that lie on another device, or behind another mount, than they did: where nothing of what is remembered is
+   * found in one, `NOT_FOUND` is thrown, since something is not mounted. `accepted`: what is gone is gone, wherever they lie.
+   * Default: what is remembered of their devices tells.
+   */
+  readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called now and then with the number of paths looked at. */
   readonly onProgress?: (paths: number) => void;
 }

@@ -16,6 +16,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
     ...(name === undefined ? {} : { name }),
     pin: input.flag("pin"),
     paranoid: input.flag("paranoid"),
+    ...(input.flag("acceptDeletions") ? { acceptDeletions: true } : {}),
     ...(onRecord.length === 0 ? {} : { onRecord }),
   };
 }

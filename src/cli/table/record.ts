@@ -115,6 +115,10 @@ export const SNAPSHOT: CommandSpec = {
     { flags: "--pin", description: "never prune it" },
     { flags: "--paranoid", description: "read every file again, whatever its stat says" },
     {
+      flags: "--accept-deletions",
+      description: "record that all is gone, though the folder is on another device or mount than it was: for people",
+    },
+    {
       flags: "--on-record <path>",
       description: "record what was left off the record at this path and beneath it, as it is now",
       repeated: true,

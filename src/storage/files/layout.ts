@@ -18,7 +18,7 @@ import type { Hash } from "../../core/hash.ts";
  *   workspaces/<id>.new/         one that is being made; <id>.forgotten: being removed. Garbage when nobody does
  *   lock.db                      the lock of those who make, name or remove workspaces
  * ```
- * Authoritative is all but `index.db*`, `stat.cache`, `lock.db*`, `gc.db*`, `cache/` and `large/tmp/`.
+ * Authoritative is all but `index.db*`, `stat.cache`, `whereabouts.json`, `lock.db*`, `gc.db*`, `cache/` and `large/tmp/`.
  */
 export interface StoreLayout {
   /** The folder of the whole store. */
@@ -81,6 +81,8 @@ export interface WorkspaceLayout {
   readonly replicas: string;
   /** Which paths were changed off the record. */
   readonly offRecord: string;
+  /** Where its folders were when they were last captured whole. Disposable. */
+  readonly whereabouts: string;
   /** Of a replica: the history of its origin. */
   readonly upstream: UpstreamLayout;
 }
@@ -175,6 +177,7 @@ export function workspaceLayout(folder: string): WorkspaceLayout {
     lock: `${folder}/lock.db`,
     replicas: `${folder}/replicas`,
     offRecord: `${folder}/off-record.json`,
+    whereabouts: `${folder}/whereabouts.json`,
     upstream: upstreamLayout(`${folder}/upstream`),
   };
 }
