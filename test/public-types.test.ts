@@ -110,6 +110,8 @@ it("the options", () => {
         "readonly command: readonly string[]",
         "readonly cwd?: string",
         "readonly env?: Readonly<Record<string, string | undefined>>",
+        "readonly descriptors?: readonly number[]",
+        "readonly bytes?: { readonly command?: readonly Uint8Array[]; readonly env?: readonly Uint8Array[] }",
         "readonly rollbackOnFailure?: boolean",
         "readonly within?: string",
         "readonly networkEvents?: readonly unknown[] | (() => readonly unknown[])",

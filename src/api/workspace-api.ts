@@ -136,6 +136,10 @@ export interface RunOptions extends ProgressOptions {
   /** Working folder of the command; default: the workspace's. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Open descriptors of this process from 3 up that the command gets under the same numbers. Default: none. */
+  readonly descriptors?: readonly number[];
+  /** What the command gets where strings cannot hold it: all its words, and variables (`NAME=value`), that are not UTF-8. */
+  readonly bytes?: { readonly command?: readonly Uint8Array[]; readonly env?: readonly Uint8Array[] };
   /** Undo everything if the command fails. */
   readonly rollbackOnFailure?: boolean;
   /**

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
+import type { Inheritance } from "./inheritance.ts";
 
 /** Where text and bytes go. */
 export interface Sink {
@@ -20,6 +21,8 @@ export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
+  /** For a command that is started in our place. */
+  readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;
   readonly err: Sink;

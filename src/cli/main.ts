@@ -1,5 +1,5 @@
-import packageJson from "../../package.json" with { type: "json" };
-import { processIo } from "./process-io.ts";
-import { runCli } from "./run-cli.ts";
+import { INHERITED } from "./inheritance.ts";
 
-process.exitCode = await runCli(processIo(packageJson.version));
+// Only now: what the other modules open when they are loaded is not inherited.
+const { start } = await import("./start.ts");
+process.exitCode = await start(INHERITED);

@@ -1,5 +1,6 @@
 import { isatty, type WriteStream } from "node:tty";
 import { errnoOf } from "../core/errors.ts";
+import type { Inheritance } from "./inheritance.ts";
 import type { Io, Sink } from "./io.ts";
 import { ownHome } from "./own-home.ts";
 import { retentionDefaults } from "./retention-defaults.ts";
@@ -61,11 +62,12 @@ function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
 }
 
 /** The world of this process. */
-export function processIo(version: string): Io {
+export function processIo(version: string, inherited: Inheritance): Io {
   return {
     argv: process.argv.slice(2),
     env: process.env,
     userHome: ownHome(process.env),
+    inherited,
     version,
     out: new StreamSink(process.stdout),
     err: new StreamSink(process.stderr),

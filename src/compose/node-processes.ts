@@ -1,20 +1,9 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { constants, uptime } from "node:os";
-import { isatty } from "node:tty";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
 import type { Disk } from "../disk/disk.ts";
+import { runCommand } from "../util/run-command.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../workspace/context.ts";
-
-/** Passed on to the child. From a terminal the child gets them by itself; then passing on is harmless. */
-const PASSED_ON: readonly NodeJS.Signals[] = [
-  "SIGTERM",
-  "SIGHUP",
-  "SIGQUIT",
-  "SIGUSR1",
-  "SIGUSR2",
-  "SIGWINCH",
-  "SIGCONT",
-];
 
 /** The processes of this machine; the disk shows where a process is only waiting to be buried. */
 export function nodeProcesses(disk: Disk): Processes {
@@ -109,38 +98,23 @@ function readStart(disk: Disk, path: string): string | undefined {
 }
 
 async function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
-  const [program = "", ...args] = command;
+  const { cwd, descriptors, bytes, moreEnv } = options;
   // It is only passed on, as a child gets it anyway: nothing is decided by it.
   // oxlint-disable-next-line node/no-process-env
-  const env = { ...(options.env ?? process.env), ...options.moreEnv };
-  let child: ChildProcess | undefined;
-  const passOn = (signal: NodeJS.Signals): void => void child?.kill(signal);
-  // From a terminal the child gets Ctrl-C itself, and answers it; this process stays to record what came of it.
-  const passOnUnlessTyped = (signal: NodeJS.Signals): void => (isatty(0) ? undefined : passOn(signal));
-  process.on("SIGINT", passOnUnlessTyped);
-  for (const signal of PASSED_ON) process.on(signal, passOn);
+  const env = { ...(options.env ?? process.env), ...moreEnv };
   try {
-    child = spawn(program, args, { cwd: options.cwd, env, stdio: "inherit" });
-    return await endOf(child, program);
-  } finally {
-    process.off("SIGINT", passOnUnlessTyped);
-    for (const signal of PASSED_ON) process.off(signal, passOn);
+    const more = { ...(descriptors === undefined ? {} : { descriptors }), ...(bytes === undefined ? {} : { bytes }) };
+    const { exitCode, signal } = await runCommand(command, { cwd, env, ...more });
+    return { exitCode, signal, code: signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal] };
+  } catch (error) {
+    throw notStarted(command[0] ?? "", error);
   }
 }
 
-function endOf(child: ChildProcess, program: string): Promise<ProcessEnd> {
-  const { promise, resolve, reject } = Promise.withResolvers<ProcessEnd>();
-  child.on("error", (error) => reject(notStarted(program, error)));
-  child.on("exit", (exitCode, signal) => {
-    const code = signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];
-    resolve({ exitCode, signal, code });
-  });
-  return promise;
-}
-
-function notStarted(program: string, cause: Error): ChronicleError {
-  const missing = "code" in cause && cause.code === "ENOENT";
-  return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${cause.message}`, {
+function notStarted(program: string, cause: unknown): ChronicleError {
+  const missing = errnoOf(cause) === "ENOENT";
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${why}`, {
     hint: missing ? "is it installed, and on the PATH?" : "check its permissions",
     cause,
   });

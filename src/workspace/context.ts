@@ -1,6 +1,6 @@
 import type { RetentionShape } from "../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../api/shapes.ts";
-import type { RepairPlace } from "../api/workspace-api.ts";
+import type { RepairPlace, RunOptions } from "../api/workspace-api.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { Hash } from "../core/hash.ts";
 import type { GivenUpPart } from "../core/tombstone.ts";
@@ -307,6 +307,9 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Added to the environment. */
   readonly moreEnv?: Readonly<Record<string, string>>;
+  /** As `RunOptions` has them. */
+  readonly descriptors?: readonly number[];
+  readonly bytes?: RunOptions["bytes"];
 }
 
 export interface ProcessEnd {

@@ -102,6 +102,8 @@ export async function run(context: Context, options: RunOptions, within: readonl
     end = await context.processes.run(options.command, {
       cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
       ...(options.env === undefined ? {} : { env: options.env }),
+      ...(options.descriptors === undefined ? {} : { descriptors: options.descriptors }),
+      ...(options.bytes === undefined ? {} : { bytes: options.bytes }),
       moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
     });
   } catch (error) {

@@ -39,6 +39,7 @@ export function memoryIo(
     argv,
     env,
     userHome: "/home/u",
+    inherited: { descriptors: () => [], bytes: () => undefined },
     version: "1.2.3",
     out: new MemorySink(terminal),
     err: new MemorySink(terminal),

@@ -27,7 +27,7 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 
 const [claude] = AGENT_CONFIGS;
 /** A process has its streams once. */
-const PROCESS = processIo("1.2.3");
+const PROCESS = processIo("1.2.3", { descriptors: () => [], bytes: () => undefined });
 let folder = "";
 let io: Io;
 let places: { readonly home: string; readonly configFolder: string };

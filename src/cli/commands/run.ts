@@ -43,6 +43,7 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   const cwd = io.cwd();
   const workspace = await context.workspace({ create: true });
   const within = io.env["CHRONICLE_RUN"];
+  const bytes = io.inherited.bytes(command);
   const result = await workspace.run({
     command,
     ...(within === undefined ? {} : { within }),
@@ -51,6 +52,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
     onStart: () => void io.onInterrupt(() => undefined),
     cwd,
     env: io.env,
+    descriptors: io.inherited.descriptors(),
+    ...(bytes === undefined ? {} : { bytes }),
     rollbackOnFailure: input.flag("rollbackOnFailure"),
     ...(networkFile === undefined ? {} : { networkEvents: () => readJsonList(networkFile, cwd) }),
     notes: input.list("note"),

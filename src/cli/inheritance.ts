@@ -1,0 +1,30 @@
+import { isUtf8 } from "node:buffer";
+import { argumentBytes, environmentBytes, inheritedDescriptors, stillOpen } from "../disk/inherited.ts";
+import type { ByteWords } from "../util/byte-words.ts";
+
+/** What the process that started this one has handed to it, and a command that stands in our place must get as well. */
+export interface Inheritance {
+  /** The descriptors from 3 up that are open. */
+  descriptors(): readonly number[];
+  /** The last words of the command line and the variables, where they are not UTF-8; `undefined` where all are. */
+  bytes(command: readonly string[]): ByteWords | undefined;
+}
+
+const AT_START = inheritedDescriptors();
+
+/** That of this process. The program imports it first: later a descriptor that a module has opened is taken for an inherited one. */
+export const INHERITED: Inheritance = { descriptors: () => stillOpen(AT_START), bytes };
+
+function bytes(command: readonly string[]): ByteWords | undefined {
+  const env = environmentBytes()?.filter((variable) => !isUtf8(variable)) ?? [];
+  const words = command.some((word) => word.includes("\uFFFD")) ? lastWords(command) : undefined;
+  if (env.length === 0 && words === undefined) return undefined;
+  return { env, ...(words === undefined ? {} : { command: words }) };
+}
+
+/** The command stands at the end of the command line. `undefined`: it is as the strings have it, or something else stands there. */
+function lastWords(command: readonly string[]): readonly Buffer[] | undefined {
+  const words = argumentBytes()?.slice(-command.length) ?? [];
+  const isSame = words.length === command.length && words.every((word, i) => word.toString("utf8") === command[i]);
+  return isSame && !words.every((word) => isUtf8(word)) ? words : undefined;
+}

@@ -1,0 +1,120 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+
+/** Signals that a process can tell from none: `KILL` and `STOP` never arrive, those of a crash have no sender. */
+export const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
+  "SIGINT",
+  "SIGQUIT",
+  "SIGTERM",
+  "SIGHUP",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGWINCH",
+  "SIGCONT",
+  "SIGTSTP",
+];
+
+/**
+ * Prints the name of each signal that it gets, and an empty line for each one that it reads. A shell runs a trap before the next
+ * command, so a signal that came before an empty line was read stands before the answer to it. `read` fails at a signal and at the
+ * end of its input; only at the latter is `r` empty.
+ */
+const SCRIPT = `
+for s in ${PROBED_SIGNALS.map((signal) => signal.slice("SIG".length)).join(" ")}; do trap "r=1; echo $s" $s; done
+trap r=1 TTIN TTOU
+echo
+while :; do
+  r=
+  if read -r _; then echo; elif [ -z "$r" ]; then exit; fi
+done`;
+
+/** An answer takes a fifth of a millisecond. A probe that was stopped gives none. */
+const ANSWER_MS = 1_000;
+
+/**
+ * A process in this process's group that says which signals it got: those were sent to the whole group, as a terminal does at
+ * Ctrl-C, and as `kill -- -GROUP` does. Node does not tell who sent a signal. The system signals the youngest process of a group
+ * first, so this one has nothing that the probe has not.
+ */
+export class GroupProbe implements Disposable {
+  readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
+  #seen = new Set<string>();
+  #text = "";
+  #answers = 0;
+  #waiting: { readonly answers: number; done(isAnswered: boolean): void } | undefined;
+  #ended = false;
+
+  private constructor(shell: ChildProcessByStdio<Writable, Readable, null>) {
+    this.#shell = shell;
+    const end = (): void => {
+      this.#ended = true;
+      this.#waiting?.done(false);
+    };
+    shell.on("error", end);
+    shell.on("exit", end);
+    shell.stdin.on("error", end);
+    shell.stdout.on("data", (piece: Buffer) => this.#read(piece.toString("latin1")));
+  }
+
+  /** Resolves to `undefined` where none can be started: without a shell, or without room for a process. */
+  static async start(): Promise<GroupProbe | undefined> {
+    const probe = new GroupProbe(
+      spawn("/bin/sh", ["-c", SCRIPT], { cwd: "/", env: {}, stdio: ["pipe", "pipe", "ignore"] }),
+    );
+    if (await probe.#answer(1)) return probe;
+    probe[Symbol.dispose]();
+    return undefined;
+  }
+
+  /**
+   * The signals that the group got since this was asked last, and no earlier than the last one that this process was told of.
+   * `undefined`: it cannot be told.
+   */
+  async seen(): Promise<ReadonlySet<string> | undefined> {
+    if (this.#ended) return undefined;
+    this.#shell.stdin.write("\n");
+    if (!(await this.#answer(this.#answers + 1))) {
+      // An answer that comes after all must not be taken for that to a later question.
+      this[Symbol.dispose]();
+      return undefined;
+    }
+    // What the group got while the probe answered has been noted here, too, before the next turn of the loop.
+    await setImmediate();
+    const seen = this.#seen;
+    this.#seen = new Set();
+    return seen;
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended = true;
+    this.#shell.kill("SIGKILL");
+    this.#shell.stdin.destroy();
+    this.#shell.stdout.destroy();
+    this.#shell.unref();
+  }
+
+  async #answer(answers: number): Promise<boolean> {
+    if (this.#answers >= answers) return true;
+    if (this.#ended) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), ANSWER_MS);
+    this.#waiting = { answers, done: resolve };
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      this.#waiting = undefined;
+    }
+  }
+
+  #read(text: string): void {
+    const lines = (this.#text + text).split("\n");
+    this.#text = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "") this.#answers += 1;
+      else this.#seen.add(`SIG${line}`);
+    }
+    if (this.#waiting !== undefined && this.#answers >= this.#waiting.answers) this.#waiting.done(true);
+  }
+}

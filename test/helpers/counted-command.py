@@ -1,0 +1,20 @@
+"""Writes down each signal that it gets, in signals.log, until SIGUSR1 ends it. A stop at Ctrl-Z is written down, then done."""
+
+import os, signal
+
+log = os.open("signals.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def note(number, _frame):
+    if number == signal.SIGUSR1:
+        os._exit(0)
+    os.write(log, signal.Signals(number).name[3:].encode() + b"\n")
+    if number == signal.SIGTSTP:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+for name in ("INT", "QUIT", "TERM", "HUP", "USR1", "USR2", "WINCH", "CONT", "TSTP"):
+    signal.signal(signal.Signals["SIG" + name], note)
+os.write(log, b"ready\n")
+while True:
+    signal.pause()
