@@ -18,6 +18,7 @@ import { partsOf } from "./compose/parts-of.ts";
 import { openDoor } from "./compose/replica-door.ts";
 import { isStore } from "./compose/repair-sources.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
+import { hasWorkers } from "./compose/worker-file.ts";
 import { isWithinAgent } from "./compose/within-agent.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
@@ -47,7 +48,7 @@ const nodeBackends: Backends = {
   pause: (ms) => setTimeout(ms),
   newId: () => randomUUID(),
   newPackId: newUlid,
-  threads: true,
+  threads: hasWorkers(disk),
   timers: NODE_TIMERS,
 };
 

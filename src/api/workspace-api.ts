@@ -302,6 +302,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   /** The same workspace on behalf of somebody else; what is open is shared, and closing this closes nothing. */
   as(who: ActingAs): WorkspaceApi;
   close(): Promise<void>;
+  /** The same, at the end of a block: `await using workspace = await open(…)`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** On whose behalf a workspace is used. What is not given stays. */

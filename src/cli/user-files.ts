@@ -44,6 +44,15 @@ export function writeWholeFile(path: string, content: string | Uint8Array): void
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }
 
+/** Can `writeWholeFile` write here? Throws the system error that it would. */
+export function checkWritable(path: string): void {
+  const disk = new NodeDisk();
+  if (disk.lstat(path)?.kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });
+  const trial = `${path}.${process.pid}.tmp`;
+  disk.close(disk.open(trial, "create", 0o600));
+  disk.unlink(trial);
+}
+
 /**
  * A whole file as text; `undefined` where there is none. Throws system errors; with `exactly` also a `TypeError` for bytes
  * that are no UTF-8, which otherwise become U+FFFD.

@@ -341,6 +341,10 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 
   /** Ends what is being followed. The connection is the client's. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async close(): Promise<void> {
     this.#caller.close();
     await Promise.resolve();

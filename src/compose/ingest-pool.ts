@@ -9,6 +9,7 @@ import type { IngestResult } from "../workspace/context.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
 import type { IngestColumns } from "./ingest-job.ts";
 import { toBatch, toResults } from "./ingest-results.ts";
+import { workerFile } from "./worker-file.ts";
 
 /** A batch is closed at this many bytes or paths, so that all workers finish at about the same time. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -165,9 +166,7 @@ class PoolMember {
     this.#events = events;
     // Often nobody waits for it when it fails: that is told by `onFailure`.
     this.#answer.promise.catch(() => undefined);
-    // In a checkout the sources run as they are; in the package this file is bundled beside the worker.
-    const file = import.meta.url.endsWith(".ts") ? "../ingest-worker.ts" : "./ingest-worker.js";
-    this.#worker = new Worker(new URL(file, import.meta.url), {
+    this.#worker = new Worker(workerFile("ingest-worker"), {
       workerData: data,
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: 4 },

@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { StageReply, StageWorkerData } from "../stage-worker.ts";
 import type { BlockBatch, BlockColumns } from "./block-job.ts";
 import type { StageBatch, StageColumns } from "./stage-job.ts";
+import { workerFile } from "./worker-file.ts";
 
 /** Batches that a worker has waiting, so that it never idles between two. */
 const AHEAD = 2;
@@ -90,9 +91,7 @@ class Member {
   readonly #sent: Job[] = [];
 
   constructor(data: StageWorkerData, { onIdle, onFailure }: MemberEvents) {
-    // In a checkout the sources run as they are; in the package this file is bundled beside the worker.
-    const file = import.meta.url.endsWith(".ts") ? "../stage-worker.ts" : "./stage-worker.js";
-    this.#worker = new Worker(new URL(file, import.meta.url), {
+    this.#worker = new Worker(workerFile("stage-worker"), {
       workerData: data,
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: 4 },

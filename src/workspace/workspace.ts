@@ -430,6 +430,10 @@ export class Workspace implements api.WorkspaceApi {
     return this.#records;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async close(): Promise<void> {
     await this.#shared.feed.close();
     await this.#shared.recorder.stop();

@@ -83,15 +83,18 @@ describe("run", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two\n");
   });
 
-  it("--summary writes the result; one that cannot be written is said and changes nothing", async () => {
+  it("--summary writes the result; one that cannot be written is refused before the command runs", async () => {
     using box = new Sandbox();
     const file = join(box.folder, "summary.json");
     expect(box.run(["run", "--summary", file, "--", "sh", "-c", "echo x > new; exit 4"]).code).toBe(4);
     const summary: unknown = JSON.parse(readFileSync(file, "utf8"));
     expect(summary).toMatchObject({ exit_code: 4, signal: null, changes: [{ path: "new", change_type: "created" }] });
-    const lost = box.run(["run", "--summary", "no/such/folder/s.json", "--", "true"]);
-    expect(lost.code).toBe(0);
-    expect(lost.stderr).toContain("the summary could not be written to no/such/folder/s.json");
+    for (const lost of ["no/such/folder/s.json", ".."]) {
+      const refused = box.run(["run", "--summary", lost, "--", "sh", "-c", "echo x > ran"]);
+      expect([refused.code, existsSync(join(box.project, "ran"))]).toEqual([2, false]);
+      expect(refused.stderr).toContain(`the summary cannot be written to ${lost}`);
+    }
+    expect(readdirSync(box.project)).toEqual(["new"]);
   });
 
   it("--json is the last line of stderr", async () => {

@@ -1,7 +1,7 @@
 import { EXIT } from "../../api/problems.ts";
 import type { RunShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import { ROLE_VARIABLE } from "../../core/agents-role.ts";
 import type { CommandContext } from "../context.ts";
 import { placesOf } from "../places.ts";
@@ -12,7 +12,7 @@ import { reportError } from "../report-error.ts";
 import { runUnrecorded } from "../run-unrecorded.ts";
 import { startFailureCode } from "../start-failure.ts";
 import { usageError } from "../usage-error.ts";
-import { isThere, writeWholeFile } from "../user-files.ts";
+import { checkWritable, isThere, writeWholeFile } from "../user-files.ts";
 import { typedPath } from "../typed-path.ts";
 import { printable } from "../render/printable.ts";
 
@@ -66,7 +66,22 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   };
 }
 
-/** A summary that cannot be written is said; the exit code stays the command's. */
+/** Before the command runs: a summary that cannot be written would be missed only when its work is done. */
+function checkSummary({ input, io }: CommandContext): void {
+  const file = input.text("summary");
+  if (file === undefined) return;
+  try {
+    checkWritable(typedPath(io.cwd(), "--summary", file));
+  } catch (error) {
+    if (error instanceof ChronicleError) throw error;
+    throw usageError(
+      `the summary cannot be written to ${file}: ${errnoOf(error) ?? String(error)}`,
+      "name a file in a folder that exists and that you may write to",
+    );
+  }
+}
+
+/** A summary that cannot be written after all is said; the exit code stays the command's. */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
@@ -95,6 +110,7 @@ export async function run(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const command = input.args;
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
+  checkSummary(context);
   if (input.flag("otr")) return runOffRecord(context, command);
   const cwd = io.cwd();
   let recorded: Recorded;
