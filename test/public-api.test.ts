@@ -289,6 +289,7 @@ it("the workspace", async () => {
       "refuse?(what: string): Promise<never>",
       "as(who: ActingAs): WorkspaceApi",
       "close(): Promise<void>",
+      "[Symbol.asyncDispose](): Promise<void>",
     ]
   `);
 });
