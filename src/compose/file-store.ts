@@ -21,7 +21,7 @@ import { setArchived } from "../workspace/archived.ts";
 import { takeBaseline } from "../workspace/baseline.ts";
 import { finishTorn } from "../workspace/finish-torn.ts";
 import { readForkSource, type ForkSource } from "../workspace/fork.ts";
-import { toldProtectedFiles } from "../workspace/protected.ts";
+import { addedNames, toldProtectedFiles } from "../workspace/protected.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
 import { Turns } from "../workspace/turns.ts";
 import { Workspace } from "../workspace/workspace.ts";
@@ -115,7 +115,7 @@ class FileStore implements StoreApi {
     const found = await this.#enclosing(folder, readOnly);
     const { client } = options;
     if (found !== undefined && isUpstream) {
-      return this.#workspace(await this.#openUpstream(found.id, { client }), options.role);
+      return this.#workspace(await this.#openUpstream(found.id, { client, role: options.role }), options.role);
     }
     if (found !== undefined) {
       const opened = await this.#openId(found.id, { readOnly, movedTo: found.movedTo, client });
@@ -171,7 +171,7 @@ class FileStore implements StoreApi {
       checkActorName(actor);
       if ((role ?? this.#options.role) === "agent") refuseClaimedName(actor);
       const { id: whole } = await this.#byId(id, exact);
-      if (upstream) return this.#workspace(await this.#openUpstream(whole, { client, actor }), role);
+      if (upstream) return this.#workspace(await this.#openUpstream(whole, { client, actor, role }), role);
       const opened = await this.#openId(whole, { readOnly, client, actor });
       await finishTorn(opened.context);
       return this.#workspace(opened, role);
@@ -264,8 +264,17 @@ class FileStore implements StoreApi {
     }
   }
 
-  async #openUpstream(id: string, how: HowToOpen): Promise<OpenedContext> {
-    const opened = await openMirror(this.#parts, id, { ...how, tasks: storeTasks(this.#parts, id) });
+  async #openUpstream(
+    id: string,
+    how: HowToOpen & { readonly role: OpenOptions["role"] | undefined },
+  ): Promise<OpenedContext> {
+    const { role = this.#options.role, ...rest } = how;
+    // What a person here calls a secret is hidden from agents in the origin's history, too.
+    const ownNames = (): Promise<readonly string[]> =>
+      this.#with(id, ({ context }) => answer(context, () => addedNames(context)));
+    const secretNames = role === "agent" ? await ownNames() : undefined;
+    const found = await openMirror(this.#parts, id, { ...rest, tasks: storeTasks(this.#parts, id) });
+    const opened = { ...found, context: { ...found.context, secretNames } };
     this.#open.add(opened);
     return opened;
   }

@@ -36,6 +36,8 @@ export interface Context {
   readonly blobs: BlobStore;
   readonly index: IndexStore;
   readonly lock: Lock;
+  /** Names of secrets that count beside those of the history: those of whoever looks at an origin's. */
+  readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
   /** Files of no workspace that a tool is about to change. */
   readonly outside: OutsideFiles;
@@ -104,7 +106,7 @@ export interface Retention {
 /** What reading and catching up with the history needs; a worktree is not among it. */
 export type HistoryContext = Pick<
   Context,
-  "workspaceId" | "anchor" | "isCopy" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
+  "workspaceId" | "anchor" | "isCopy" | "secretNames" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
 >;
 
 /** Reads contents from the worktree into the blob store, with all cores. */

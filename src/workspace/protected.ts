@@ -29,7 +29,7 @@ const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 /** The names in force: also those that a person has added at the origin that the workspace follows, or has followed. */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
   const record = await workspaceRecord(context);
-  const elsewhere = await originNames(context);
+  const elsewhere = [...(await originNames(context)), ...(context.secretNames ?? [])];
   return elsewhere.length === 0 ? namesOf(record) : new ProtectedNames(record.protectedNames, elsewhere);
 }
 

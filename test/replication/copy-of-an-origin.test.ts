@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { FileContent } from "../../src/api/file-api.ts";
@@ -88,6 +88,23 @@ describe("a copy of an origin's history", () => {
     await expect((await copied.project.store()).openById(copied.id, { upstream: true })).rejects.toMatchObject({
       code: "NOT_FOUND",
     });
+  });
+
+  it("hides from an agent what the replica's person calls a secret, and from nobody else", async () => {
+    await using copied = await Copied.make();
+    const own = await copied.other.open();
+    await own.configure({ protectedNames: ["a.txt"] });
+    await own.close();
+    const agents = await (await copied.other.store()).openById(copied.replica, { upstream: true, role: "agent" });
+    for (const iteration of [1, 2])
+      await expect(textOf(agents.file("a.txt", { iteration }))).rejects.toMatchObject({ code: "FORBIDDEN" });
+    const target = join(copied.other.base, "restored");
+    await agents.restore("latest", { to: target });
+    expect(existsSync(join(target, "a.txt"))).toBe(false);
+    await agents.close();
+    const copy = await copied.open();
+    expect(await textOf(copy.file("a.txt"))).toBe("two\n");
+    await copy.close();
   });
 
   it("keeps its contents from the collector, and is forgotten with its workspace", async () => {

@@ -145,13 +145,29 @@ describe("Truth 21: names that a person has added at the replica", () => {
     await rig.flush();
     expect(await hostTree()).toEqual({ "a.txt": "a", "b.txt": "b", "mine.txt": SECRET });
   });
+});
 
-  it("go over where a person asks for secrets", async () => {
-    const { desk } = await following({ files: { "a.txt": "a" }, here: ["mine.txt"], isWith: true });
-    desk.edit("mine.txt", SECRET);
+describe("Truth 21: names that only the replica's person has added, where secrets go both ways", () => {
+  it("keep a new file here, and what the origin has there", async () => {
+    const files = { "plain.cfg": "one\n", "a.txt": "a" };
+    const { desk } = await following({ files, here: ["token.cfg", "plain.cfg"], isWith: true });
+    desk.edit("token.cfg", SECRET);
+    desk.edit("plain.cfg", LATER);
+    desk.edit(".env", "X=1\n");
     await rig.flush();
-    expect(await hostTree()).toEqual({ "a.txt": "a", "mine.txt": SECRET });
+    expect(await hostTree()).toEqual({ ...files, ".env": "X=1\n" });
+    expect(desk.tree()).toMatchObject({ "token.cfg": SECRET, "plain.cfg": LATER });
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
+  });
+
+  it("go once the origin's person calls them secrets, too", async () => {
+    const { desk } = await following({ files: { "a.txt": "a" }, here: ["token.cfg"], isWith: true });
+    desk.edit("token.cfg", SECRET);
+    await rig.flush();
+    await namedThere("token.cfg");
+    await rig.flush();
+    expect(await hostTree()).toEqual({ "a.txt": "a", "token.cfg": SECRET });
+    expect(await rig.during(protectedFiles(desk.context))).toMatchObject({ files: 1 });
   });
 });
 

@@ -41,8 +41,14 @@ export class ReplicatedPaths {
   /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
-    if (!isFolder && !this.#withProtected && this.isSecret(path)) return false;
+    if (!isFolder && this.#staysAsSecret(path)) return false;
     return this.#filter.passesPath(path, isFolder, "to-replica");
+  }
+
+  /** A secret that the origin does not take for one stays here, also where secrets go both ways: the origin would show it to everybody. */
+  #staysAsSecret(path: WorkspacePath): boolean {
+    const { here, there } = this.#names;
+    return this.#withProtected ? here.added(path) === true && !there.holds(path) : this.isSecret(path);
   }
 
   /** Is a file of this path a secret by its name? */
