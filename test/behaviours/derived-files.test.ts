@@ -152,6 +152,9 @@ const troubles: readonly [string, (files: Files) => void][] = [
       drop(home, ["cache"]);
     },
   ],
+  ["the whereabouts are deleted", ({ folder }) => drop(folder, ["whereabouts.json"])],
+  ["the whereabouts are empty", ({ folder }) => writeFileSync(join(folder, "whereabouts.json"), "")],
+  ["the whereabouts are garbled", ({ folder }) => garble(join(folder, "whereabouts.json"), 40)],
 ];
 
 describe("no answer changes when", () => {

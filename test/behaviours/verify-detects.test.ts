@@ -81,7 +81,8 @@ function filesBeneath(folder: string): string[] {
 
 /** Everything in a store but what is derived, and what lies beside it. */
 function authoritative(): string[] {
-  const derived = /\/(index\.db|gc\.db|lock\.db)[^/]*$|\/stat\.cache[^/]*$|\/cache\/|\/large\/tmp\/|\/staging\//;
+  const derived =
+    /\/(index\.db|gc\.db|lock\.db)[^/]*$|\/stat\.cache[^/]*$|\/whereabouts\.json$|\/cache\/|\/large\/tmp\/|\/staging\//;
   return [...filesBeneath(project.home).filter((path) => !derived.test(path)), `${project.configFolder}/heads/${id}`];
 }
 
