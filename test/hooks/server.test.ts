@@ -133,7 +133,8 @@ class Home implements AsyncDisposable {
   }
 }
 
-async function until(what: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+/** Nothing here claims to be quick: the limit is for what never comes. */
+async function until(what: () => boolean | Promise<boolean>, ms = 100_000): Promise<void> {
   const end = Date.now() + ms;
   while (!(await what())) {
     if (Date.now() > end) throw new Error("it did not come to be");
