@@ -106,7 +106,18 @@ export interface Retention {
 /** What reading and catching up with the history needs; a worktree is not among it. */
 export type HistoryContext = Pick<
   Context,
-  "workspaceId" | "anchor" | "isCopy" | "secretNames" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
+  | "workspaceId"
+  | "anchor"
+  | "isCopy"
+  | "secretNames"
+  | "log"
+  | "blobs"
+  | "index"
+  | "lock"
+  | "waitMs"
+  | "heads"
+  | "now"
+  | "newId"
 >;
 
 /** Reads contents from the worktree into the blob store, with all cores. */
