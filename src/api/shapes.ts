@@ -34,6 +34,8 @@ export interface OmittedChangeShape {
 export interface CoverageShape {
   complete: boolean;
   omitted: OmissionShape[];
+  /** Ignore rules, and other things that git is told, which are not applied: what they name is taken. Not there: all are. */
+  unapplied?: { source: string; detail: string }[];
 }
 
 export interface ChangeShape {

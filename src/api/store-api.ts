@@ -19,7 +19,7 @@ export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, 
    * history of its own, and, without `force`, while the old folder still exists.
    */
   readonly adopt?: string;
-  /** Allow `/` and a home folder, and to adopt the history of a folder that still exists. */
+  /** Allow `/`, a home folder and Desktop, Documents, Downloads in it, and to adopt the history of a folder that still exists. */
   readonly force?: boolean;
 }
 
@@ -140,7 +140,10 @@ export interface StoreOptions {
   readonly home: string;
   /** Where the key and the signed heads are kept, absolute. */
   readonly configFolder: string;
-  /** The user's home folder: refused as a workspace without `force`. */
+  /**
+   * The user's home folder: refused as a workspace without `force`, as Desktop, Documents and Downloads in it are. What git is told
+   * there (`.gitconfig`, `.config/git`) is respected.
+   */
   readonly userHome?: string;
   /** How long to wait for a lock (default 30,000 ms). */
   readonly waitMs?: number;

@@ -46,7 +46,7 @@ export interface SyncStart extends SyncSettings {
   readonly folder: string;
   /** For an upstream on a port: a bearer token. Kept in a file of the configuration folder (0600), never in a log. */
   readonly token?: string;
-  /** Also into a home folder, or one of the system's. */
+  /** Also into a home folder, its Desktop, Documents or Downloads, or a folder of the system's. */
   readonly force?: boolean;
 }
 

@@ -80,7 +80,11 @@ class FileStore implements StoreApi {
     role?: OpenOptions["role"],
   ): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const roots = rootsFrom(this.#parts.backends.disk, options);
-    for (const root of roots) refuseUnsafe(root.folder, { ...this.#options, force: options.force === true });
+    for (const { folder, only } of roots) {
+      // Whoever names a single file means that file, wherever it lies.
+      const force = options.force === true || only !== undefined;
+      refuseUnsafe(this.#parts.backends.disk, folder, { ...this.#options, force });
+    }
     const [first] = roots;
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     await this.#refuseAgentsForce(options, first);

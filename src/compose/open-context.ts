@@ -18,6 +18,7 @@ import { ContentsOfHistory } from "../workspace/contents-of-history.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import { DiskOutsideFiles } from "../worktree/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
+import type { GitUser } from "../worktree/git-settings.ts";
 import { HostedWorktree } from "../worktree/hosted-worktree.ts";
 import { NoOutsideFiles } from "../worktree/no-outside-files.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
@@ -220,6 +221,7 @@ function folderFiles(
     storeFolders: [layout.home],
     clock: backends.now,
     crew: stageCrew(parts, pools),
+    git: gitUser(parts),
   });
   const outside = new DiskOutsideFiles({
     disk,
@@ -229,6 +231,17 @@ function folderFiles(
   });
   const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads });
   return { worktree, outside, ingest, early: { worktree, pools } };
+}
+
+/** Whose git it is. Git's own configuration lies beside Chronicle's, where that is in its usual place. */
+function gitUser({ userHome, configFolder }: StoreParts): GitUser {
+  const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;
+  const usual = userHome === undefined ? undefined : `${userHome}/.config`;
+  return {
+    home: userHome,
+    configHome: userHome === undefined ? undefined : (beside ?? usual),
+    uid: process.geteuid?.(),
+  };
 }
 
 /** Who writes many files of a restore; `undefined`: nobody but who restores. */

@@ -5,6 +5,7 @@ import { wholePath } from "../core/whole-path.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import { changedRoot } from "../workspace/config.ts";
+import { personalPlace, type StorePlaces } from "./personal-place.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
 
 /** The roots to track, from the folders or single files that the caller names. The first has no id. */
@@ -92,15 +93,7 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
 }
 
 /** Folders that nobody means to track whole, and the store itself. Throws `UNSAFE`. */
-export function refuseUnsafe(
-  folder: string,
-  options: {
-    readonly home: string;
-    readonly configFolder: string;
-    readonly userHome?: string;
-    readonly force: boolean;
-  },
-): void {
+export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   for (const own of [options.home, options.configFolder]) {
     if (folder === own || folder.startsWith(`${own}/`)) {
       throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
@@ -108,8 +101,8 @@ export function refuseUnsafe(
       });
     }
   }
-  if (options.force || (folder !== "/" && folder !== options.userHome)) return;
-  const what = folder === "/" ? "the whole file system" : "a home folder";
+  const what = options.force ? undefined : personalPlace(disk, folder, options);
+  if (what === undefined) return;
   throw new ChronicleError("UNSAFE", `${folder} is ${what}`, {
     hint: "begin in a project's folder (`-C DIR`), or say --force if you mean it",
     data: { folder },

@@ -22,10 +22,19 @@ export interface Omission {
   readonly detail?: string;
 }
 
+/** Rules that are there and leave nothing out, and why they are not applied: a capture takes what they name. */
+export interface UnappliedRules {
+  /** For people: the file, beneath the root or absolute, or the setting. */
+  readonly source: string;
+  readonly detail: string;
+}
+
 /** The receipt of what a capture did not take, and why. */
 export interface Coverage {
   readonly complete: boolean;
   readonly omitted: readonly Omission[];
+  /** Not there: all rules are applied. */
+  readonly unapplied?: readonly UnappliedRules[];
   /** The number of those that a record does not list. */
   readonly unlisted?: number;
 }
@@ -45,7 +54,7 @@ export function isMeant(omission: { readonly reason: string }): boolean {
   return MEANT.has(omission.reason);
 }
 
-/** The receipt for a list of omissions. */
-export function coverageOf(omitted: readonly Omission[]): Coverage {
-  return { complete: omitted.every(isMeant), omitted };
+/** The receipt for a list of omissions, and of rules that are not applied. */
+export function coverageOf(omitted: readonly Omission[], unapplied: readonly UnappliedRules[] = []): Coverage {
+  return { complete: omitted.every(isMeant), omitted, ...(unapplied.length === 0 ? {} : { unapplied }) };
 }

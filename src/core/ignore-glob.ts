@@ -32,6 +32,8 @@ export const STAR = -2;
 export const GLOBSTAR = -3;
 /** Takes nothing. Stands before a `**` with a plain `/` after it, and may leave both out: `a/**` + `/b` matches `a/b`. */
 export const MAYBE = -4;
+/** From a capital ASCII letter to the small one. */
+const TO_SMALL = 0x20;
 /** Steps from here down are classes. */
 export const FIRST_CLASS = -16;
 
@@ -48,11 +50,12 @@ export function literalLength(pattern: string): number {
 
 /**
  * Compile a glob; `undefined` when it can never match (an open `[`, a lone `\` at the end, too long).
- * `paths`: `**` crosses slashes. Otherwise `**` is `*`: the text is one name.
+ * `paths`: `**` crosses slashes. Otherwise `**` is `*`: the text is one name. `ignoreCase`: as git matches with `WM_CASEFOLD`,
+ * against a text in small letters. There, a capital behind a `\` or alone in a class matches nothing.
  */
-export function compileGlob(pattern: string, paths: boolean): Glob | undefined {
+export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;
-  const compiler = new GlobCompiler(pattern, paths);
+  const compiler = new GlobCompiler(pattern, paths, ignoreCase);
   for (let at: number | undefined = 0; at !== pattern.length; at = compiler.step(at)) {
     if (at === undefined) return undefined;
   }
@@ -68,9 +71,12 @@ class GlobCompiler {
   /** git cuts the plain text at the start off before it matches, so `**` directly after it counts as standing alone. */
   readonly #wildFrom: number;
 
-  constructor(pattern: string, paths: boolean) {
+  readonly #ignoreCase: boolean;
+
+  constructor(pattern: string, paths: boolean, ignoreCase: boolean) {
     this.#pattern = pattern;
     this.#paths = paths;
+    this.#ignoreCase = ignoreCase;
     this.#wildFrom = literalLength(pattern);
   }
 
@@ -80,7 +86,8 @@ class GlobCompiler {
     if (c === 0x2a) return this.#stars(at);
     if (c === 0x5b) return this.#charClass(at);
     if (c === 0x5c) return this.#escaped(at);
-    this.steps.push(c === 0x3f ? ANY : c);
+    const isCapital = this.#ignoreCase && c >= 0x41 && c <= 0x5a;
+    this.steps.push(c === 0x3f ? ANY : isCapital ? c + TO_SMALL : c);
     return at + widthOf(c);
   }
 
@@ -93,7 +100,7 @@ class GlobCompiler {
   }
 
   #charClass(at: number): number | undefined {
-    const parsed = parseClass(this.#pattern, at);
+    const parsed = parseClass(this.#pattern, at, this.#ignoreCase);
     if (parsed === undefined) return undefined;
     this.steps.push(FIRST_CLASS - this.classes.length);
     this.classes.push(parsed.charClass);
@@ -166,11 +173,13 @@ const NAMED_CLASSES: Readonly<Record<string, readonly number[]>> = {
 class ClassReader {
   readonly #pattern: string;
   #at: number;
+  readonly #ignoreCase: boolean;
   readonly ranges: number[] = [];
 
-  constructor(pattern: string, at: number) {
+  constructor(pattern: string, at: number, ignoreCase: boolean) {
     this.#pattern = pattern;
     this.#at = at;
+    this.#ignoreCase = ignoreCase;
   }
 
   /** Reads up to the closing `]`; the position after it, or `undefined` when the class is malformed. */
@@ -203,7 +212,7 @@ class ClassReader {
     if (c === 0x2d && previous !== 0 && after !== undefined && after !== "]") {
       const last = this.#takeEscaped(this.#take());
       if (last === undefined) return undefined;
-      this.ranges.push(previous, last);
+      this.#range(previous, last);
       return 0;
     }
     if (c === 0x5b && after === ":") return this.#named(start);
@@ -224,15 +233,29 @@ class ClassReader {
     const ranges = Object.hasOwn(NAMED_CLASSES, name) ? NAMED_CLASSES[name] : undefined;
     if (ranges === undefined) return undefined;
     this.ranges.push(...ranges);
+    if (name === "upper") this.#range(0x41, 0x5a);
     this.#at = close + 1;
     return 0;
   }
+
+  /** The text has small letters only: what capitals the range has stand for them as well. */
+  #range(first: number, last: number): void {
+    this.ranges.push(first, last);
+    if (!this.#ignoreCase) return;
+    const from = Math.max(first, 0x41);
+    const to = Math.min(last, 0x5a);
+    if (from <= to) this.ranges.push(from + TO_SMALL, to + TO_SMALL);
+  }
 }
 
-function parseClass(pattern: string, at: number): { charClass: CharClass; end: number } | undefined {
+function parseClass(
+  pattern: string,
+  at: number,
+  ignoreCase: boolean,
+): { charClass: CharClass; end: number } | undefined {
   const mark = pattern[at + 1];
   const negated = mark === "!" || mark === "^";
-  const reader = new ClassReader(pattern, at + (negated ? 2 : 1));
+  const reader = new ClassReader(pattern, at + (negated ? 2 : 1), ignoreCase);
   const end = reader.read();
   return end === undefined ? undefined : { charClass: { negated, ranges: reader.ranges }, end };
 }

@@ -3,6 +3,7 @@ import type { Glob } from "./ignore-glob.ts";
 import { accepts, advance, literalComponent, matchName, startState } from "./ignore-match.ts";
 import type { GlobState } from "./ignore-match.ts";
 import { pathToBytes } from "./path.ts";
+import { foldCase } from "./tracked-paths.ts";
 
 /** Largest rule file that is applied, in UTF-8 bytes. */
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
@@ -62,10 +63,14 @@ export class RuleSet {
   /** Why the file is not applied. */
   readonly problem: string | undefined;
   readonly #rules: readonly IgnoreRule[];
-  readonly #names = new NameRules();
+  readonly #names: NameRules;
   readonly #start: LivePaths;
+  readonly #ignoreCase: boolean;
 
-  constructor(text: string) {
+  /** `ignoreCase`: with the case of ASCII letters left out, as git does with `core.ignoreCase`. */
+  constructor(text: string, ignoreCase = false) {
+    this.#ignoreCase = ignoreCase;
+    this.#names = new NameRules(ignoreCase);
     const isTooLarge = text.length * 3 > MAX_RULE_FILE_BYTES && Buffer.byteLength(text) > MAX_RULE_FILE_BYTES;
     const rules: IgnoreRule[] = [];
     const paths: LivePath[] = [];
@@ -77,7 +82,7 @@ export class RuleSet {
         this.#names.add(body, rule);
         continue;
       }
-      const glob = compileGlob(body.startsWith("/") ? body.slice(1) : body, true);
+      const glob = compileGlob(body.startsWith("/") ? body.slice(1) : body, true, ignoreCase);
       if (glob !== undefined) paths.push({ rule, glob, state: startState(glob) });
     }
     this.#rules = rules;
@@ -104,8 +109,18 @@ export class RuleSet {
 
   /** The last rule that matches the child of a folder, given what is live there. */
   find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
-    const best = findPath(name, isFolder, paths, this.#names.find(name, isFolder));
+    const folded = this.#folded(name);
+    const best = findPath(folded, isFolder, paths, this.#names.find(folded, isFolder));
     return best < 0 ? undefined : this.#rules[best];
+  }
+
+  /** The rules on paths as seen from a folder's child folder. */
+  below(paths: LivePaths, name: string): LivePaths {
+    return descend(paths, this.#folded(name));
+  }
+
+  #folded(name: string): string {
+    return this.#ignoreCase ? foldCase(name) : name;
   }
 }
 
@@ -172,6 +187,11 @@ class NameRules {
   readonly #tails = new Map<number, Map<string, Slot>>();
   readonly #globs = new Map<string, { readonly glob: Glob; readonly slot: Slot }>();
   #last = -1;
+  readonly #ignoreCase: boolean;
+
+  constructor(ignoreCase: boolean) {
+    this.#ignoreCase = ignoreCase;
+  }
 
   get isEmpty(): boolean {
     return this.#last < 0;
@@ -194,14 +214,15 @@ class NameRules {
 
   #addGlob(pattern: string, rule: IgnoreRule): void {
     const found = this.#globs.get(pattern);
-    const glob = found?.glob ?? compileGlob(pattern, false);
+    const glob = found?.glob ?? compileGlob(pattern, false, this.#ignoreCase);
     if (glob === undefined) return;
     const slot = found?.slot ?? { file: -1, folder: -1 };
     this.#globs.set(pattern, { glob, slot });
     this.#raise(slot, rule);
   }
 
-  #mark(map: Map<string, Slot>, text: string, rule: IgnoreRule): void {
+  #mark(map: Map<string, Slot>, plain: string, rule: IgnoreRule): void {
+    const text = this.#ignoreCase ? foldCase(plain) : plain;
     let slot = map.get(text);
     if (slot === undefined) map.set(text, (slot = { file: -1, folder: -1 }));
     this.#raise(slot, rule);

@@ -1,25 +1,40 @@
-import type { FilterOptions, FilterSpec, RuleFile, Verdict } from "./filter.ts";
+import type { FilterOptions, FilterSpec, RepositoryRules, RuleFile, Verdict } from "./filter.ts";
 import { compileGlob } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
 import { matchName } from "./ignore-match.ts";
-import { RuleSet, byteText, descend, isSpent } from "./ignore-rules.ts";
+import { RuleSet, byteText, isSpent } from "./ignore-rules.ts";
 import type { LivePaths } from "./ignore-rules.ts";
+import { ListedPaths, type TrackedPaths } from "./tracked-paths.ts";
 
 const GIT = ".git";
 const TRACKED: Verdict = { tracked: true, rule: "default" };
 const GIT_VERDICT: Verdict = { tracked: false, rule: "git", pattern: GIT };
 
+/** A git repository that begins in a folder, or holds the root. */
+export interface RepositoryScope {
+  /** Do outer rules end here? Not at the root: there are none. */
+  readonly isBoundary: boolean;
+  readonly ignoreCase: boolean;
+  /** What git tracks in it; `undefined`: nothing that its rules leave out. */
+  readonly tracked: TrackedPaths | undefined;
+}
+
 /** A filter for one walk of a worktree from its root down. */
 export interface CompiledFilter {
   /**
    * The scope for the children of a folder. `parent` is the scope of the folder that holds it (`undefined` for the
-   * root). `ruleFiles` are those found in this folder, lowest precedence first: for the root `.git/info/exclude`, then
-   * `.gitignore`. They are not looked at when `useGitignore` is off. Where nothing changes, the parent's own scope is
-   * returned.
+   * root). `ruleFiles` are those that begin in this folder, lowest precedence first: for a repository's folder the user's own,
+   * `info/exclude`, those above the root, then `.gitignore`. They are not looked at when `useGitignore` is off. Where nothing
+   * changes, the parent's own scope is returned.
    *
-   * A nested git repository is no boundary: its files are tracked as others are, and outer rules go on in it.
+   * `repository`: the one that begins in this folder. As in git, outer rules end there, and what it tracks no ignore rule leaves out.
    */
-  enter(parent: FolderScope | undefined, folderPath: string, ruleFiles: readonly RuleFile[]): FolderScope;
+  enter(
+    parent: FolderScope | undefined,
+    folderPath: string,
+    ruleFiles: readonly RuleFile[],
+    repository?: RepositoryScope,
+  ): FolderScope;
   /** Why a rule file is not applied (too large, too many wildcards); `undefined` when it is. */
   problemOf(ruleFile: RuleFile): string | undefined;
 }
@@ -33,7 +48,8 @@ export interface CompiledFilter {
  * 3. `excludePatterns`. Patterns with a `/` are looked for in the path with a `/` before it, and after it if it is a
  *    folder: `/a` finds names that begin with `a`, `a/` folders whose names end with `a`.
  * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a `**` folder at the start means nothing more.
- * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides.
+ * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. What git tracks they do
+ *    not leave out.
  *
  * What lies in an excluded folder is excluded.
  */
@@ -61,6 +77,8 @@ class Filter implements CompiledFilter {
   readonly needsPath: boolean;
   readonly #useGitignore: boolean;
   readonly #ruleSets = new Map<string, RuleSet>();
+  /** The same without the case of letters. */
+  readonly #foldedSets = new Map<string, RuleSet>();
 
   constructor(options: FilterOptions) {
     this.force = userPatterns(options.forceInclude);
@@ -73,14 +91,21 @@ class Filter implements CompiledFilter {
     this.#useGitignore = options.useGitignore;
   }
 
-  enter(parent: FolderScope | undefined, folderPath: string, ruleFiles: readonly RuleFile[]): FolderScope {
-    const layers = this.#useGitignore ? ruleFiles.flatMap((file) => this.#layer(file)) : [];
-    if (folderPath === "") return this.#root(layers);
-    return (parent ?? this.#outer(folderPath)).child(folderPath, layers);
+  enter(
+    parent: FolderScope | undefined,
+    folderPath: string,
+    ruleFiles: readonly RuleFile[],
+    repository?: RepositoryScope,
+  ): FolderScope {
+    const outer = folderPath === "" ? undefined : (parent ?? this.#outer(folderPath));
+    const inForce = this.#useGitignore ? repository : undefined;
+    const ignoreCase = (inForce ?? outer?.repository)?.ignoreCase ?? false;
+    const layers = this.#useGitignore ? ruleFiles.flatMap((file) => this.#layer(file, ignoreCase)) : [];
+    return outer === undefined ? this.#root(layers, inForce) : outer.child(folderPath, layers, inForce);
   }
 
-  #root(layers: readonly Layer[]): FolderScope {
-    return new FolderScope(this, { path: "", layers });
+  #root(layers: readonly Layer[], repository?: RepositoryScope): FolderScope {
+    return new FolderScope(this, { path: "", layers, repository });
   }
 
   /** The scope that holds a folder when no rule file is known above it. */
@@ -93,17 +118,22 @@ class Filter implements CompiledFilter {
   }
 
   problemOf(file: RuleFile): string | undefined {
-    return this.#ruleSet(file).problem;
+    return this.#ruleSet(file, false).problem;
   }
 
-  #layer(file: RuleFile): Layer[] {
-    const rules = this.#ruleSet(file);
-    return rules.isEmpty ? [] : [{ rules, source: file.source, paths: rules.start }];
+  #layer(file: RuleFile, ignoreCase: boolean): Layer[] {
+    const rules = this.#ruleSet(file, ignoreCase);
+    if (rules.isEmpty) return [];
+    let paths = rules.start;
+    for (const name of file.above === undefined ? [] : file.above.split("/"))
+      paths = rules.below(paths, byteText(name));
+    return [{ rules, source: file.source, paths }];
   }
 
-  #ruleSet(file: RuleFile): RuleSet {
-    let rules = this.#ruleSets.get(file.text);
-    if (rules === undefined) this.#ruleSets.set(file.text, (rules = new RuleSet(file.text)));
+  #ruleSet({ text }: RuleFile, ignoreCase: boolean): RuleSet {
+    const known = ignoreCase ? this.#foldedSets : this.#ruleSets;
+    let rules = known.get(text);
+    if (rules === undefined) known.set(text, (rules = new RuleSet(text, ignoreCase)));
     return rules;
   }
 }
@@ -119,6 +149,8 @@ interface ScopeState {
   readonly path: string;
   /** Lowest precedence first. */
   readonly layers: readonly Layer[];
+  /** The repository in which the folder's children lie. */
+  readonly repository?: RepositoryScope | undefined;
   readonly inGit?: boolean;
   /** What force-includes the folder, and so everything in it. */
   readonly forcedBy?: UserPattern | undefined;
@@ -148,30 +180,54 @@ export class FolderScope {
   }
 
   /**
-   * Is the child folder to be walked: because it is tracked, or because something force-included may lie below it?
-   * In a folder that is walked but not tracked, only what is force-included is tracked.
+   * Is the child folder to be walked: because it is tracked, or because something force-included, or tracked by git, may lie
+   * below it? In a folder that is walked but not tracked, only that is tracked.
    */
   walks(name: string): boolean {
-    return this.judge(name, true).tracked || this.#forcing(name).length > 0;
+    const verdict = this.judge(name, true);
+    return verdict.tracked || this.#forcing(name).length > 0 || this.#holdsTracked(verdict, name);
+  }
+
+  /** Does git track something in a child folder that its ignore rules leave out? */
+  #holdsTracked({ rule }: Verdict, name: string): boolean {
+    const { tracked } = this.#state.repository ?? {};
+    if (tracked === undefined || rule !== "gitignore" || this.#exclusion(name, true) !== undefined) return false;
+    return tracked.hasBeneath(this.#pathOf(name));
+  }
+
+  /** The repository in which the folder's children lie. */
+  get repository(): RepositoryScope | undefined {
+    return this.#state.repository;
+  }
+
+  #pathOf(name: string): string {
+    const { path } = this.#state;
+    return path === "" ? name : `${path}/${name}`;
   }
 
   /** Why the child is or is not tracked. */
   judge(name: string, isFolder: boolean): Verdict {
     const forcedBy = this.#forcedBy(name, isFolder);
     if (forcedBy !== undefined) return { tracked: true, rule: "force-include", pattern: forcedBy.text };
-    return this.#state.excludedBy ?? this.#exclusion(name, isFolder) ?? this.#byRules(name, isFolder);
+    const verdict = this.#state.excludedBy ?? this.#exclusion(name, isFolder) ?? this.#byRules(name, isFolder);
+    if (verdict.tracked || verdict.rule !== "gitignore") return verdict;
+    const { tracked } = this.#state.repository ?? {};
+    if (tracked === undefined || !tracked.has(this.#pathOf(name), isFolder)) return verdict;
+    return this.#exclusion(name, isFolder) ?? { ...verdict, tracked: true, rule: "git-index" };
   }
 
   /** The scope of a folder in this one. */
-  child(path: string, own: readonly Layer[]): FolderScope {
+  child(path: string, own: readonly Layer[], opened?: RepositoryScope): FolderScope {
     const name = path.slice(path.lastIndexOf("/") + 1);
     const forcedBy = this.#forcedBy(name, true);
     const verdict = this.judge(name, true);
     const excludedBy = verdict.tracked ? undefined : verdict;
     const inGit = this.#state.inGit === true || name === GIT;
-    const outer = forcedBy === undefined && excludedBy === undefined ? this.#outerLayers(name) : [];
+    const begun = excludedBy === undefined ? opened : undefined;
+    const goesOn = forcedBy === undefined && excludedBy === undefined && begun?.isBoundary !== true;
+    const outer = goesOn ? this.#outerLayers(name) : [];
     const layers = own.length > 0 && excludedBy === undefined ? [...outer, ...own] : outer;
-    const next = { path, layers, inGit, forcedBy, excludedBy };
+    const next = { path, layers, repository: begun ?? this.#state.repository, inGit, forcedBy, excludedBy };
     return this.#isSame(next) ? this : new FolderScope(this.#filter, next);
   }
 
@@ -179,14 +235,15 @@ export class FolderScope {
     const now = this.#state;
     const flags =
       now.forcedBy === next.forcedBy && now.excludedBy === next.excludedBy && (now.inGit ?? false) === next.inGit;
-    return flags && now.layers === next.layers && !this.#filter.needsPath;
+    const isSameRepository = now.repository === next.repository && next.repository?.tracked === undefined;
+    return flags && isSameRepository && now.layers === next.layers && !this.#filter.needsPath;
   }
 
   #outerLayers(name: string): readonly Layer[] {
     const { layers } = this.#state;
     if (layers.every((layer) => isSpent(layer.paths))) return layers;
     const bytes = byteText(name);
-    const next = layers.map((layer) => ({ ...layer, paths: descend(layer.paths, bytes) }));
+    const next = layers.map((layer) => ({ ...layer, paths: layer.rules.below(layer.paths, bytes) }));
     return next.filter((layer) => layer.rules.hasNames || !isSpent(layer.paths));
   }
 
@@ -249,11 +306,13 @@ export function compileSpec(spec: FilterSpec): SpecFilter {
 class RecordedFilter implements SpecFilter {
   readonly #filter: CompiledFilter;
   readonly #rules: ReadonlyMap<string, readonly RuleFile[]>;
+  readonly #repositories: ReadonlyMap<string, RepositoryScope>;
   readonly #scopes = new Map<string, FolderScope>();
 
   constructor(spec: FilterSpec) {
     this.#filter = compileFilter(spec.options);
     this.#rules = Map.groupBy(spec.rules, (file) => file.folder);
+    this.#repositories = new Map((spec.repositories ?? []).map((one) => [one.folder, recordedScope(one)]));
   }
 
   judge(path: string, isFolder: boolean): Verdict {
@@ -275,10 +334,15 @@ class RecordedFilter implements SpecFilter {
   }
 
   #enter(parent: FolderScope | undefined, folder: string): FolderScope {
-    const scope = this.#filter.enter(parent, folder, this.#rules.get(folder) ?? []);
+    const scope = this.#filter.enter(parent, folder, this.#rules.get(folder) ?? [], this.#repositories.get(folder));
     this.#scopes.set(folder, scope);
     return scope;
   }
+}
+
+function recordedScope({ folder, ignoreCase, tracked }: RepositoryRules): RepositoryScope {
+  const paths = tracked.length === 0 ? undefined : new ListedPaths(tracked, ignoreCase);
+  return { isBoundary: folder !== "", ignoreCase, tracked: paths };
 }
 
 const compiledSpecs = new WeakMap<FilterSpec, SpecFilter>();

@@ -1,6 +1,6 @@
 import { type Aside, decodeAside, encodeAside } from "./aside.ts";
 import { decodeConflict, encodeConflict, type IdentifiedConflict } from "./conflict-record.ts";
-import type { Coverage, Omission, OmissionReason } from "./coverage.ts";
+import type { Coverage, Omission, OmissionReason, UnappliedRules } from "./coverage.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import { parseHash, type Hash } from "./hash.ts";
@@ -134,7 +134,18 @@ function encodeCoverage(coverage: Coverage): Json {
     reason: one.reason,
     ...(one.detail === undefined ? {} : { detail: one.detail.toWellFormed() }),
   }));
-  return { complete: coverage.complete, count: coverage.omitted.length, omitted: listed };
+  const { unapplied } = coverage;
+  const rules = unapplied === undefined ? {} : { unapplied: unapplied.slice(0, MAX_OMITTED).map(unappliedJson) };
+  return { complete: coverage.complete, count: coverage.omitted.length, omitted: listed, ...rules };
+}
+
+function unappliedJson({ source, detail }: UnappliedRules): Json {
+  return { source: source.toWellFormed(), detail: detail.toWellFormed() };
+}
+
+function unappliedOf(item: Json): UnappliedRules {
+  const one = object(item, "rules that are not applied");
+  return { source: text(one, "source"), detail: text(one, "detail") };
 }
 
 function decodeCoverage(value: Json | undefined): Coverage {
@@ -148,7 +159,8 @@ function decodeCoverage(value: Json | undefined): Coverage {
   const unlisted = whole(body, "count") - omitted.length;
   // Excluded ones are listed last: where there is one, only such are missing.
   const isKnown = unlisted === 0 || omitted.some((one) => one.reason === "excluded");
-  return { complete: flag(body, "complete"), omitted, ...(isKnown ? {} : { unlisted }) };
+  const rules = body["unapplied"] === undefined ? {} : { unapplied: list(body, "unapplied").map(unappliedOf) };
+  return { complete: flag(body, "complete"), omitted, ...rules, ...(isKnown ? {} : { unlisted }) };
 }
 
 /** A snapshot record as JSON. */

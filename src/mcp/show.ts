@@ -88,7 +88,8 @@ export function ambiguousLines(ambiguous: readonly string[]): string[] {
 /** Coverage with a capped list. */
 export function cappedCoverage(coverage: CoverageShape): CoverageShape & { readonly total_omitted: number } {
   const { items, total } = capped(coverage.omitted, MOST.omitted);
-  return { complete: coverage.complete, omitted: [...items], total_omitted: total };
+  const rules = coverage.unapplied === undefined ? {} : { unapplied: coverage.unapplied.slice(0, MOST.omitted) };
+  return { complete: coverage.complete, omitted: [...items], ...rules, total_omitted: total };
 }
 
 /** What was not recorded, if that is not all on purpose. */

@@ -52,7 +52,7 @@ function entriesOf(present: ReadTable): FirstEntries {
 
 async function baselineRecord(context: Context, reading: Reading): Promise<FirstSnapshot> {
   return {
-    coverage: coverageOf(reading.omitted),
+    coverage: coverageOf(reading.omitted, reading.report.unapplied),
     filter: await keepFilters(context, reading.report.filters),
     entries: reading.report.entries,
     bytes: reading.report.bytes,

@@ -98,7 +98,7 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
   }
   return {
     changes,
-    coverage: coverageOf(omitted),
+    coverage: coverageOf(omitted, report.unapplied),
     filters: report.filters,
     entries: report.entries,
     bytes: report.bytes,

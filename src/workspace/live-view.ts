@@ -23,6 +23,7 @@ export class LiveView {
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
   #erasures: object | undefined;
+  #rules: string | undefined;
 
   constructor(worktree: Worktree) {
     this.#worktree = worktree;
@@ -108,6 +109,13 @@ export class LiveView {
     if (this.#erasures === erasures) return;
     this.#erasures = erasures;
     this.giveBack(this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path));
+  }
+
+  /** The rules of a look at everything; are they others than those of the one before? */
+  noteRules(rules: string): boolean {
+    const areOthers = this.#rules !== undefined && this.#rules !== rules;
+    this.#rules = rules;
+    return areOthers;
   }
 
   #note({ paths }: WatchHint): void {

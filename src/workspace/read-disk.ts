@@ -16,6 +16,7 @@ import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
 import type { UncleanEnd } from "../core/whereabouts.ts";
 import { surroundings } from "./unclean-end.ts";
+import type { LiveView } from "./live-view.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 
 /** Looks at the disk and reads what may have changed since it was last looked at; records nothing. */
@@ -59,9 +60,12 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   const { live } = context;
   if (!live.started || options.only !== undefined) return scanAndRead(context, options);
   live.noteErasures(await erasuresInForce(context));
-  const taken = options.paranoid === true ? undefined : await live.take();
+  const haveRulesMoved = context.worktree.haveRulesMoved();
+  const hinted = options.paranoid === true ? undefined : await live.take();
+  const taken = haveRulesMoved ? undefined : hinted;
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
+    if (taken === undefined) await followRules(live, reading.report, haveRulesMoved);
     const omitted = live.looked({ only: taken, omitted: reading.omitted });
     // Paths that were only looked at are still to be recorded.
     if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
@@ -73,6 +77,12 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
     live.giveBack(taken);
     throw error;
   }
+}
+
+/** What is watched follows from the rules. Those that are files of the workspace the watcher follows by itself. */
+async function followRules(live: LiveView, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
+  const areOthers = live.noteRules(JSON.stringify(filters));
+  if (haveMoved && areOthers) await live.restart();
 }
 
 /** Scans, and reads what the scan hands over, at the same time. */

@@ -84,7 +84,10 @@ async function takeRules(
   const rules = new Set(hidden.filter(isRuleFile).map(({ path }) => path));
   if (rules.size === 0) return { last, hidden };
   const { seq } = await recorder.take([...rules]);
-  const coverage = coverageOf(last.coverage.omitted.filter(({ path }) => !rules.has(path)));
+  const coverage = coverageOf(
+    last.coverage.omitted.filter(({ path }) => !rules.has(path)),
+    last.coverage.unapplied,
+  );
   return { last: { ...last, coverage, seq }, hidden: hidden.filter(({ path }) => !rules.has(path)) };
 }
 

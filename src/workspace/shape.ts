@@ -52,7 +52,10 @@ export function omissionShape(one: Omission): OmissionShape {
 
 /** A coverage receipt. */
 export function coverageShape(coverage: Coverage): CoverageShape {
-  return { complete: coverage.complete, omitted: coverage.omitted.map(omissionShape) };
+  const { complete, omitted, unapplied } = coverage;
+  const rules =
+    unapplied === undefined ? {} : { unapplied: unapplied.map(({ source, detail }) => ({ source, detail })) };
+  return { complete, omitted: omitted.map(omissionShape), ...rules };
 }
 
 /** A path that was left alone. */

@@ -46,7 +46,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     seq: head.seq,
     head: { seq: head.seq, hash: head.hash },
     changes: changes.map(changeShape),
-    coverage: coverageShape(coverageOf(reading.omitted)),
+    coverage: coverageShape(coverageOf(reading.omitted, reading.report.unapplied)),
     snapshots: latest === undefined ? 0 : latest.number + 1,
     latest_snapshot: latest?.number ?? null,
     ...recordedSize(reading.report, changes),

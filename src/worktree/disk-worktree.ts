@@ -25,6 +25,11 @@ import { applyChanges, checkChanges, cleanUpApply } from "./apply.ts";
 import { areStill } from "./are-still.ts";
 import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "./live-databases.ts";
 import { ConfinedFs } from "./confined-fs.ts";
+import type { UnappliedRules } from "../core/coverage.ts";
+import { GitFiles } from "./git-files.ts";
+import type { GitUser } from "./git-settings.ts";
+import { gitOf } from "./root-filter.ts";
+import { trackedOf } from "./root-git.ts";
 import { EarlyStage } from "./early-stage.ts";
 import { explainOnDisk, leftOutOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
@@ -49,6 +54,8 @@ export interface DiskWorktreeOptions {
   readonly storeFolders: readonly string[];
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
+  /** Whose git configuration and ignore files hold. Default: nobody's; those of the repositories themselves hold all the same. */
+  readonly git?: GitUser | undefined;
   /** Writes what is many. */
   readonly crew?: StageCrew | undefined;
 }
@@ -68,6 +75,9 @@ export class DiskWorktree implements Worktree {
   /** Tokens of which nothing is left. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
+  readonly #git: { readonly files: GitFiles; readonly user: GitUser };
+  /** What the last look at everything has found not to be applied. */
+  #unapplied: readonly UnappliedRules[] = [];
   #early: EarlyStage | undefined;
   #loaded: Loaded | undefined;
   #remembered = false;
@@ -77,6 +87,7 @@ export class DiskWorktree implements Worktree {
 
   constructor(options: DiskWorktreeOptions) {
     this.#options = options;
+    this.#git = { files: new GitFiles(options.disk, options.clock), user: options.git ?? {} };
     this.#open = options.roots.map((root) => ({ root, fs: new ConfinedFs(options.disk, root.folder) }));
   }
 
@@ -98,7 +109,14 @@ export class DiskWorktree implements Worktree {
     const startedAtNs = this.#nowNs();
     this.#readFloorNs = startedAtNs;
     const remembered = this.#remembered;
-    return scanRoots({ disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders }, request, onChanged);
+    const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, git: this.#git };
+    const report = await scanRoots(context, request, onChanged);
+    if (request.only === undefined) this.#unapplied = report.unapplied;
+    return { ...report, unapplied: this.#unapplied };
+  }
+
+  haveRulesMoved(): boolean {
+    return this.#git.files.moved();
   }
 
   remember(known: Iterable<KnownPath>): void {
@@ -197,7 +215,7 @@ export class DiskWorktree implements Worktree {
     const { open, inner } = this.#rootOf(path);
     using fs = open.fs;
     const unreadable = unreadableNow(fs, inner);
-    return { ...explainOnDisk(fs, open.root, inner), ...(unreadable === undefined ? {} : { unreadable }) };
+    return { ...explainOnDisk(fs, open.root, inner, this.#git), ...(unreadable === undefined ? {} : { unreadable }) };
   }
 
   async leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]> {
@@ -207,7 +225,7 @@ export class DiskWorktree implements Worktree {
       if (first === undefined) continue;
       const { open } = this.#rootOf(first);
       using fs = open.fs;
-      const judge = leftOutOnDisk(fs, open.root);
+      const judge = leftOutOnDisk(fs, open.root, this.#git);
       for (const path of ofRoot) if (judge(splitRoot(path).path)) left.push(path);
     }
     return left.sort(comparePaths);
@@ -269,10 +287,15 @@ export class DiskWorktree implements Worktree {
   /** Folders that the last scan found excluded, and the store's. */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
-    for (const [path, names] of this.#load().cache.excluded) {
+    const { cache } = this.#load();
+    const tracked = trackedOf(gitOf(cache, root).map(([, known]) => known));
+    for (const [path, names] of cache.excluded) {
       const { root: id, path: inner } = splitRoot(path);
       if (id !== root.id) continue;
-      for (const { name, isFolder } of names) if (isFolder) folders.push(`${root.folder}/${childOf(inner, name)}`);
+      for (const { name, isFolder } of names) {
+        const folder = childOf(inner, name);
+        if (isFolder && !tracked.hasBeneath(folder)) folders.push(`${root.folder}/${folder}`);
+      }
     }
     return folders;
   }

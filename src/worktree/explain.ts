@@ -6,17 +6,27 @@ import { errnoOf } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, isHeldBy, ROOT } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
+import { RootGit, type RootGitParts } from "./root-git.ts";
+
+/** What is asked of git about a root, from nothing but what is on disk now. */
+export type GitNow = Pick<RootGitParts, "files" | "user">;
+
+/** Reads the rules of a root anew. */
+function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
+  const enabled = root.filter.useGitignore;
+  const ofRoot = new RootGit({ ...git, root, known: () => undefined });
+  return new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n, git: ofRoot });
+}
 
 /** Why a path of a root would or would not be tracked, from the ignore files on disk now. */
-export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath): Verdict {
+export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitNow): Verdict {
   if (inner === "") return { tracked: true, rule: "default" };
   if (root.only !== undefined) {
     return isHeldBy(root, inner)
       ? { tracked: true, rule: "default" }
       : { tracked: false, rule: "exclude", pattern: root.only };
   }
-  const enabled = root.filter.useGitignore;
-  const reader = new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n });
+  const reader = readerOf(fs, root, git);
   let rules = FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT));
   const parts = inner.split("/");
   const last = parts.pop() ?? "";
@@ -29,10 +39,9 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
 }
 
 /** Says of files of a root whether the rules leave them out, from the ignore files on disk now: each folder's are read once. */
-export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot): (inner: WorkspacePath) => boolean {
+export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (inner: WorkspacePath) => boolean {
   if (root.only !== undefined) return (inner) => !isHeldBy(root, inner);
-  const enabled = root.filter.useGitignore;
-  const reader = new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n });
+  const reader = readerOf(fs, root, git);
   const folders = new Map([["", FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
   const rulesOf = (folder: string): FolderRules => {
     const known = folders.get(folder);

@@ -1,16 +1,24 @@
 import type { RuleFile } from "../core/filter.ts";
 import type { CompiledFilter, FolderScope } from "../core/ignore.ts";
+import type { UnappliedRules } from "../core/coverage.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import type { KnownRules } from "./stat-cache.ts";
 import { errnoOf } from "../core/errors.ts";
 import { sha256Bytes } from "../core/hash.ts";
-import { childOf } from "../core/path.ts";
+import { childOf, decodeName } from "../core/path.ts";
+import { MOST_RULE_BYTES } from "./git-repository.ts";
+import type { MetRepository, RootGit } from "./root-git.ts";
 import { isRacy, isSameStat } from "./same-stat.ts";
 
-/** One byte more than an ignore file may have: the filter names the ones that are too long. */
-const MOST_RULE_BYTES = 1024 * 1024 + 1;
+/** The rules that begin in a folder. */
+export interface RuleGround {
+  /** Lowest precedence first. */
+  readonly files: readonly RuleFile[];
+  /** The git repository that begins there, or, for a root, holds it. */
+  readonly repository?: MetRepository | undefined;
+}
 
 /** Two words that stand for everything that a filter depends on. */
 export type RuleMarks = readonly [number, number];
@@ -21,31 +29,39 @@ export class FolderRules {
   readonly #filter: CompiledFilter;
   readonly #outer: FolderRules | undefined;
   readonly #path: WorkspacePath;
-  readonly #files: readonly RuleFile[];
+  readonly #ground: RuleGround;
   #scope: FolderScope | undefined;
 
   /** `options` is what the filter was made of. */
-  static root(filter: CompiledFilter, options: string, files: readonly RuleFile[]): FolderRules {
-    return new FolderRules({ filter, outer: undefined, path: "" as WorkspacePath, files }, marksOf([options], files));
+  static root(filter: CompiledFilter, options: string, ground: RuleGround): FolderRules {
+    return new FolderRules({ filter, outer: undefined, path: "" as WorkspacePath, ground }, marksOf([options], ground));
   }
 
   private constructor(parts: RuleParts, marks: RuleMarks) {
     this.#filter = parts.filter;
     this.#outer = parts.outer;
     this.#path = parts.path;
-    this.#files = parts.files;
+    this.#ground = parts.ground;
     this.marks = marks;
   }
 
-  /** The rules of a folder in this one, given its own ignore files. */
-  enter(path: WorkspacePath, files: readonly RuleFile[]): FolderRules {
-    const marks = files.length === 0 ? this.marks : marksOf([this.marks.join(), path], files);
-    return new FolderRules({ filter: this.#filter, outer: this, path, files }, marks);
+  /** The rules of a folder in this one, given those that begin there. */
+  enter(path: WorkspacePath, ground: RuleGround): FolderRules {
+    const isSame = ground.files.length === 0 && ground.repository === undefined;
+    const marks = isSame ? this.marks : marksOf([this.marks.join(), path], ground);
+    return new FolderRules({ filter: this.#filter, outer: this, path, ground }, marks);
   }
 
   get scope(): FolderScope {
-    this.#scope ??= this.#filter.enter(this.#outer?.scope, this.#path, this.#files);
+    const { files, repository } = this.#ground;
+    this.#scope ??= this.#filter.enter(this.#outer?.scope, this.#path, files, repository?.scope);
     return this.#scope;
+  }
+
+  /** May git track something here that the rules leave out? */
+  get mayHoldTracked(): boolean {
+    const { repository } = this.#ground;
+    return repository === undefined ? this.#outer?.mayHoldTracked === true : repository.mayHold;
   }
 }
 
@@ -53,12 +69,14 @@ interface RuleParts {
   readonly filter: CompiledFilter;
   readonly outer: FolderRules | undefined;
   readonly path: WorkspacePath;
-  readonly files: readonly RuleFile[];
+  readonly ground: RuleGround;
 }
 
-function marksOf(base: readonly string[], files: readonly RuleFile[]): RuleMarks {
-  const texts = files.flatMap((file) => [file.source, file.text]);
-  const digest = sha256Bytes(JSON.stringify([...base, ...texts]));
+function marksOf(base: readonly string[], { files, repository }: RuleGround): RuleMarks {
+  const texts = files.flatMap(({ source, text, above }) => [source, text, ...(above === undefined ? [] : [above])]);
+  const { isBoundary = false, ignoreCase = false } = repository?.scope ?? {};
+  const scope = isBoundary || ignoreCase ? [isBoundary, ignoreCase] : [];
+  const digest = sha256Bytes(JSON.stringify([...base, ...texts, ...scope]));
   return [digest.readUInt32LE(0), digest.readUInt32LE(4)];
 }
 
@@ -69,30 +87,36 @@ interface RuleReaderParts {
   /** The ignore file as it was read before. */
   readonly known: (path: WorkspacePath) => KnownRules | undefined;
   readonly startedAtNs: bigint;
+  /** The git repositories of the root. */
+  readonly git: RootGit;
 }
 
 /**
- * Reads the ignore files of one root's folders. A file whose stat is as it was, and not racily clean, is not read again.
+ * Reads the rules of one root's folders. A file whose stat is as it was, and not racily clean, is not read again.
  * As in git, an ignore file that is a link is none.
  */
 export class RuleReader {
   readonly #parts: RuleReaderParts;
   /** Every ignore file met, by its path beneath the root; `undefined`: it is no longer there. */
   readonly met = new Map<WorkspacePath, KnownRules | undefined>();
+  /** Ignore files that cannot be read. */
+  readonly problems: UnappliedRules[] = [];
 
   constructor(parts: RuleReaderParts) {
     this.#parts = parts;
   }
 
-  /** The ignore files that a folder holds, lowest precedence first. */
-  read(folder: WorkspacePath): RuleFile[] {
-    if (!this.#parts.enabled) return [];
+  /** The rules that begin in a folder. `mayBegin` false: it is known that no repository begins there. */
+  read(folder: WorkspacePath, mayBegin = true): RuleGround {
+    if (!this.#parts.enabled) return { files: [] };
+    const repository = mayBegin ? this.#parts.git.open(folder) : undefined;
     const paths = [childOf(folder, ".gitignore")];
     if (folder === "") paths.unshift(".git/info/exclude" as WorkspacePath);
-    return paths.flatMap((path) => {
+    const own = paths.flatMap((path) => {
       const text = this.#textOf(path);
       return text === undefined ? [] : [{ folder, source: path, text }];
     });
+    return repository === undefined ? { files: own } : { files: [...repository.rules, ...own], repository };
   }
 
   #textOf(path: WorkspacePath): string | undefined {
@@ -100,15 +124,21 @@ export class RuleReader {
       const stat = this.#parts.fs.peek(path);
       const known = this.#parts.known(path);
       if (stat === undefined || stat.kind !== "file") {
-        if (known !== undefined) this.met.set(path, undefined);
+        if (known !== undefined) {
+          this.met.set(path, undefined);
+          this.#parts.git.noteChangedRules();
+        }
         return undefined;
       }
       const rules = known !== undefined && isFresh(known, stat) ? known : this.#load(path);
+      if (rules.text !== known?.text) this.#parts.git.noteChangedRules();
       this.met.set(path, rules);
       return rules.text;
     } catch (error) {
       // A file that vanished or cannot be read rules nothing, as in git.
-      if (errnoOf(error) === undefined) throw error;
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      if (errno !== "ENOENT") this.problems.push({ source: path, detail: `it cannot be read (${errno})` });
       return undefined;
     }
   }
@@ -124,8 +154,7 @@ export class RuleReader {
       if (count === 0) break;
       length += count;
     }
-    // Rules are recorded in text: bytes that are not UTF-8 match nothing, so what they name stays tracked.
-    return { stat, text: bytes.toString("utf8", 0, length), racy: isRacy(stat, startedAtNs) };
+    return { stat, text: decodeName(bytes.subarray(0, length)), racy: isRacy(stat, startedAtNs) };
   }
 }
 

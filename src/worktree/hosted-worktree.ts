@@ -54,6 +54,7 @@ export class HostedWorktree implements Worktree {
       remembered: true,
       gone: [],
       omitted: [],
+      unapplied: [],
       filters: this.roots.map(() => ({ options: EVERYTHING, rules: [] })),
       ...(await this.#files.tally()),
       exceeded: [],
@@ -100,6 +101,10 @@ export class HostedWorktree implements Worktree {
   async read(path: WorkspacePath): Promise<Buffer | undefined> {
     const entry = await this.inspect(path);
     return entry?.hash === undefined || entry.size > SMALL_BYTES ? undefined : this.#files.content(entry.hash);
+  }
+
+  haveRulesMoved(): boolean {
+    return false;
   }
 
   async leftOut(): Promise<readonly WorkspacePath[]> {

@@ -89,6 +89,7 @@ export class MemoryWorktree implements Worktree {
       remembered: this.#remembered,
       gone: scans.flatMap((scan) => scan.gone),
       omitted: scans.flatMap((scan) => scan.omitted),
+      unapplied: [],
       filters: scans.map((scan, i): FilterSpec => {
         return { options: this.roots[i]?.filter ?? DEFAULT_FILTER, rules: scan.rules };
       }),
@@ -155,6 +156,11 @@ export class MemoryWorktree implements Worktree {
   async read(path: WorkspacePath): Promise<Buffer | undefined> {
     const node = this.files.get(path);
     return node === undefined || node.kind === "dir" || node.content.length > SMALL_BYTES ? undefined : node.content;
+  }
+
+  /** All of its rules are files of its own. */
+  haveRulesMoved(): boolean {
+    return false;
   }
 
   async leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]> {

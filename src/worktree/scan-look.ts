@@ -129,12 +129,28 @@ export class ScanLook {
       row: found.child?.row ?? NO_ROW,
       above,
       weight: tally.weigh(found.path, above.weight),
-      rules: above.rules.enter(found.inner, rules.read(found.inner)),
+      rules: above.rules.enter(found.inner, rules.read(found.inner, this.#mayHoldGit(found, stat))),
       tracked,
       named,
       unsettled: false,
       overLimit: 0,
     });
+  }
+
+  /** May a `.git` lie in the folder? Nothing came or went in one that is as it was listed: it is looked for in no such folder. */
+  #mayHoldGit({ path, child }: Found, { mtimeNs, ctimeNs, ino, dev }: FileStat): boolean {
+    const { cache } = this.#p;
+    const listing = cache.listing(path, child?.row ?? NO_ROW);
+    const isSame =
+      listing !== undefined &&
+      !listing.racy &&
+      listing.mtimeNs === mtimeNs &&
+      listing.ctimeNs === ctimeNs &&
+      listing.ino === ino &&
+      listing.dev === dev;
+    if (!isSame || this.#p.paranoid) return true;
+    const isLeftOut = cache.excluded.get(path)?.some(({ name }) => name === ".git") === true;
+    return isLeftOut || cache.child(childOf(path, ".git")) !== undefined;
   }
 
   #lookAtFolder(work: FolderWork, found: Found, stat: FileStat): void {

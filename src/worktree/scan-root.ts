@@ -108,7 +108,7 @@ export class RootScan {
     }
     const children = cache.children(work.path, work.row);
     const listing = paranoid || work.named ? undefined : cache.listing(work.path, work.row);
-    if (listing === undefined || !this.#isAsListed(work, listing, children)) {
+    if (listing === undefined || !this.#isAsListed(work, listing, children) || this.#holdsTracked(work)) {
       this.#visitListed(work, children);
       return;
     }
@@ -116,6 +116,15 @@ export class RootScan {
       this.look.omit(childOf(work.path, name), "excluded", detail);
     }
     for (const child of children) this.look.look(work, foundIn(work, child.name, child), true);
+  }
+
+  /** Does git track something by now that was left out when the folder was listed? Its index says so, and no time of the folder's. */
+  #holdsTracked({ path, rules }: FolderWork): boolean {
+    if (!rules.mayHoldTracked) return false;
+    return (this.#p.cache.excluded.get(path) ?? []).some(({ name, isFolder, detail }) => {
+      if (!detail.startsWith("gitignore")) return false;
+      return rules.scope.tracks(name, isFolder) || (isFolder && rules.scope.walks(name));
+    });
   }
 
   /** Nothing was added, removed or renamed in the folder, and no rule changed: what is remembered is what is there. */

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { FilterSpec, RuleFile } from "../core/filter.ts";
+import type { UnappliedRules } from "../core/coverage.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
@@ -10,6 +10,10 @@ import { ChronicleError } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, comparePaths, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
+import type { GitFiles } from "./git-files.ts";
+import type { GitUser } from "./git-settings.ts";
+import { EXCLUDE_FILE, filterOf, keepGit, problemsOf, told } from "./root-filter.ts";
+import { RootGit } from "./root-git.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import { RootScan } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
@@ -18,8 +22,6 @@ import { ScanTally } from "./scan-tally.ts";
 const BATCH = 512;
 /** Paths looked at before others get a turn. */
 const TURN = 4096;
-
-const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
 
 /** A root and the way to its files. */
 export interface OpenRoot {
@@ -36,6 +38,8 @@ export interface ScanContext {
   readonly startedAtNs: bigint;
   /** Folders of the store: never captured. */
   readonly storeFolders: readonly string[];
+  /** What git keeps outside of the files that it tracks. */
+  readonly git: { readonly files: GitFiles; readonly user: GitUser };
 }
 
 /** One root being scanned. */
@@ -43,6 +47,7 @@ interface Running {
   readonly scan: RootScan;
   readonly tally: ScanTally;
   readonly reader: RuleReader;
+  readonly git: RootGit;
   readonly start: FolderWork;
   /** The root's folder, as it was when it was begun. */
   readonly at: FileStat;
@@ -50,7 +55,18 @@ interface Running {
 
 /** Compares the disk with what is remembered: see `Worktree.scan`. */
 export async function scanRoots(context: ScanContext, request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
+  const { files } = context.git;
+  if (request.only === undefined) files.note();
+  try {
+    return await scanEach(context, request, onChanged);
+  } finally {
+    files.noted();
+  }
+}
+
+async function scanEach(context: ScanContext, request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
   using _pinned = context.cache.pin();
+  const unapplied: UnappliedRules[] = [];
   const runs: Running[] = [];
   const gone: WorkspacePath[] = [];
   let looked = 0;
@@ -70,12 +86,14 @@ export async function scanRoots(context: ScanContext, request: ScanRequest, onCh
     refuseMoved(run, open);
     looked += run.scan.look.looked;
     keepRules(context.cache, open.root, run.reader, only !== undefined);
+    if (only === undefined) unapplied.push(...finishRules(context.cache, open.root, run));
   }
   request.onProgress?.(looked);
   return {
     remembered: context.remembered,
     gone: [...gone, ...runs.flatMap((run) => run.scan.look.gone)],
     omitted: runs.flatMap((run) => run.scan.look.omitted),
+    unapplied,
     filters: context.roots.map(({ root }) => filterOf(context.cache, root)),
     entries: runs.reduce((sum, run) => sum + run.tally.entries, 0),
     bytes: runs.reduce((sum, run) => sum + run.tally.bytes, 0),
@@ -103,19 +121,6 @@ function goneWithRoot(
   return known.filter((one) => only.some((inner) => isWithin(splitRoot(one).path, inner)));
 }
 
-/** The filter in force in a root, from the ignore files as they were last met. */
-function filterOf(cache: StatCache, root: TrackedRoot): FilterSpec {
-  const rules: RuleFile[] = [];
-  for (const [path, { text }] of cache.rules) {
-    const { root: id, path: inner } = splitRoot(path);
-    if (id !== root.id) continue;
-    rules.push({ folder: inner === EXCLUDE_FILE ? ROOT : parentOf(inner), source: inner, text });
-  }
-  const order = (rule: RuleFile): number => (rule.source === EXCLUDE_FILE ? 0 : 1);
-  rules.sort((a, b) => order(a) - order(b) || comparePaths(a.folder, b.folder));
-  return { options: root.filter, rules };
-}
-
 function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanRequest): Running {
   const { cache, startedAtNs } = context;
   const partial = request.only !== undefined;
@@ -130,12 +135,17 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
   }
   const known = (path: WorkspacePath) => cache.rules.get(pathInRoot(root.id, path));
   const enabled = root.filter.useGitignore && root.only === undefined;
-  const reader = new RuleReader({ fs, enabled, known, startedAtNs });
+  const git = new RootGit({
+    ...context.git,
+    root,
+    known: (folder) => cache.git.get(pathInRoot(root.id, folder)),
+  });
+  const reader = new RuleReader({ fs, enabled, known, startedAtNs, git });
   const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
   const paranoid = request.paranoid === true;
   const scan = new RootScan({ root, fs, cache, rules: reader, tally, startedAtNs, paranoid, partial, store, stat });
   const rules = FolderRules.root(compileFilter(root.filter), JSON.stringify(root.filter), reader.read(ROOT));
-  return { scan, tally, reader, start: scan.rootWork(rules), at: stat };
+  return { scan, tally, reader, git, start: scan.rootWork(rules), at: stat };
 }
 
 /**
@@ -240,7 +250,7 @@ async function drive(
 
 /**
  * The paths asked for that lie in a root, without those beneath another. A changed ignore file stands for its folder,
- * unless it was named itself.
+ * and so does a repository that came or went, unless it was named itself.
  */
 function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
@@ -249,7 +259,7 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolea
     if (split.root !== root.id) continue;
     if (named) inner.push(split.path);
     else if (split.path === EXCLUDE_FILE) inner.push(ROOT);
-    else inner.push(nameOf(split.path) === ".gitignore" ? parentOf(split.path) : split.path);
+    else inner.push(RULING.has(nameOf(split.path)) ? parentOf(split.path) : split.path);
   }
   const outermost: WorkspacePath[] = [];
   for (const path of inner.sort(comparePaths)) {
@@ -258,6 +268,9 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolea
   }
   return outermost;
 }
+
+/** Names that decide what else of their folder is taken. */
+const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
 /** Paths to be looked at; `named`: whatever the rules say. */
 interface Asked {
@@ -314,6 +327,17 @@ function isUnknownAndKeptOut(
   { path, name }: { readonly path: WorkspacePath; readonly name: string },
 ): boolean {
   return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
+}
+
+/** Keeps what is known of the root's repositories; answers what of its rules is not applied. */
+function finishRules(cache: StatCache, root: TrackedRoot, { git, reader }: Running): UnappliedRules[] {
+  if (!root.filter.useGitignore || root.only !== undefined) return [];
+  keepGit(
+    cache,
+    root,
+    git.finish((repositories) => filterOf(cache, root, repositories)),
+  );
+  return told(root, [...git.problems, ...reader.problems, ...problemsOf(filterOf(cache, root))]);
 }
 
 function keepRules(cache: StatCache, root: TrackedRoot, reader: RuleReader, partial: boolean): void {

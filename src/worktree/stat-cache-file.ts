@@ -5,6 +5,7 @@ import type { Columns, KnownRow, Listing } from "./stat-table.ts";
 import type { ExcludedName, KnownRules, RootTotal } from "./stat-cache.ts";
 import { errnoOf } from "../core/errors.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
+import type { KnownGit } from "./root-git.ts";
 import { StatCache } from "./stat-cache.ts";
 import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 
@@ -40,6 +41,8 @@ interface Header {
   readonly excluded: readonly (readonly [string, readonly ExcludedName[]])[];
   readonly rules: readonly (readonly [string, unknown])[];
   readonly rootListings: readonly (readonly [string, unknown])[];
+  /** Absent in older files. */
+  readonly git?: readonly (readonly [string, unknown])[];
   /** Absent in older files: then the table is counted. */
   readonly totals?: readonly RootTotal[];
 }
@@ -65,6 +68,8 @@ interface Later {
   readonly listings: readonly (readonly [WorkspacePath, Listing])[];
   readonly excluded: readonly (readonly [WorkspacePath, readonly ExcludedName[] | null])[];
   readonly rules: readonly (readonly [WorkspacePath, KnownRules | null])[];
+  /** Absent in older files. */
+  readonly git?: readonly (readonly [WorkspacePath, KnownGit | null])[];
 }
 
 const BIG = /^-?\d+n$/;
@@ -107,7 +112,8 @@ export function discardStatCache(disk: Disk, file: string): void {
 /** Keeps a cache: appends what changed, or writes everything beside the file and renames it. Throws the disk's errno. */
 export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheFile {
   const { unsaved } = kept.cache;
-  const changes = unsaved.paths.size + unsaved.listings.size + unsaved.excluded.size + unsaved.rules.size;
+  const few = [unsaved.listings, unsaved.excluded, unsaved.rules, unsaved.git];
+  const changes = few.reduce((sum, { size }) => sum + size, unsaved.paths.size);
   const now = disk.lstat(file)?.size;
   if (kept.file !== undefined && now !== undefined && changes <= FEW_CHANGES && !unsaved.everything) {
     const appended = now - kept.file.bytes;
@@ -165,6 +171,7 @@ function laterOf(cache: StatCache, seq: number): Later {
     listings,
     excluded: [...unsaved.excluded].map((path) => [path, cache.excluded.get(path) ?? null] as const),
     rules: [...unsaved.rules].map((path) => [path, cache.rules.get(path) ?? null] as const),
+    git: [...unsaved.git].map((path) => [path, cache.git.get(path) ?? null] as const),
   };
 }
 
@@ -179,6 +186,10 @@ function applyLater(cache: StatCache, later: Later): void {
   for (const [path, rules] of later.rules) {
     if (rules === null) cache.rules.delete(path);
     else cache.rules.set(path, rules);
+  }
+  for (const [path, git] of later.git ?? []) {
+    if (git === null) cache.git.delete(path);
+    else cache.git.set(path, git);
   }
 }
 
@@ -231,6 +242,7 @@ function encode({ cache, seq }: KeptCache): [prefix: Buffer, ...rest: Buffer[]] 
     nameBytes: table.names.length,
     excluded: [...cache.excluded],
     rules: [...cache.rules],
+    git: [...cache.git],
     rootListings: cache.rootListings,
     totals: cache.allTotals,
   };
@@ -271,6 +283,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   const cache = new StatCache(new StatTable(columnsOver(buffer, at, header.slots), names, header.rows), header.totals);
   for (const [path, found] of header.excluded) cache.excluded.set(path as WorkspacePath, found);
   for (const [path, rules] of header.rules) cache.rules.set(path as WorkspacePath, rules as KnownRules);
+  for (const [path, git] of header.git ?? []) cache.git.set(path as WorkspacePath, git as KnownGit);
   for (const [path, listing] of header.rootListings) cache.putListing(path as WorkspacePath, listing as Listing);
   const { seq, isWhole } = decodeLater(cache, bytes.subarray(length), header.seq);
   cache.markSaved();

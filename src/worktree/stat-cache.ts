@@ -4,6 +4,7 @@ import type { Listing, KnownRow, NotedPath } from "./stat-table.ts";
 import { childOf, comparePaths, isRoot, isRootName, nameOf, nodeAbove, ROOT, splitRoot } from "../core/path.ts";
 import { NotedMap } from "./noted-map.ts";
 import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
+import type { KnownGit } from "./root-git.ts";
 import { isSameStat } from "./same-stat.ts";
 
 /** Changes kept beside the table before both are merged. */
@@ -47,6 +48,7 @@ export interface Unsaved {
   readonly listings: ReadonlySet<WorkspacePath>;
   readonly excluded: ReadonlySet<WorkspacePath>;
   readonly rules: ReadonlySet<WorkspacePath>;
+  readonly git: ReadonlySet<WorkspacePath>;
   /** So much that it was not noted path by path. */
   readonly everything: boolean;
 }
@@ -70,6 +72,8 @@ export class StatCache {
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
   /** The ignore files that were met last. */
   readonly rules = new NotedMap<KnownRules>();
+  /** The git repositories that were met last, by the folder in which each begins; the one that holds a root, by the root. */
+  readonly git = new NotedMap<KnownGit>();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
   #pins = 0;
   /** The table holds changes that were not noted one by one. */
@@ -110,6 +114,7 @@ export class StatCache {
       listings: this.#notedListings,
       excluded: this.excluded.noted,
       rules: this.rules.noted,
+      git: this.git.noted,
       everything: this.#isUnnoted,
     };
   }
@@ -120,6 +125,7 @@ export class StatCache {
     this.#notedListings.clear();
     this.excluded.clearNotes();
     this.rules.clearNotes();
+    this.git.clearNotes();
     this.#isUnnoted = false;
   }
 

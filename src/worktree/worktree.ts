@@ -1,5 +1,5 @@
 import type { Change } from "../core/change.ts";
-import type { Omission } from "../core/coverage.ts";
+import type { Omission, UnappliedRules } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/filter.ts";
 import type { Hash } from "../core/hash.ts";
@@ -64,6 +64,11 @@ export interface Worktree {
   read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Why a path would or would not be tracked, from the rules on disk now; and whether what is there can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
+  /**
+   * Has a source of rules changed that is no file of the workspace (an ignore file above a root, the user's own, what git is told, what
+   * it tracks) since the last look at everything? A watcher does not tell of these. False before the first look.
+   */
+  haveRulesMoved(): boolean;
   /** Those of these files that the rules leave out as they are now, in their order. For many at once. */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
@@ -149,6 +154,8 @@ export interface ScanReport {
   /** Remembered paths that are no longer there, children before their folders. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
+  /** Rules that are not applied, and why, by the last look at everything. */
+  readonly unapplied: readonly UnappliedRules[];
   /** The filter in force, one per root, in the order of `roots`. */
   readonly filters: readonly FilterSpec[];
   /** Tracked paths and bytes on disk now. */

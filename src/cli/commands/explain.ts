@@ -6,12 +6,15 @@ import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
 
 /** Rules that take a path in. */
-const FOR: ReadonlySet<string> = new Set(["default", "force-include"]);
+const FOR: ReadonlySet<string> = new Set(["default", "force-include", "git-index"]);
 
 function ruleText(result: ExplainShape): string {
   if (result.rule === "default") return "nothing leaves it out";
   const rule = result.pattern === undefined ? result.rule : `${result.rule} ${printable(result.pattern)}`;
-  return result.source === undefined ? rule : `${rule} (${printable(result.source)})`;
+  const whole = result.source === undefined ? rule : `${rule} (${printable(result.source)})`;
+  return result.rule === "git-index"
+    ? `git tracks it, although ${whole.replace("git-index", "gitignore")} names it`
+    : whole;
 }
 
 /** Why what is there now is left out, although the rules take it in. */

@@ -103,9 +103,21 @@ export function coverageLines(coverage: CoverageShape, style: ChangesStyle): str
   const missing = missingFrom(coverage);
   const meant = coverage.omitted.length - missing.length;
   const left = meant === 0 ? "" : `; ${counted(meant, "path")} left out on purpose: ${leftOutText(coverage, style)}`;
-  if (coverage.complete) return [`complete${left}`];
+  const rules = unappliedLines(coverage, style);
+  if (coverage.complete) return [`complete${left}`, ...rules];
   const head = style.paint("yellow", `partial: ${counted(missing.length, "path")} not recorded`);
-  return [`${head}${left}`, ...skippedLines(missing, style)];
+  return [`${head}${left}`, ...skippedLines(missing, style), ...rules];
+}
+
+const MOST_UNAPPLIED = 10;
+
+/** Rules that are not applied, one by one. */
+function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<ChangesStyle, "paint">): string[] {
+  const lines = unapplied.slice(0, MOST_UNAPPLIED).map(({ source, detail }) => {
+    return paint("yellow", `rules not applied: ${printable(source)}: ${printable(detail)}`);
+  });
+  const rest = unapplied.length - lines.length;
+  return [...lines, ...(rest > 0 ? [`… and ${rest.toLocaleString("en-US")} more`] : [])];
 }
 
 const MOST_AMBIGUOUS = 5;

@@ -33,7 +33,7 @@ export const INIT: CommandSpec = {
     },
     {
       flags: "--force",
-      description: "allow / and a home folder; adopt from a folder that still exists",
+      description: "allow /, a home folder and Desktop, Documents, Downloads; adopt from a folder that still exists",
     },
   ],
   examples: [

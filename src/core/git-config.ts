@@ -1,0 +1,135 @@
+/** One setting of a git configuration file. */
+export interface GitSetting {
+  /** The section and the key in small letters, the part between them as it stands: `core.ignorecase`, `includeif.gitdir:~/work/.path`. */
+  readonly name: string;
+  /** `undefined`: the key stands alone, which means true. */
+  readonly value: string | undefined;
+}
+
+/**
+ * Reads a configuration file as git's `config.c` does. What stands behind a line that git would refuse is left out: `damaged` is
+ * the number of that line.
+ */
+export function parseGitConfig(text: string): { readonly settings: readonly GitSetting[]; readonly damaged?: number } {
+  const reader = new ConfigReader(text.startsWith("\uFEFF") ? text.slice(1) : text);
+  return reader.read();
+}
+
+const SPACE = /[ \t\n\v\f\r]/;
+const KEY = /[A-Za-z][A-Za-z0-9-]*/y;
+const SECTION = /\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?[ \t]*\]/y;
+
+class ConfigReader {
+  readonly #text: string;
+  #at = 0;
+  #section = "";
+  readonly #settings: GitSetting[] = [];
+
+  constructor(text: string) {
+    this.#text = text.replaceAll("\r\n", "\n");
+  }
+
+  read(): { readonly settings: readonly GitSetting[]; readonly damaged?: number } {
+    while (this.#at < this.#text.length) {
+      if (this.#one()) continue;
+      return { settings: this.#settings, damaged: this.#text.slice(0, this.#at).split("\n").length };
+    }
+    return { settings: this.#settings };
+  }
+
+  /** Reads a blank, a comment, a section's head or a setting; false: git would refuse the line. */
+  #one(): boolean {
+    const c = this.#text[this.#at] ?? "";
+    if (SPACE.test(c)) this.#at += 1;
+    else if (c === "#" || c === ";") this.#skipLine();
+    else if (c === "[") return this.#head();
+    else return this.#setting();
+    return true;
+  }
+
+  #skipLine(): void {
+    const end = this.#text.indexOf("\n", this.#at);
+    this.#at = end < 0 ? this.#text.length : end + 1;
+  }
+
+  #head(): boolean {
+    SECTION.lastIndex = this.#at;
+    const match = SECTION.exec(this.#text);
+    if (match === null) return false;
+    const [whole, name = "", inner] = match;
+    this.#section =
+      inner === undefined ? name.toLowerCase() : `${name.toLowerCase()}.${inner.replaceAll(/\\(.)/g, "$1")}`;
+    this.#at += whole.length;
+    return true;
+  }
+
+  #setting(): boolean {
+    KEY.lastIndex = this.#at;
+    const [key] = KEY.exec(this.#text) ?? [];
+    if (key === undefined) return false;
+    this.#at += key.length;
+    const name = `${this.#section === "" ? "" : `${this.#section}.`}${key.toLowerCase()}`;
+    while (this.#text[this.#at] === " " || this.#text[this.#at] === "\t") this.#at += 1;
+    const next = this.#text[this.#at];
+    if (next === undefined || next === "\n") {
+      this.#settings.push({ name, value: undefined });
+      return true;
+    }
+    if (next !== "=") return false;
+    this.#at += 1;
+    const value = this.#value();
+    if (value === undefined) return false;
+    this.#settings.push({ name, value });
+    return true;
+  }
+
+  /** The value up to the line's end, without blanks around it; `undefined`: it is malformed. */
+  #value(): string | undefined {
+    let value = "";
+    let blanks = "";
+    let isQuoted = false;
+    for (; ; this.#at += 1) {
+      const c = this.#text[this.#at];
+      if (c === undefined || c === "\n") return isQuoted ? undefined : value;
+      if (!isQuoted && (c === "#" || c === ";")) {
+        this.#skipLine();
+        return value;
+      }
+      if (!isQuoted && SPACE.test(c)) {
+        if (value !== "") blanks += c;
+        continue;
+      }
+      value += blanks;
+      blanks = "";
+      if (c === '"') isQuoted = !isQuoted;
+      else if (c === "\\") {
+        const escaped = this.#escaped();
+        if (escaped === undefined) return undefined;
+        value += escaped;
+      } else value += c;
+    }
+  }
+
+  #escaped(): string | undefined {
+    this.#at += 1;
+    return ESCAPES.get(this.#text[this.#at] ?? "");
+  }
+}
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ["\n", ""],
+  ["\\", "\\"],
+  ['"', '"'],
+  ["n", "\n"],
+  ["t", "\t"],
+  ["b", "\b"],
+]);
+
+/** A setting's value as git's yes or no; `undefined`: it is neither. */
+export function isGitTrue(value: string | undefined): boolean | undefined {
+  if (value === undefined) return true;
+  const word = value.toLowerCase();
+  if (["true", "yes", "on"].includes(word)) return true;
+  if (["", "false", "no", "off"].includes(word)) return false;
+  return /^[+-]?\d+[kmg]?$/.test(word) ? !/^[+-]?0+[kmg]?$/.test(word) : undefined;
+}
