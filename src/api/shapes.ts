@@ -152,10 +152,21 @@ export interface SigningShape {
   since: number | null;
 }
 
+/** A tracked folder, as `status` tells of it. */
+export interface RootStatusShape {
+  id: string | null;
+  path: string;
+  only?: string;
+  /** The kind of file system, where it lacks something. */
+  file_system?: string;
+  /** What the folder's disk cannot hold or tell, in words. It is no change, and is not restored. */
+  lacks?: string[];
+}
+
 export interface StatusShape {
   workspace: string;
   path: string;
-  roots: { id: string | null; path: string; only?: string }[];
+  roots: RootStatusShape[];
   /** Merkle root of the last recorded state. Empty where `read_only`: the log does not prove one. */
   root: string;
   seq: number;

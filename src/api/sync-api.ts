@@ -72,6 +72,11 @@ export interface LeftOutPathShape {
   side: "local" | "upstream" | "both";
 }
 
+/** A path of the origin that the folder's disk cannot hold. */
+export interface NotHeldPathShape extends LeftOutPathShape {
+  why: string;
+}
+
 /** How far a long piece of work of a sync is, in files. */
 export interface SyncProgressShape {
   phase: "receiving" | "applying" | "sending";
@@ -149,6 +154,10 @@ export interface SyncShape {
   git_left_out?: number;
   /** The first twenty of them, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
+  /** The number of those paths that the folder's disk cannot hold, such as links and some names: they stay at the origin. */
+  not_held?: number;
+  /** The first twenty of them, in path order. */
+  not_held_paths?: NotHeldPathShape[];
   /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
   read_only?: true;
   /** Files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side. */

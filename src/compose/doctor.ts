@@ -5,6 +5,7 @@ import { ConfinedFs } from "../worktree/confined-fs.ts";
 import { accessCheck } from "./access-check.ts";
 import { storeLayout } from "../storage/files/layout.ts";
 import { storeOfHead } from "./file-head-keeper.ts";
+import { folderChecks } from "./folder-check.ts";
 import { forgottenIn } from "./forgotten.ts";
 import { leftOutChecks } from "./left-out-check.ts";
 import type { StoreParts } from "./open-context.ts";
@@ -28,6 +29,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     ...copiesCheck(parts),
     ...forgottenCheck(parts),
     ...(await leftOutChecks(parts)),
+    ...(await folderChecks(parts)),
   ];
   return { ok: checks.every((check) => check.ok), store: options.home, checks };
 }

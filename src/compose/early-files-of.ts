@@ -1,5 +1,6 @@
+import { foldsNames, holdsAllEntries } from "../core/folder-traits.ts";
+import { ROOT } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
-import { namesOnDisk } from "./folder-names.ts";
 import type { OpenedContext } from "./open-context.ts";
 import { StagedEarlyFiles } from "./staged-early-files.ts";
 
@@ -10,16 +11,16 @@ const ANY = { files: 1, bytes: 1 };
 
 /**
  * Who writes the files of a first sync while their contents come; what an earlier process has left of that is swept.
- * `undefined`: where the disk takes several names for one, it would not be known what is there.
+ * `undefined`: where the disk takes several names for one, it would not be known what is there; what it cannot hold is for an apply to tell.
  */
 export function earlyFilesOf(
   disk: Disk,
   { worktree, pools }: NonNullable<OpenedContext["early"]>,
 ): StagedEarlyFiles | undefined {
-  const { early: stage, roots } = worktree;
-  const folder = roots[0]?.folder;
-  if (stage === undefined || folder === undefined) return undefined;
+  const { early: stage } = worktree;
+  if (stage === undefined) return undefined;
   stage.clear();
-  if (namesOnDisk(disk, folder) !== undefined) return undefined;
+  const traits = worktree.traitsOf(ROOT);
+  if (foldsNames(traits) || !traits.modes || !holdsAllEntries(traits)) return undefined;
   return new StagedEarlyFiles({ disk, stage, pools, least: pools === undefined ? ANY : LEAST });
 }

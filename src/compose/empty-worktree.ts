@@ -1,8 +1,7 @@
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import type { Disk } from "../disk/disk.ts";
-import { DiskWorktree } from "../worktree/disk-worktree.ts";
-import type { StageCrew } from "../worktree/stage-crew.ts";
+import { DiskWorktree, type DiskWorktreeOptions } from "../worktree/disk-worktree.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
@@ -21,7 +20,7 @@ export function refuseFilled(disk: Disk, given: string): void {
 export function emptyWorktree(
   { disk, now }: Pick<Backends, "disk" | "now">,
   given: string,
-  crew?: StageCrew,
+  { crew, traitsOf }: Pick<DiskWorktreeOptions, "crew" | "traitsOf">,
 ): Worktree {
   const folder = wholePath("the folder", given);
   if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
@@ -36,5 +35,6 @@ export function emptyWorktree(
     storeFolders: [],
     clock: now,
     crew,
+    traitsOf,
   });
 }

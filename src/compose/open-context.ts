@@ -1,6 +1,7 @@
 import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { EMPTY_HEAD } from "../core/event.ts";
+import type { FolderTraits } from "../core/folder-traits.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -21,6 +22,7 @@ import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { GitUser } from "../worktree/git-settings.ts";
 import { HostedWorktree } from "../worktree/hosted-worktree.ts";
 import { NoOutsideFiles } from "../worktree/no-outside-files.ts";
+import { FolderProbe } from "../worktree/folder-probe.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
@@ -31,6 +33,7 @@ import { IndexedFiles } from "./indexed-files.ts";
 import { KeptStagePool } from "./kept-stage-pool.ts";
 import { NO_INGEST } from "./no-ingest.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
+import { FileTraitsMemory } from "./traits-memory.ts";
 import type { StoreGauge } from "./store-gauge.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 
@@ -139,7 +142,9 @@ export function openHistory(
 ): OpenedContext {
   const history: HistoryContext = { ...given, blobs: new ContentsOfHistory(given) };
   const roots = how.roots.map((root, i) => trackedRoot(i > 0 ? root : { ...root, folder: how.movedTo ?? root.folder }));
-  const { early, ...files } = isHosted(roots) ? hostedFiles(parts, history, roots) : folderFiles(parts, history, roots);
+  const { early, ...files } = isHosted(roots)
+    ? hostedFiles(parts, history, roots)
+    : folderFiles(parts, history, { roots, readOnly: how.readOnly === true });
   const { workspaceId } = history;
   const context: Context = {
     ...history,
@@ -207,7 +212,7 @@ function hostedFiles(
 function folderFiles(
   parts: StoreParts,
   { workspaceId }: HistoryContext,
-  roots: readonly TrackedRoot[],
+  { roots, readOnly }: { readonly roots: readonly TrackedRoot[]; readonly readOnly: boolean },
 ): WorkspaceFiles {
   const { backends, layout, blobs } = parts;
   const { disk, newPackId, threads } = backends;
@@ -221,6 +226,7 @@ function folderFiles(
     storeFolders: [layout.home],
     clock: backends.now,
     crew: stageCrew(parts, pools),
+    traitsOf: traitsOf(parts, readOnly),
     git: gitUser(parts),
   });
   const outside = new DiskOutsideFiles({
@@ -231,6 +237,17 @@ function folderFiles(
   });
   const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads });
   return { worktree, outside, ingest, early: { worktree, pools } };
+}
+
+/** Says what folders can hold; where nothing is changed, nothing is tried out. */
+export function traitsOf(
+  { backends, layout }: Pick<StoreParts, "backends" | "layout">,
+  readOnly: boolean,
+): (folder: string) => FolderTraits {
+  const { disk, newId } = backends;
+  const memory = new FileTraitsMemory(disk, layout.folderTraits);
+  const probe = new FolderProbe({ disk, memory, mayWrite: !readOnly, newMark: newId });
+  return (folder) => probe.of(folder);
 }
 
 /** Whose git it is. Git's own configuration lies beside Chronicle's, where that is in its usual place. */

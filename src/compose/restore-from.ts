@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { FileApi, FileShape } from "../api/file-api.ts";
 import type { RestoreShape } from "../api/shapes.ts";
 import type { RestoreOptions } from "../api/workspace-api.ts";
+import type { FolderTraits } from "../core/folder-traits.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { type Hash, parseHash } from "../core/hash.ts";
@@ -10,6 +11,7 @@ import { ahead } from "../util/ahead.ts";
 import { fillFolder, meantBy } from "../workspace/fill-folder.ts";
 import { withoutGit } from "../workspace/left-out-git.ts";
 import { parseGivenPath } from "../workspace/given-path.ts";
+import { FolderProbe } from "../worktree/folder-probe.ts";
 import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { emptyWorktree, refuseFilled } from "./empty-worktree.ts";
@@ -47,12 +49,18 @@ export async function restoreFrom(
   const shape = await fillFolder(entries, {
     look: async () => refuseFilled(backends.disk, options.to),
     withheld,
-    target: async () => emptyWorktree(backends, options.to),
+    target: async () => emptyWorktree(backends, options.to, { traitsOf: triedOut(backends) }),
     contents: (hashes) => ahead(hashes, AT_ONCE, (hash) => opened(source, hash)),
     token: backends.newId(),
     options,
   });
   return { ...shape, skipped: [...skipped, ...shape.skipped] };
+}
+
+/** What the folder can hold is found out for this once. */
+function triedOut({ disk, newId }: Pick<Backends, "disk" | "newId">): (folder: string) => FolderTraits {
+  const probe = new FolderProbe({ disk, memory: new Map(), mayWrite: true, newMark: newId });
+  return (folder) => probe.of(folder);
 }
 
 /** The answers for a content that is not there any more. */

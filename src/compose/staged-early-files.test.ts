@@ -13,6 +13,7 @@ import { storeLayout } from "../storage/files/layout.ts";
 import { MemoryLock } from "../storage/memory/memory-lock.ts";
 import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
 import { newUlid } from "../util/ulid.ts";
+import { HOLDS_ALL } from "../core/folder-traits.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
 import { EarlyStage } from "../worktree/early-stage.ts";
 import { KeptStagePool } from "./kept-stage-pool.ts";
@@ -59,7 +60,11 @@ function rig(how: "threads" | "here", least = { files: 1, bytes: 1 }) {
   mkdirSync(folder);
   const disk = new NodeDisk();
   const root = { id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
-  const stage = new EarlyStage({ disk, open: { root, fs: new ConfinedFs(disk, folder) }, candidate: staging });
+  const stage = new EarlyStage({
+    disk,
+    open: { root, fs: new ConfinedFs(disk, folder), traits: HOLDS_ALL },
+    candidate: staging,
+  });
   const pools = how === "threads" ? new KeptStagePool(base, 0) : undefined;
   const files = new StagedEarlyFiles({ disk, stage, pools, least });
   cleanups.push(() => files[Symbol.asyncDispose]());

@@ -19,7 +19,7 @@ import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import { openCopy } from "./open-copy.ts";
 import { newFolders } from "./new-folder.ts";
-import { openContext, stageCrew, type StoreParts } from "./open-context.ts";
+import { openContext, stageCrew, traitsOf, type StoreParts } from "./open-context.ts";
 import { repairSource } from "./repair-sources.ts";
 import { noteGivenUp } from "./note-given-up.ts";
 import { treeSize } from "./tree-size.ts";
@@ -46,7 +46,8 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     repairSource: (place) => repairSource(parts.backends.disk, place),
     setAside: (files) => setAside(parts, files),
     refuseFilled: async (folder) => refuseFilled(parts.backends.disk, folder),
-    emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder, stageCrew(parts)),
+    emptyWorktree: async (folder) =>
+      emptyWorktree(parts.backends, folder, { crew: stageCrew(parts), traitsOf: traitsOf(parts, false) }),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),
     noteGivenUp: async (what) => noteGivenUp(parts, workspaceId, what),

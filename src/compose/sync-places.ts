@@ -2,6 +2,7 @@ import { basename, join } from "node:path";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { StoreApi } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { ROOT } from "../core/path.ts";
 import type { FolderIdentity, ReplicaRecord } from "../core/replica-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Channel } from "../replication/channel.ts";
@@ -15,10 +16,10 @@ import type {
 } from "../replication/folder/sync-places.ts";
 import { NODE_TIMERS } from "../replication/timers.ts";
 import { dialOrigin } from "../replication/replica/dial-origin.ts";
+import { rulesForNames } from "../worktree/folder-probe.ts";
 import { answer } from "../workspace/answer.ts";
 import { listConflicts } from "../workspace/conflicts.ts";
 import type { Context } from "../workspace/context.ts";
-import { namesOnDisk } from "./folder-names.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
@@ -108,7 +109,7 @@ export class FileSyncPlaces implements SyncPlaces {
         mirror,
         session: options,
         identity: () => identityOf(this.#disk, folder),
-        nameRules: namesOnDisk(this.#disk, folder),
+        nameRules: rulesForNames(context.worktree.traitsOf(ROOT)),
         apart: this.#apart(id, folder),
         watchOwn: (onGrown) => watchLog(this.#disk, ownLog, { timers: NODE_TIMERS, onGrown }),
         beforeMove: () => new RootsCache(this.#disk, this.#parts.layout).drop(id),

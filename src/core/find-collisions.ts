@@ -34,6 +34,11 @@ export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules)
   return found.sort(([a = ""], [b = ""]) => comparePaths(a, b));
 }
 
+/** Would two names be one and the same there? */
+export function isOneName(a: string, b: string, rules: NameRules): boolean {
+  return foldName(a, rules) === foldName(b, rules);
+}
+
 function foldName(name: string, { caseInsensitive = false, normalise = false }: NameRules): string {
   const composed = normalise ? name.normalize("NFD") : name;
   if (!caseInsensitive) return composed;

@@ -57,6 +57,16 @@ export interface DiskSpace {
   readonly totalBytes: number;
 }
 
+/** The file system that holds a path. */
+export interface FileSystem {
+  /** As the system calls it. */
+  readonly kind: string;
+  /** One of Linux's own: it holds all that POSIX asks for. */
+  readonly isLinux: boolean;
+  /** Its device, and how it is mounted: what was found out about it holds for as long as this is the same. */
+  readonly mount: string;
+}
+
 export interface Disk {
   /** Opens; `mode` counts only when the file is created (default 0o600). Returns a descriptor. */
   open(path: DiskPath, how: OpenHow, mode?: number): number;
@@ -80,6 +90,8 @@ export interface Disk {
   /** `undefined` when nothing has that name (`ENOENT`, `ENOTDIR`). */
   lstat(path: DiskPath): FileStat | undefined;
   list(path: DiskPath): FolderItem[];
+  /** Some of the names in a folder, at most so many: as cheap for a large folder as for a small one. */
+  someNames(path: DiskPath, most: number): Buffer[];
   makeFolder(path: DiskPath, mode?: number): void;
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
@@ -99,6 +111,8 @@ export interface Disk {
   /** Clones `from` into the new file `to` sharing its blocks; false where the file system cannot. */
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;
+  /** The file system that holds a path, which must be there. */
+  fileSystemOf(path: DiskPath): FileSystem;
   /**
    * May this process write a file, or change the names in a folder, as far as the system tells beforehand? Throws what it says where
    * not: `EACCES` (permissions), `EROFS` (a read-only file system), `EPERM` (nobody may change it). A link is followed.

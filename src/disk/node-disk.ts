@@ -6,6 +6,7 @@ import type {
   DiskSpace,
   DiskWatch,
   FileStat,
+  FileSystem,
   FolderItem,
   NodeKind,
   OnFolderEvent,
@@ -14,6 +15,7 @@ import type {
 import { errnoOf } from "../core/errors.ts";
 import { giveFolderTo, giveTo, makeForFolderOwner, type Owner } from "./as-root.ts";
 import { birthTime } from "./birth-time.ts";
+import { fileSystemOf } from "./file-system.ts";
 import { syncFileSystem, syncFileSystemBeside } from "./sync-file-system.ts";
 
 const C = fs.constants;
@@ -135,6 +137,19 @@ export class NodeDisk implements Disk {
     return items;
   }
 
+  someNames(path: DiskPath, most: number): Buffer[] {
+    const names: Buffer[] = [];
+    // Bytes as they are: Node reads no folder as buffers, one name after the other.
+    const folder = fs.opendirSync(path, { encoding: "latin1", bufferSize: Math.max(1, most) });
+    try {
+      for (let item = folder.readSync(); item !== null && names.length < most; item = folder.readSync())
+        names.push(Buffer.from(item.name, "latin1"));
+    } finally {
+      folder.closeSync();
+    }
+    return names;
+  }
+
   makeFolder(path: DiskPath, mode = 0o700): void {
     // mkdir(2) drops the set-id bits besides what the umask takes.
     const isPlain = !this.#narrows(mode) && (mode & 0o6000) === 0;
@@ -215,6 +230,10 @@ export class NodeDisk implements Disk {
   space(path: DiskPath): DiskSpace {
     const found = fs.statfsSync(path);
     return { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };
+  }
+
+  fileSystemOf(path: DiskPath): FileSystem {
+    return fileSystemOf(path);
   }
 
   checkWrite(path: DiskPath): void {

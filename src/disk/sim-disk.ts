@@ -1,4 +1,4 @@
-import type { Disk, DiskPath, DiskSpace, FileStat, FolderItem, OpenHow } from "./disk.ts";
+import type { Disk, DiskPath, DiskSpace, FileStat, FileSystem, FolderItem, OpenHow } from "./disk.ts";
 import {
   checkOpens,
   lastChange,
@@ -230,6 +230,17 @@ export class SimDisk implements Disk {
     this.#existing(path, "always", "space");
     const totalBytes = this.#machine.options.capacityBytes ?? BOUNDLESS_BYTES;
     return { totalBytes, freeBytes: Math.max(0, totalBytes - this.#machine.state.usedBytes) };
+  }
+
+  fileSystemOf(path: DiskPath): FileSystem {
+    this.#existing(path, "always", "statfs");
+    return { kind: "sim", isLinux: true, mount: "sim" };
+  }
+
+  someNames(path: DiskPath, most: number): Buffer[] {
+    return this.list(path)
+      .slice(0, most)
+      .map(({ name }) => name);
   }
 
   checkWrite(path: DiskPath): void {

@@ -10,6 +10,7 @@ import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
 import { beginHistory, writeFirstBase, type FirstEntries, type FirstSnapshot } from "./first-base.ts";
 import { BASELINE_SEQ } from "./history-start.ts";
+import { HeldStates } from "./held-states.ts";
 import type { ReadTable } from "./read-table.ts";
 import { noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
@@ -31,7 +32,7 @@ export async function takeBaseline(
     const head = await commit.head();
     // Somebody else was faster: theirs is the baseline.
     if (head.seq > 0) return;
-    const base = await writeFirstBase(context, workspace, entriesOf(reading.present));
+    const base = await writeFirstBase(context, workspace, entriesOf(context, reading.present));
     await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
     context.worktree.remember(settledPaths(reading.present));
     if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASELINE_SEQ });
@@ -40,12 +41,13 @@ export async function takeBaseline(
 }
 
 /** Everything that was read, in path order; each look makes the entries anew: kept as objects they would fill the memory. */
-function entriesOf(present: ReadTable): FirstEntries {
+function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
+  const held = new HeldStates(context.worktree);
   return {
     size: present.size,
     *[Symbol.iterator]() {
-      for (const row of rows) yield present.entryAt(row);
+      for (const row of rows) yield held.foundFirst(present.entryAt(row));
     },
   };
 }

@@ -4,12 +4,12 @@ import type { Omission } from "../core/coverage.ts";
 import { SYMLINK_MODE, type Entry } from "../core/entry.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
-import { changeBetween } from "../core/plan.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import type { ScanReport, ScanRequest } from "../worktree/worktree.ts";
 import type { Context, IngestResult } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
+import { HeldStates } from "./held-states.ts";
 import { ErasedLook } from "./erased-look.ts";
 import { OffRecordLook, type OffRecordOptions } from "./off-record-look.ts";
 import { refuseBatchOverQuota } from "./quota.ts";
@@ -193,6 +193,7 @@ const COMPARE = 8_192;
 /** Compares a reading with the record. */
 export async function compare(context: Context, { present, gone }: Reading): Promise<Comparison> {
   const { seq } = await context.index.head();
+  const held = new HeldStates(context.worktree, new Set(gone));
   const changes: Change[] = [];
   const iterations = new Map<WorkspacePath, number>();
   const before: { path: WorkspacePath; row: IterationRow | undefined }[] = [];
@@ -201,7 +202,7 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
     const recorded = await context.index.iterationsAt(paths, seq);
     paths.forEach((path, i) => {
       const row = recorded[i];
-      const change = changeBetween(path, row?.entry, now(i));
+      const change = held.changeBetween(path, row?.entry, now(i));
       if (change === undefined) return;
       changes.push(change);
       before.push({ path, row });

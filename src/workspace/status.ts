@@ -6,6 +6,8 @@ import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import { coverageOf } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { lackedBy, readsAll, type FolderTraits } from "../core/folder-traits.ts";
+import { pathInRoot, ROOT } from "../core/path.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { latestActions, type LoggedAction } from "./actions.ts";
 import { compare, readDisk, type Reading } from "./read-disk.ts";
@@ -25,6 +27,7 @@ import type { Session } from "./logged-sessions.ts";
 import { listSessions, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 import { latestSnapshot, type Snapshot } from "./snapshot.ts";
+import type { ScanReport, TrackedRoot } from "../worktree/worktree.ts";
 import { openNotes, orphanNotes } from "./transactions.ts";
 
 /** Where things stand; records nothing. */
@@ -34,13 +37,15 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
   const { changes, latest, notes } = await recordedParts(context, reading, damage);
   const lost = damage === undefined ? lossNote(await lostInCrash(context, reading)) : [];
   const signing = await signingShape(context, damage);
+  const folders = foldersWithTraits(context);
   return {
     workspace: context.workspaceId,
     path: context.worktree.roots[0]?.folder ?? "",
-    roots: foldersOf(context.worktree.roots).map((root) => ({
+    roots: folders.map(({ root, lacks, traits }) => ({
       id: root.id ?? null,
       path: root.folder,
       ...(root.only === undefined ? {} : { only: root.only }),
+      ...(lacks.length === 0 ? {} : { file_system: traits.fileSystem, lacks }),
     })),
     root: damage === undefined ? await provedRoot(context, head.seq) : "",
     seq: head.seq,
@@ -53,8 +58,37 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     protected: await toldProtectedFiles(context, damage),
     read_only: damage !== undefined,
     signing,
-    notes: [...signingNotes(signing), ...notes, ...offRecordNotes(context, reading.omitted), ...lost],
+    notes: [
+      ...signingNotes(signing),
+      ...notes,
+      ...folders.flatMap((one) => folderNotes(one, reading.report)),
+      ...offRecordNotes(context, reading.omitted),
+      ...lost,
+    ],
   };
+}
+
+/** A tracked folder, and what its disk can hold. */
+interface FolderWithTraits {
+  readonly root: TrackedRoot;
+  readonly traits: FolderTraits;
+  readonly lacks: string[];
+}
+
+function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
+  return foldersOf(worktree.roots).map((root) => {
+    const traits = worktree.traitsOf(pathInRoot(root.id, ROOT));
+    return { root, traits, lacks: lackedBy(traits) };
+  });
+}
+
+/** Where no stat tells of every edit, and there is too much to read all of it, something may go unseen. */
+function folderNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport): string[] {
+  if (lacks.length === 0) return [];
+  const held = `${root.folder} is on ${traits.fileSystem}, which cannot hold ${lacks.join(", ")}: that is no change, and is not restored`;
+  if (traits.ctime || readsAll(traits, size)) return [held];
+  const weak = `an edit in ${root.folder} that keeps size and time of a file may go unseen: the disk keeps no times of change, and it is too much to read at each look`;
+  return [held, weak];
 }
 
 /** The number and the bytes of the recorded paths: those on disk, without what is not recorded yet. */

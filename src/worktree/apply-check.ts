@@ -4,8 +4,10 @@ import type { FileStat } from "../disk/disk.ts";
 import type { Step } from "./apply-step.ts";
 import type { StatCache } from "./stat-cache.ts";
 import { errnoOf } from "../core/errors.ts";
+import { foldsNames, whyNotHeld } from "../core/folder-traits.ts";
+import { findCollisions, isOneName } from "../core/find-collisions.ts";
 import { sha256 } from "../core/hash.ts";
-import { childOf, decodeName, foldersAbove, parentOf, ROOT } from "../core/path.ts";
+import { childOf, decodeName, foldersAbove, nameOf, parentOf, ROOT } from "../core/path.ts";
 import { block, blockFor, heldBy } from "./apply-step.ts";
 import { hashFile } from "./inspect.ts";
 import { isSameStat } from "./same-stat.ts";
@@ -33,18 +35,91 @@ export function checkSteps(context: CheckContext): void {
   for (const step of context.steps.toReversed()) {
     if (step.blocked === undefined && removesFolder(step)) checkEmptied(step, planned);
   }
-  for (const step of context.steps) blockWithParent(step, planned);
+  holdSecondNames(context.steps);
+  for (const step of context.steps) {
+    blockWithParent(step, planned);
+    keepWithAlias(step);
+  }
 }
 
 function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  const lacked = step.after === undefined ? undefined : whyNotHeld(step.root.traits, step.after);
+  if (lacked !== undefined) {
+    block(step, "not-held", lacked);
+    return;
+  }
   const above = planned.get(parentOf(step.path));
   // In a folder that is yet to be made there is nothing to look at.
   const isNew = above?.todo === "create" && above.after?.kind === "dir" && above.blocked === undefined;
-  step.present = isNew ? undefined : step.root.fs.lstat(step.inner);
+  step.present = isNew ? undefined : present(step, planned);
+  if (step.blocked !== undefined) return;
   if (step.present === undefined && !isNew && !hasFolder(step, planned)) return;
   const isBefore = isEntry(context, step, step.before);
   if (isBefore || mayResume(context, step)) decide(step);
   else block(step, "changed", "it is not what it was");
+}
+
+/** What stands at the very name. What another name is taken for goes first, where it is to go; else it is in the way. */
+function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
+  const { fs, traits } = step.root;
+  const found = fs.lstat(step.inner);
+  if (found === undefined || !foldsNames(traits) || fs.isNamedSo(step.inner)) return found;
+  if (step.after === undefined) return undefined;
+  const name = nameStanding(step, found);
+  const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
+  if (other !== undefined && other.after === undefined) step.alias = other;
+  else if (name !== undefined) block(step, "not-held", takenFor(name));
+  // It may be any of those that are to go.
+  else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
+  return undefined;
+}
+
+function takenFor(name: string): string {
+  return `the disk takes it for ${JSON.stringify(name)}, which is there`;
+}
+
+/** The step itself, and those of its folder that take something away. */
+function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): Step[] {
+  const folder = parentOf(step.path);
+  const beside = [...planned.values()].filter((one) => one.after === undefined && parentOf(one.path) === folder);
+  return [step, ...beside];
+}
+
+/** The name under which the folder lists what is found by the name of a step. */
+function nameStanding({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
+  const folder = parentOf(inner);
+  const names = fs.list(folder).map(({ name }) => decodeName(name));
+  const isFound = (name: string): boolean => {
+    const stat = fs.lstat(childOf(folder, name));
+    return stat?.ino === found.ino && stat.dev === found.dev;
+  };
+  // Some disks make up the numbers of inodes, others fold letters by tables of their own.
+  return names.find((name) => isOneName(name, nameOf(inner), traits.names)) ?? names.find(isFound);
+}
+
+/** Of new names that would be one the first comes. */
+function holdSecondNames(steps: readonly Step[]): void {
+  for (const [root, own] of Map.groupBy(steps.filter(isCreated), (step) => step.root)) {
+    if (!foldsNames(root.traits)) continue;
+    const byPath = new Map(own.map((step) => [step.path, step]));
+    for (const [first, ...others] of findCollisions(byPath.keys(), root.traits.names)) {
+      for (const path of others) {
+        const step = byPath.get(path);
+        const why = `the disk takes it for ${JSON.stringify(nameOf(first ?? path))}, which comes too`;
+        if (step !== undefined) block(step, "not-held", why);
+      }
+    }
+  }
+}
+
+function isCreated({ todo, blocked }: Step): boolean {
+  return todo === "create" && blocked === undefined;
+}
+
+/** A file whose other name cannot be made stays as it is: it would be the only one. */
+function keepWithAlias(step: Step): void {
+  const { alias, blocked } = step;
+  if (alias !== undefined && blocked !== undefined) block(alias, blocked.reason, blocked.detail);
 }
 
 /** Finishing an interrupted run: what is gone, already done, or a folder on its way to its mode. */
@@ -70,7 +145,7 @@ function decide(step: Step): void {
 
 /** Decided only after the present state was found to be `before` or `after`: hashes need not be compared again. */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
-  if (present.kind !== after.kind || (present.mode !== after.mode && present.kind !== "symlink")) return false;
+  if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
   return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
 }
 
@@ -78,11 +153,15 @@ function isDone(step: Step, present: FileStat, after: Entry): boolean {
 function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
   const { present } = step;
   if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
-  if (present.kind !== entry.kind) return false;
-  if (present.kind !== "symlink" && present.mode !== entry.mode) return false;
+  if (present.kind !== entry.kind || !hasMode(step, present, entry)) return false;
   const same = present.kind === "dir" || hashOf(context, step, present, entry) === entry.hash;
   if (same && entry === step.after) step.isAfter = true;
   return same;
+}
+
+/** Links have no modes, nor has anything on some disks. */
+function hasMode({ root }: Step, present: FileStat, entry: Entry): boolean {
+  return present.mode === entry.mode || present.kind === "symlink" || !root.traits.modes;
 }
 
 function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Entry): string | undefined {
@@ -90,7 +169,8 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
   if (present.kind === "symlink") return targetHash(step);
   if (present.size !== entry.size) return undefined;
   const known = context.cache.get(step.path);
-  if (known !== undefined && !known.racy && isSameStat(known.stat, present)) return known.entry.hash;
+  const isTold = step.root.traits.ctime && known !== undefined && !known.racy;
+  if (isTold && isSameStat(known.stat, present)) return known.entry.hash;
   const read = hashFile(fs, step.inner);
   if (read.kind === "unreadable") block(step, "not-permitted", `cannot be read: ${read.detail}`);
   if (read.kind !== "read" || read.unstable) return undefined;

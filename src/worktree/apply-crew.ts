@@ -54,8 +54,10 @@ function baseOf({ staging }: ApplyRoot): string {
   return staging.fresh.root;
 }
 
-function fileOf({ path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
+function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
   if (after?.hash === undefined) throw new TypeError(`${path} holds no content`);
-  const { hash, size, mode, mtimeMs } = after;
+  const { hash, size, mtimeMs } = after;
+  // Where no modes are kept some disks refuse to set one.
+  const mode = root.traits.modes ? after.mode : 0o600;
   return { hash, path: staged ?? path, size, mode, mtimeMs: keepMtime === true ? mtimeMs : undefined };
 }

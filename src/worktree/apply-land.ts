@@ -1,8 +1,10 @@
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
-import type { Step } from "./apply-step.ts";
+import type { Blocked, Step } from "./apply-step.ts";
 import { errnoOf } from "../core/errors.ts";
 import { block, blockFor } from "./apply-step.ts";
+import { isOneName } from "../core/find-collisions.ts";
+import { decodeName, nameOf, parentOf } from "../core/path.ts";
 import { hashFile } from "./inspect.ts";
 import { keepConflict } from "./conflict-copy.ts";
 import { loosened } from "./loose-modes.ts";
@@ -76,6 +78,14 @@ export function land(context: LandContext, step: Step): void {
   } catch (error) {
     blockFor(step, error);
   }
+  if (step.blocked !== undefined && step.alias !== undefined) putBackAlias(step.alias, step.blocked);
+}
+
+/** What went for the sake of a name that could not be made stays under its own. Of a folder, what was in it is in the record. */
+function putBackAlias(alias: Step, { reason, detail }: Blocked): void {
+  if (!alias.landed || alias.present?.kind === "dir") return;
+  putBack(alias, removedTo(alias));
+  block(alias, reason, detail);
 }
 
 function landOne(context: LandContext, step: Step): void {
@@ -93,7 +103,7 @@ function landNew(context: LandContext, step: Step): void {
   }
   if (step.staged === undefined) return;
   if (step.after?.kind === "dir") {
-    if (fs.lstat(step.inner) !== undefined) throw taken();
+    if (isTaken(step)) throw taken();
     staging.fresh.rename(step.staged, step.inner, fs);
   } else {
     moveToFree(step, step.staged);
@@ -117,7 +127,7 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
   } catch (error) {
     const errno = errnoOf(error) ?? "";
     if (!NO_LINKS.has(errno) && errno !== "EPERM") throw error;
-    if (fs.lstat(step.inner) !== undefined) throw taken();
+    if (isTaken(step)) throw taken();
     staging.fresh.renameFile(staged, step.inner, fs);
     return;
   }
@@ -127,6 +137,12 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
     // It has its name; the second one goes when the staging folder is emptied.
     if (errnoOf(error) === undefined) throw error;
   }
+}
+
+/** Has something the name? Where it was taken for another one, which is gone, the system may still think so for a moment: then the list tells. */
+function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
+  if (alias === undefined) return fs.lstat(inner) !== undefined;
+  return fs.list(parentOf(inner)).some(({ name }) => isOneName(decodeName(name), nameOf(inner), traits.names));
 }
 
 function taken(): Error {
@@ -178,7 +194,8 @@ function moveAside(step: Step): void {
 
 /** Does a file set aside hold what it held at an earlier look? Where times could hide a write, its bytes are compared. */
 function isStill(context: LandContext, step: Step, earlier: FileStat, now: FileStat): boolean {
-  if (isSameContent(earlier, now) && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs())) return true;
+  const isTold = step.root.traits.ctime;
+  if (isTold && isSameContent(earlier, now) && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs())) return true;
   const trash = step.root.staging.trash;
   const path = trash.lstat(aside(step)) === undefined ? removedTo(step) : aside(step);
   const there = trash.lstat(path);

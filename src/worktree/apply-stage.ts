@@ -22,6 +22,9 @@ const HELD_BYTES = 8 * 1024 * 1024;
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
+/** No disk refuses it, also one that keeps no modes. */
+const OWN_MODE = 0o600;
+const OWN_FOLDER_MODE = 0o700;
 
 /** What staging works with. */
 export interface StageContext {
@@ -143,8 +146,8 @@ function placeFolders(steps: readonly Step[], early: AdoptedTree | undefined): W
 function makeStaged({ root, staged, path }: Step, mode: number, isThere: boolean): void {
   const { fresh } = root.staging;
   const at = staged ?? path;
-  if (!isThere) fresh.makeFolder(at, mode);
-  else if (fresh.lstat(at)?.mode !== mode) fresh.chmod(at, mode, "dir");
+  if (!isThere) fresh.makeFolder(at, root.traits.modes ? mode : OWN_FOLDER_MODE);
+  else if (root.traits.modes && fresh.lstat(at)?.mode !== mode) fresh.chmod(at, mode, "dir");
 }
 
 function place(step: Step, above: Step | undefined, early: AdoptedTree | undefined): void {
@@ -248,7 +251,9 @@ function copyStaged(context: StageContext, first: Step, step: Step, each: boolea
 }
 
 function createStaged(step: Step, syncs: SyncsBeside | undefined): OpenedFile {
-  const file = step.root.staging.fresh.create(step.staged ?? step.path, (step.after?.mode ?? 0o600) & 0o1777);
+  const { traits, staging } = step.root;
+  const mode = traits.modes ? (step.after?.mode ?? OWN_MODE) & 0o1777 : OWN_MODE;
+  const file = staging.fresh.create(step.staged ?? step.path, mode);
   return syncs?.keep(file) ?? file;
 }
 
@@ -264,7 +269,7 @@ function finishFile(
     throw new ChronicleError("BLOB_CORRUPT", `the content has ${done.size} bytes, not ${after.size}`);
   }
   // Writing clears these bits, so they come last.
-  if ((after.mode & 0o6000) !== 0) disk.chmod(file.fd, after.mode);
+  if ((after.mode & 0o6000) !== 0 && step.root.traits.modes) disk.chmod(file.fd, after.mode);
   if (request.keepMtime === true) disk.setMtime(file.fd, after.mtimeMs);
   if (done.each) disk.sync(file.fd);
   syncs?.finished(file);

@@ -43,6 +43,8 @@ export interface Step {
   todo: Todo;
   /** Something of another kind must go first. */
   clear: boolean;
+  /** What stands under another name that the disk takes for this one, and must go first. */
+  alias: Step | undefined;
   blocked: Blocked | undefined;
   /** Its new file was staged before the apply began. */
   early: FileStat | undefined;
@@ -57,12 +59,12 @@ export interface Step {
   landed: boolean;
 }
 
-/** Is this path a reason to change nothing at all? A folder that merely stays is none. */
+/** Is this path a reason to change nothing at all? A folder that merely stays is none, nor is what the disk cannot hold anyway. */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
   onBlocked: OnBlocked,
 ): boolean {
-  if (blocked === undefined || onBlocked === "skip") return false;
+  if (blocked === undefined || onBlocked === "skip" || blocked.reason === "not-held") return false;
   if (isOfMeanwhile(blocked) && onBlocked === "skip-changed") return false;
   return blocked.reason !== "not-empty" || after !== undefined;
 }

@@ -12,6 +12,7 @@ import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, CheckRequest 
 import { isDiskFailure } from "../core/errno.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
+import { heldEntry } from "../core/folder-traits.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { matchEarly } from "./apply-early.ts";
 import { checkSteps } from "./apply-check.ts";
@@ -145,6 +146,7 @@ function stepOf(
     isAfter: false,
     todo: "nothing",
     clear: false,
+    alias: undefined,
     blocked: undefined,
     early: undefined,
     staged: undefined,
@@ -196,8 +198,9 @@ async function putIntoPlace(
 function earlyRemovals(steps: readonly Step[]): Set<Step> {
   const early = new Set<Step>();
   let cleared: WorkspacePath | undefined;
+  const aliases = new Set(steps.flatMap(({ alias, blocked }) => (blocked === undefined ? (alias ?? []) : [])));
   for (const step of steps) {
-    if (step.clear) cleared = step.path;
+    if (step.clear || aliases.has(step)) cleared = step.path;
     const isBeneath = cleared !== undefined && isWithin(step.path, cleared);
     if (step.clear || (isBeneath && step.todo === "remove")) early.add(step);
   }
@@ -229,7 +232,7 @@ function setFolderModes(steps: readonly Step[]): void {
   for (const step of steps.toReversed()) {
     const { after, blocked, todo } = step;
     if (blocked !== undefined || after?.kind !== "dir") continue;
-    const isLoose = todo === "create" && (after.mode & 0o700) !== 0o700;
+    const isLoose = todo === "create" && (after.mode & 0o700) !== 0o700 && step.root.traits.modes;
     if (!isLoose && todo !== "chmod") continue;
     try {
       step.root.fs.chmod(step.inner, after.mode, "dir");
@@ -323,7 +326,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
 }
 
 function isAfter({ root, path, inner, after }: Step): boolean {
-  return sameEntry(inspectPath(root.fs, path, inner)?.entry, after);
+  return sameEntry(heldEntry(root.traits, inspectPath(root.fs, path, inner)?.entry, after), after);
 }
 
 function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {

@@ -5,6 +5,7 @@ import { sha256 } from "../core/hash.ts";
 import { parsePath, type WorkspacePath } from "../core/path.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
 import { areStill } from "./are-still.ts";
+import { HOLDS_ALL } from "../core/folder-traits.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { entryOf } from "./inspect.ts";
 import { StatCache } from "./stat-cache.ts";
@@ -42,7 +43,7 @@ function remembered(count: number, afterNs = LATER_NS): Entry[] {
 async function ask(entries: readonly Entry[]): Promise<boolean> {
   const limits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
   using fs = new ConfinedFs(disk, "/base");
-  const open = { root: { id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits }, fs };
+  const open = { root: { id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits }, fs, traits: HOLDS_ALL };
   const rootOf = (path: WorkspacePath) => {
     looks += 1;
     return { open, inner: path };

@@ -1,4 +1,5 @@
 import { sameEntry, type Entry } from "../core/entry.ts";
+import { heldEntry, type FolderTraits } from "../core/folder-traits.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { breathe } from "../util/breathe.ts";
 import { isSameStat } from "./same-stat.ts";
@@ -17,15 +18,19 @@ export interface StillContext {
 
 /** See `Worktree.areStill`. Where memory alone says that it cannot be told, nothing is looked at. */
 export async function areStill({ cache, roots, rootOf }: StillContext, entries: readonly Entry[]): Promise<boolean> {
+  const asked = new Map<OpenRoot, FolderTraits>();
   const certain = entries.flatMap((entry) => {
     const known = cache.get(entry.path);
-    const isCertain = known?.racy === false && entry.kind !== "dir" && sameEntry(known.entry, entry);
-    return isCertain ? { path: entry.path, stat: known.stat } : [];
+    const isCertain = known?.racy === false && entry.kind !== "dir" && isSameBytes(known.entry, entry);
+    return isCertain ? { entry, known: known.entry, stat: known.stat } : [];
   });
   if (certain.length < entries.length) return false;
   try {
-    for (const [at, { path, stat }] of certain.entries()) {
-      const { open, inner } = rootOf(path);
+    for (const [at, { entry, known, stat }] of certain.entries()) {
+      const { open, inner } = rootOf(entry.path);
+      const traits = asked.get(open) ?? open.traits;
+      asked.set(open, traits);
+      if (!traits.ctime || !sameEntry(heldEntry(traits, known, entry), entry)) return false;
       const now = open.fs.lstat(inner);
       if (now === undefined || !isSameStat(stat, now)) return false;
       if ((at + 1) % TURN > 0) continue;
@@ -36,4 +41,8 @@ export async function areStill({ cache, roots, rootOf }: StillContext, entries: 
   } finally {
     for (const { fs } of roots) fs.release();
   }
+}
+
+function isSameBytes(a: Entry, b: Entry): boolean {
+  return a.kind === b.kind && a.hash === b.hash;
 }

@@ -1,7 +1,7 @@
 import type { Disk, DiskPath, FileStat, FolderItem } from "../disk/disk.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { nameOf, parentOf, pathToBytes } from "../core/path.ts";
+import { decodeName, nameOf, parentOf, pathToBytes } from "../core/path.ts";
 import { writeFully } from "../disk/write-fully.ts";
 
 /** Folders kept open at most on the way to the last one: deep trees must not use up the process's descriptors. */
@@ -54,6 +54,8 @@ export class ConfinedFs implements Disposable {
   readonly #chain: OpenFolder[] = [];
   #here: string | undefined;
   #confined: boolean | undefined;
+  /** The names in the folder that was asked about last, until something may have changed there. */
+  #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
   constructor(disk: Disk, root: string) {
     this.#disk = disk;
@@ -81,6 +83,25 @@ export class ConfinedFs implements Disposable {
       const errno = errnoOf(error) ?? "";
       if (NO_FOLDER.has(errno) || (errno === "ENAMETOOLONG" && hasLongName(path))) return undefined;
       throw error;
+    }
+  }
+
+  /**
+   * Is this the very name that stands in its folder? On some disks other names are taken for it; only the list of names tells.
+   * Also where nothing is there by any of them, or it cannot be told.
+   */
+  isNamedSo(path: WorkspacePath): boolean {
+    if (path === "") return true;
+    try {
+      if (this.lstat(path) === undefined) return true;
+      const folder = parentOf(path);
+      if (this.#listed?.folder !== folder) {
+        this.#listed = { folder, names: new Set(this.list(folder).map(({ name }) => decodeName(name))) };
+      }
+      return this.#listed.names.has(nameOf(path));
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return true;
     }
   }
 
@@ -198,6 +219,7 @@ export class ConfinedFs implements Disposable {
   /** Closes every folder that was kept open. The object stays usable. */
   release(): void {
     this.#here = undefined;
+    this.#listed = undefined;
     for (const folder of this.#chain.splice(0)) this.#close(folder);
   }
 

@@ -1,4 +1,5 @@
 import type { Entry } from "../core/entry.ts";
+import { HOLDS_ALL, type FolderTraits } from "../core/folder-traits.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { ApplyContext } from "./apply-ready.ts";
@@ -58,6 +59,8 @@ export interface DiskWorktreeOptions {
   readonly git?: GitUser | undefined;
   /** Writes what is many. */
   readonly crew?: StageCrew | undefined;
+  /** Says what a folder can hold. Default: everything. */
+  readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
 }
 
 /** What is remembered, the log position that it was kept for, and the file that says so. */
@@ -88,7 +91,7 @@ export class DiskWorktree implements Worktree {
   constructor(options: DiskWorktreeOptions) {
     this.#options = options;
     this.#git = { files: new GitFiles(options.disk, options.clock), user: options.git ?? {} };
-    this.#open = options.roots.map((root) => ({ root, fs: new ConfinedFs(options.disk, root.folder) }));
+    this.#open = options.roots.map((root) => this.#opened(root, new ConfinedFs(options.disk, root.folder)));
   }
 
   get roots(): readonly TrackedRoot[] {
@@ -96,7 +99,11 @@ export class DiskWorktree implements Worktree {
   }
 
   configure(roots: readonly TrackedRoot[]): void {
-    this.#open = this.#open.map(({ root, fs }) => ({ root: roots.find((one) => one.id === root.id) ?? root, fs }));
+    this.#open = this.#open.map(({ root, fs }) => this.#opened(roots.find((one) => one.id === root.id) ?? root, fs));
+  }
+
+  traitsOf(path: WorkspacePath): FolderTraits {
+    return this.#rootOf(path).open.traits;
   }
 
   get rememberedSeq(): number | undefined {
@@ -308,6 +315,18 @@ export class DiskWorktree implements Worktree {
 
   #nowNs(): bigint {
     return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
+  }
+
+  /** What the folder can hold is asked for when it is needed: another disk may be mounted there by then. */
+  #opened(root: TrackedRoot, fs: ConfinedFs): OpenRoot {
+    const { traitsOf = () => HOLDS_ALL } = this.#options;
+    return {
+      root,
+      fs,
+      get traits() {
+        return traitsOf(root.folder);
+      },
+    };
   }
 
   #rootOf(path: WorkspacePath): { readonly open: OpenRoot; readonly inner: WorkspacePath } {

@@ -1,5 +1,6 @@
 import { EVERYTHING, type Verdict } from "../core/filter.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
+import { HOLDS_ALL, type FolderTraits } from "../core/folder-traits.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { HostedApply } from "./hosted-apply.ts";
 import { SMALL_BYTES } from "./read-stable.ts";
@@ -43,6 +44,10 @@ export class HostedWorktree implements Worktree {
 
   /** Whatever is put into it is taken. */
   configure(): void {}
+
+  traitsOf(): FolderTraits {
+    return HOLDS_ALL;
+  }
 
   /** Whatever is recorded is known here. */
   get rememberedSeq(): number {

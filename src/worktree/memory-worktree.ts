@@ -1,5 +1,6 @@
 import { sameEntry, type Entry } from "../core/entry.ts";
 import type { FilterSpec, Verdict } from "../core/filter.ts";
+import { HOLDS_ALL, type FolderTraits } from "../core/folder-traits.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { LiveDatabase } from "./live-databases.ts";
 import type { KnownRow } from "./stat-table.ts";
@@ -72,6 +73,10 @@ export class MemoryWorktree implements Worktree {
 
   configure(roots: readonly TrackedRoot[]): void {
     this.#roots = roots;
+  }
+
+  traitsOf(): FolderTraits {
+    return HOLDS_ALL;
   }
 
   get rememberedSeq(): number | undefined {

@@ -1,4 +1,5 @@
 import type { Omission, OmissionReason } from "../core/coverage.ts";
+import type { FolderTraits } from "../core/folder-traits.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
@@ -14,6 +15,7 @@ import { NO_ROW } from "./stat-table.ts";
 export interface RootScanParts {
   readonly root: TrackedRoot;
   readonly fs: ConfinedFs;
+  readonly traits: FolderTraits;
   readonly cache: StatCache;
   readonly rules: RuleReader;
   readonly tally: ScanTally;
@@ -217,7 +219,8 @@ export class ScanLook {
     const { cache } = this.#p;
     const { child } = found;
     if (child === undefined || cache.kindOf(child) !== stat.kind) return false;
-    return stat.kind === "dir" ? cache.modeOf(child) === stat.mode : cache.isUnchanged(child, stat);
+    if (stat.kind !== "dir") return cache.isUnchanged(child, stat);
+    return !this.#p.traits.modes || cache.modeOf(child) === stat.mode;
   }
 
   /** Is there room within the limits for something new? */

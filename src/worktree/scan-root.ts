@@ -5,6 +5,7 @@ import type { FolderWork, Found, RootScanParts } from "./scan-look.ts";
 import type { ExcludedName, KnownChild } from "./stat-cache.ts";
 import type { Listing } from "./stat-table.ts";
 import { errnoOf } from "../core/errors.ts";
+import { foldsNames } from "../core/folder-traits.ts";
 import { childOf, decodeName, pathInRoot, ROOT } from "../core/path.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import { NameMarks } from "./name-marks.ts";
@@ -66,6 +67,10 @@ export class RootScan {
     const { look } = this;
     const found = { ...foundIn(above, name, this.#p.cache.child(childOf(above.path, name))), named };
     const depth = look.folders.length;
+    if (this.#isOther(found)) {
+      look.missing(above, found.child);
+      return undefined;
+    }
     if (look.isKnown(found) || (named && !this.#isGits(above, name))) {
       look.look(above, found, false);
     } else if (named) {
@@ -83,10 +88,15 @@ export class RootScan {
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
     const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
-    const stat = look.statOf(above, found, false);
+    const stat = this.#isOther(found) ? undefined : look.statOf(above, found, false);
     if (typeof stat !== "object" || stat.kind !== "dir" || !this.#isOwn(stat)) return undefined;
     look.enter(above, found, stat, { tracked: false, named: false });
     return look.folders.pop();
+  }
+
+  /** Does only another name stand there, which the disk takes for this one? */
+  #isOther({ inner }: Found): boolean {
+    return foldsNames(this.#p.traits) && !this.#p.fs.isNamedSo(inner);
   }
 
   /** Do the rules keep a folder of this name out? */
@@ -101,13 +111,14 @@ export class RootScan {
   }
 
   #visit(work: FolderWork): void {
-    const { root, cache, paranoid } = this.#p;
+    const { root, cache, paranoid, traits } = this.#p;
     if (root.only !== undefined && work.above === undefined) {
       this.look.look(work, foundIn(work, root.only, cache.child(childOf(work.path, root.only))), false);
       return;
     }
     const children = cache.children(work.path, work.row);
-    const listing = paranoid || work.named ? undefined : cache.listing(work.path, work.row);
+    // Where times of change mean nothing, those of folders do not tell of new names.
+    const listing = paranoid || work.named || !traits.ctime ? undefined : cache.listing(work.path, work.row);
     if (listing === undefined || !this.#isAsListed(work, listing, children) || this.#holdsTracked(work)) {
       this.#visitListed(work, children);
       return;

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UnappliedRules } from "../core/coverage.ts";
+import { type FolderTraits, readsAll } from "../core/folder-traits.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
@@ -27,6 +28,8 @@ const TURN = 4096;
 export interface OpenRoot {
   readonly root: TrackedRoot;
   readonly fs: ConfinedFs;
+  /** What its folder can hold, as it is now. */
+  readonly traits: FolderTraits;
 }
 
 /** What a scan works with. */
@@ -121,7 +124,8 @@ function goneWithRoot(
   return known.filter((one) => only.some((inner) => isWithin(splitRoot(one).path, inner)));
 }
 
-function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanRequest): Running {
+function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Running {
+  const { root, fs, traits } = open;
   const { cache, startedAtNs } = context;
   const partial = request.only !== undefined;
   const stat = fs.lstat(ROOT);
@@ -142,8 +146,22 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
   });
   const reader = new RuleReader({ fs, enabled, known, startedAtNs, git });
   const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
-  const paranoid = request.paranoid === true;
-  const scan = new RootScan({ root, fs, cache, rules: reader, tally, startedAtNs, paranoid, partial, store, stat });
+  // Where a stat does not tell of every edit, what was hinted at is read, and all of a folder that is not large.
+  const isWeak = !traits.ctime && (partial || readsAll(traits, cache.totals(root.id)));
+  const paranoid = request.paranoid === true || isWeak;
+  const scan = new RootScan({
+    root,
+    fs,
+    traits,
+    cache,
+    rules: reader,
+    tally,
+    startedAtNs,
+    paranoid,
+    partial,
+    store,
+    stat,
+  });
   const rules = FolderRules.root(compileFilter(root.filter), JSON.stringify(root.filter), reader.read(ROOT));
   return { scan, tally, reader, git, start: scan.rootWork(rules), at: stat };
 }
@@ -153,7 +171,7 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
  * that is not mounted now, or another disk. Device numbers alone say nothing: they may change when the machine starts.
  */
 function isUnmounted(
-  open: Pick<ScanContext, "cache"> & OpenRoot,
+  open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
   { dev }: FileStat,
   elsewhere: ReadonlySet<string | undefined> | undefined,
 ): boolean {
@@ -177,7 +195,7 @@ const MOST_LOOKED_FOR = 64;
  * Is the folder known by its files: does one have the remembered size and time, or are half of the names there? Also where
  * nothing is remembered.
  */
-function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & OpenRoot, path: WorkspacePath): boolean {
+function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
   const step = Math.ceil(files.length / MOST_LOOKED_FOR);
   let [looked, found] = [0, 0];

@@ -2,6 +2,7 @@ import type { Change } from "../core/change.ts";
 import type { Omission, UnappliedRules } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/filter.ts";
+import type { FolderTraits } from "../core/folder-traits.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
@@ -28,6 +29,8 @@ export interface Worktree {
   configure(roots: readonly TrackedRoot[]): void;
   /** The seq that `save` was last given, in this process or an earlier one; `undefined`: nothing was kept. */
   readonly rememberedSeq: number | undefined;
+  /** What the folder of this path's root can hold, as it is now. */
+  traitsOf(path: WorkspacePath): FolderTraits;
   /**
    * Compares the disk with what is remembered. `onChanged` gets what must be read, in batches, while the scan goes on.
    * Changes nothing on disk and nothing that is remembered.
@@ -214,7 +217,10 @@ export interface ApplyRequest {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** `no-folder`: its folder is not there, or something else stands in its place, and the changes do not make it. */
+/**
+ * `no-folder`: its folder is not there, or something else stands in its place, and the changes do not make it. `not-held`: the
+ * file system has no such thing; it is left alone and listed whatever `onBlocked` says.
+ */
 export type BlockReason =
   | "changed"
   | "no-folder"
@@ -223,7 +229,8 @@ export type BlockReason =
   | "content-missing"
   | "outside"
   | "no-space"
-  | "busy";
+  | "busy"
+  | "not-held";
 
 export interface BlockedPath {
   readonly path: WorkspacePath;

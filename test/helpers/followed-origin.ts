@@ -16,13 +16,14 @@ const PATIENCE = { timeout: 60_000, interval: 50 };
 /** An origin and a folder that follows it, each in a process of its own, over one of the two ways. */
 export class FollowedOrigin implements AsyncDisposable {
   readonly origin = new ServerProcess(["--replication"]);
-  readonly desk = new ReplicateProcess();
+  readonly desk: ReplicateProcess;
   readonly #way: (typeof WAYS)[number];
   readonly #more: readonly string[];
   #client: ChronicleClient | undefined;
 
-  /** `more`: further options of `replicate`. */
-  constructor(way: (typeof WAYS)[number], more: readonly string[] = []) {
+  /** `more`: further options of `replicate`; `folder`: where the desk's is. */
+  constructor(way: (typeof WAYS)[number], more: readonly string[] = [], folder?: string) {
+    this.desk = new ReplicateProcess(folder);
     this.#way = way;
     this.#more = more;
   }

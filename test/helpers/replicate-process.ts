@@ -20,11 +20,12 @@ export class ReplicateProcess implements AsyncDisposable {
   #child: ChildProcess | undefined;
   #id = "";
 
-  constructor() {
+  /** `folder`: default: one beside its home. */
+  constructor(folder?: string) {
     this.base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-box-")));
     this.userHome = join(this.base, "home");
     this.home = join(this.userHome, ".local", "state", "chronicle");
-    this.folder = join(this.base, "box");
+    this.folder = folder ?? join(this.base, "box");
     mkdirSync(this.userHome);
   }
 

@@ -49,7 +49,12 @@ interface RefusedStyle {
 
 /** What stays where it is: what the origin has refused, with why and what to do about it, editors' own files, and git's own state. */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
-  return [...refusedLines(sync, style), ...leftOutLines(sync, style), ...gitLines(sync, style)];
+  return [
+    ...refusedLines(sync, style),
+    ...leftOutLines(sync, style),
+    ...gitLines(sync, style),
+    ...notHeldLines(sync, style),
+  ];
 }
 
 const SIDES: Readonly<Record<LeftOutPathShape["side"], string>> = {
@@ -85,6 +90,16 @@ function gitLines(
   ];
 }
 
+function notHeldLines({ not_held_paths: paths = [], not_held: count = 0 }: SyncShape, style: RefusedStyle): string[] {
+  const { paint, shown, most = Infinity } = style;
+  const named = paths.slice(0, most);
+  const more = count - named.length;
+  return [
+    ...named.map(({ path, side, why }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: ${printable(why)}`)),
+    ...(more <= 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+  ];
+}
+
 function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
   const { refused = [] } = sync;
   const { paint, shown, worded, most = Infinity } = style;
@@ -99,8 +114,9 @@ function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
   ];
 }
 
-function refusedCount({ kept_back: kept = 0, left_out: leftOut = 0, git_left_out: git = 0 }: SyncShape): number {
-  return kept - leftOut - git;
+function refusedCount(sync: SyncShape): number {
+  const { kept_back: kept = 0, left_out: leftOut = 0, git_left_out: git = 0, not_held: notHeld = 0 } = sync;
+  return kept - leftOut - git - notHeld;
 }
 
 /** The origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
@@ -136,7 +152,7 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 
 /** Not everything is the same on both sides where changes of the folder stay in it. */
 function inSyncText(sync: SyncShape, paint: Paint): string {
-  const { read_only: isReadOnly, left_out: leftOut = 0, git_left_out: git = 0 } = sync;
+  const { read_only: isReadOnly, left_out: leftOut = 0, git_left_out: git = 0, not_held: notHeld = 0 } = sync;
   const kept = refusedCount(sync);
   const why = isReadOnly === true ? "the token may only read" : "the origin refuses it";
   if (kept > 0)
@@ -145,9 +161,17 @@ function inSyncText(sync: SyncShape, paint: Paint): string {
   const beside = [
     ...(leftOut === 0 ? [] : [counted(leftOut, "editors' file")]),
     ...(git === 0 ? [] : [counted(git, "git repository's state", "git repositories' states")]),
+    ...(notHeld === 0 ? [] : [`${counted(notHeld, "path")} that the folder's disk cannot hold`]),
   ].join(" and ");
   const stays = leftOut + git === 1 ? "stays" : "stay";
-  return paint("green", beside === "" ? "in sync" : `in sync, but for ${beside} that ${stays} where made`);
+  return paint(
+    "green",
+    beside === "" ? "in sync" : inSyncBut(beside, leftOut + git > 0 ? ` that ${stays} where made` : ""),
+  );
+}
+
+function inSyncBut(what: string, why: string): string {
+  return `in sync, but for ${what}${why}`;
 }
 
 function waiting(lag: number, pending: number): string[] {

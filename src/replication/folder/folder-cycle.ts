@@ -37,6 +37,7 @@ import { planFirst } from "./plan-first.ts";
 import { readCycle } from "./read-cycle.ts";
 import { MEMORY_MS, RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
+import type { NotHeldPaths } from "./not-held-paths.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
 import type { SharedNames } from "./shared-names.ts";
@@ -55,6 +56,7 @@ export interface CycleParts {
   readonly names: SharedNames;
   readonly editorFiles: EditorFiles;
   readonly gitPaths: GitPaths;
+  readonly notHeld: NotHeldPaths;
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
@@ -347,7 +349,7 @@ export class FolderCycle implements Disposable {
 
   /** Settles the conflict of a path; what is in the folder is recorded first. Throws `NOT_FOUND`, `REFUSED`. */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
-    const { context, mirror, rules, editorFiles } = this.#parts;
+    const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
     if (rules.isOneWay && resolution.keep !== "upstream") throw oneWay(path);
     using _lease = await context.blobs.lease();
     await this.#settle();
@@ -358,7 +360,16 @@ export class FolderCycle implements Disposable {
       if (conflict === undefined) throw noConflict(path);
       const [local, applied] = [(await context.index.head()).seq, this.#applied];
       const reached = { applied, head: applied, local };
-      const sides = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn, editorFiles };
+      const sides = {
+        mirror,
+        own: context.index,
+        ...reached,
+        conflicts,
+        rules,
+        isOwn: this.#isOwn,
+        editorFiles,
+        notHeld,
+      };
       const paths = await readCycle(sides, [path]);
       const step = await resolveSyncConflict(context.blobs, { conflict, open: conflicts, paths }, resolution);
       const record = { ...this.#record, ...this.#progress() };
@@ -389,14 +400,14 @@ export class FolderCycle implements Disposable {
   }
 
   async #plan(decided: LossDecision | Kept | undefined): Promise<Planned> {
-    const { context, mirror, journal, rules, nameRules, editorFiles } = this.#parts;
+    const { context, mirror, journal, rules, nameRules, editorFiles, gitPaths, notHeld } = this.#parts;
     const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
     const conflicts = (this.#open = await this.#readConflicts());
     const reached = { applied, head, local };
     const isDeleting = (path: WorkspacePath, upstreamSeq: number): boolean =>
       journal.isOnItsWay(path, undefined) || this.#isSettled(path, upstreamSeq);
     const both = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn };
-    const ground = { ...both, editorFiles, gitPaths: this.#parts.gitPaths, isDeleting };
+    const ground = { ...both, editorFiles, gitPaths, notHeld, isDeleting };
     const again = [...journal.again];
     const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
     const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;

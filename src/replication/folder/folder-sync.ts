@@ -2,7 +2,7 @@ import type { SyncShape } from "../../api/sync-api.ts";
 import type { Progress } from "../../api/workspace-api.ts";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import { ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { RejectedEntry } from "../../core/write-back.ts";
@@ -17,6 +17,7 @@ import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 import { GitPaths } from "./git-paths.ts";
+import { NotHeldPaths } from "./not-held-paths.ts";
 import { haltedSync, nothingLost, notUnderWay } from "./not-under-way.ts";
 import { Obstacles } from "./obstacles.ts";
 import { openJournal } from "./open-journal.ts";
@@ -75,6 +76,7 @@ export class FolderSync {
   readonly #editorFiles: EditorFiles;
   readonly #names: SharedNames;
   readonly #gitPaths = new GitPaths();
+  readonly #notHeld = new NotHeldPaths(() => this.#parts.context.worktree.traitsOf(ROOT));
   readonly #journal: FolderJournal;
   readonly #probe: RefusalProbe;
   readonly #cycle: FolderCycle;
@@ -120,7 +122,7 @@ export class FolderSync {
         rules,
         names,
         editorFiles,
-        gitPaths: this.#gitPaths,
+        ...{ gitPaths: this.#gitPaths, notHeld: this.#notHeld },
         onDue: () => this.#loop.wake(),
         onProgress: (progress) => this.#applying(progress),
       },
@@ -212,6 +214,7 @@ export class FolderSync {
       refused: this.#journal.refused,
       leftOut: this.#editorFiles.leftOut,
       gitLeftOut: this.#gitPaths.leftOut,
+      notHeld: this.#notHeld.leftOut,
       isReadOnly: this.#link.isReadOnly,
       conflicts: this.#cycle.conflicts.length,
       progress: this.#progress,

@@ -1,10 +1,17 @@
-import type { LeftOutPathShape } from "../../api/sync-api.ts";
+import type { LeftOutPathShape, NotHeldPathShape } from "../../api/sync-api.ts";
 import { comparePaths, type WorkspacePath } from "../../core/path.ts";
 import { exactPath, shownPath } from "../../workspace/shape.ts";
 import type { SidesOf } from "./git-paths.ts";
+import type { NotHeld } from "./not-held-paths.ts";
 
 /** The number of paths that are named. */
 const MOST_NAMED = 20;
+
+/** The same of what the folder's disk cannot hold, with why. */
+export function notHeldPaths(notHeld: ReadonlyMap<WorkspacePath, NotHeld>): NotHeldPathShape[] {
+  const first = [...notHeld].toSorted(([a], [b]) => comparePaths(a, b)).slice(0, MOST_NAMED);
+  return leftOutPaths(new Map(first)).map((one, i) => ({ ...one, why: first[i]?.[1].why ?? "" }));
+}
 
 /** What is left out of a sync, in path order, and on which side it is; the first of it, if it is much. */
 export function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {

@@ -9,7 +9,7 @@ import type { CycleSides } from "./read-cycle.ts";
 /** A folder and its origin before they have met. */
 export interface FirstSides extends Pick<
   CycleSides,
-  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles" | "gitPaths"
+  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles" | "gitPaths" | "notHeld"
 > {
   readonly own: Pick<IndexStore, "touched">;
   /** What the folder's disk does to names. */
@@ -25,7 +25,7 @@ const NEVER: SyncBase = { entry: undefined, seq: 0 };
  * part only.
  */
 export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
-  const { own, applied, local, mirror, head, rules, nameRules, editorFiles, gitPaths } = sides;
+  const { own, applied, local, mirror, head, rules, nameRules, editorFiles, gitPaths, notHeld } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
   // In the order of paths what lies in a path comes right behind it.
@@ -37,7 +37,7 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
       const isShared = rules.isShared(path, isFolder) && !rules.keepsApart({ path, local: undefined, remote: entry });
       if (path === ROOT || !isShared) continue;
       const judged = await editorFiles?.judge({ path, local: undefined, remote: entry });
-      if (judged === "left-out") continue;
+      if (judged === "left-out" || notHeld?.mayCome(path, entry) === false) continue;
       if (leaf !== undefined && isWithin(path, leaf)) return undefined;
       if (!isFolder) leaf = path;
       const after = settable(entry);

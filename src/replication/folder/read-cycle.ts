@@ -9,6 +9,7 @@ import { NEVER, onCommonGround } from "./common-ground.ts";
 import type { CyclePath } from "./decide-cycle.ts";
 import type { EditorFiles } from "./editor-files.ts";
 import type { GitPaths } from "./git-paths.ts";
+import type { NotHeldPaths } from "./not-held-paths.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
 /** A history of files, asked by position: a mirror, or a workspace's own index. */
@@ -35,6 +36,8 @@ export interface CycleSides {
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
   /** Is told what was looked at, to know what of it is a repository's own state. Default: nobody is. */
   readonly gitPaths?: Pick<GitPaths, "note"> | undefined;
+  /** Says what the folder's disk cannot hold. Default: it can hold everything. */
+  readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
 
 /** Paths that are asked about at once; between two such questions others have a turn. */
@@ -60,8 +63,9 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   await readInto(found, beneath, sides);
   const common = await onCommonGround(await withoutEditorFiles(found.values(), sides), sides);
   for (const one of found.values()) sides.gitPaths?.note(one);
-  const all = await onOwnGround(common, sides);
-  const { rules } = sides;
+  const ground = await onOwnGround(common, sides);
+  const { rules, notHeld } = sides;
+  const all = notHeld === undefined ? ground : notHeld.sides(ground);
   return all.filter((one) => rules.isShared(one.path, statesOf(one).some(isFolder)) && !rules.keepsApart(one));
 }
 

@@ -32,6 +32,8 @@ export interface StoreLayout {
   readonly namesLock: string;
   /** Of which erasures every byte was freed. Derived. */
   readonly freedErasures: string;
+  /** What folders on file systems that are not Linux's own can hold, as it was tried out. Derived. */
+  readonly folderTraits: string;
   workspace(id: string): WorkspaceLayout;
 }
 
@@ -137,6 +139,7 @@ export function storeLayout(home: string): StoreLayout {
     forgotten: `${home}/forgotten`,
     namesLock: `${home}/lock.db`,
     freedErasures: `${home}/cache/freed-erasures`,
+    folderTraits: `${home}/cache/folder-traits`,
     workspace: (id) => workspaceLayout(`${workspaces}/${id}`),
   };
 }

@@ -225,4 +225,5 @@ const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy"
   "not-permitted": "read-only",
   "content-missing": "content-missing",
   outside: "path",
+  "not-held": "path",
 };

@@ -1,0 +1,37 @@
+import type { DoctorCheck } from "../api/store-api.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { lackedBy } from "../core/folder-traits.ts";
+import { pathInRoot, ROOT } from "../core/path.ts";
+import { isHosted } from "../workspace/hosted.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { storeTasks, workspaceIds } from "./store-tasks.ts";
+
+/** What the disks of folders cannot hold: one check for each folder that lies on such a disk. */
+export async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
+  const checks: DoctorCheck[] = [];
+  for (const id of workspaceIds(parts)) checks.push(...(await checksOf(parts, id)));
+  return checks;
+}
+
+/** Nothing of a workspace that cannot be opened: others say so. */
+async function checksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      const { worktree } = context;
+      if (isHosted(worktree.roots)) return [];
+      return worktree.roots.flatMap(({ id: root, folder }) => {
+        const traits = worktree.traitsOf(pathInRoot(root, ROOT));
+        const lacked = lackedBy(traits);
+        if (lacked.length === 0) return [];
+        const detail = `${folder} is on ${traits.fileSystem}, which cannot hold ${lacked.join(", ")} (${traits.source})`;
+        return [{ name: "file system", ok: true, detail }];
+      });
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof ChronicleError || errnoOf(error) !== undefined) return [];
+    throw error;
+  }
+}

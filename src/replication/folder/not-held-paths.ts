@@ -1,0 +1,77 @@
+import type { Entry } from "../../core/entry.ts";
+import { sameEntry } from "../../core/entry.ts";
+import { type FolderTraits, holdsAllEntries, whyNotHeldAt } from "../../core/folder-traits.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { NEVER } from "./common-ground.ts";
+import type { CyclePath } from "./decide-cycle.ts";
+import type { SidesOf } from "./git-paths.ts";
+
+/** Why a path of the origin cannot lie in the folder, and on which sides something is there. */
+export interface NotHeld extends SidesOf {
+  readonly why: string;
+}
+
+/**
+ * Knows what of an origin the folder cannot hold, since its disk has no such thing: links, some names. That stays at the origin. And it
+ * knows that a folder which keeps no modes has nothing to say of them.
+ */
+export class NotHeldPaths {
+  readonly #traits: () => FolderTraits;
+  readonly #found = new Map<WorkspacePath, NotHeld>();
+
+  constructor(traits: () => FolderTraits) {
+    this.#traits = traits;
+  }
+
+  /** What is left out, as far as it was looked at. */
+  get leftOut(): ReadonlyMap<WorkspacePath, NotHeld> {
+    return this.#found;
+  }
+
+  /** The sides as they are to be decided about; those that are none of the folder's business are left out. */
+  sides(paths: Iterable<CyclePath>): CyclePath[] {
+    const traits = this.#traits();
+    if (traits.modes && holdsAllEntries(traits)) return [...paths];
+    return [...paths].flatMap((one) => this.#sidesOf(one, traits) ?? []);
+  }
+
+  /** May what the origin has come into a folder that has nothing there yet? */
+  mayCome(path: WorkspacePath, remote: Entry | undefined): boolean {
+    const traits = this.#traits();
+    return holdsAllEntries(traits) || this.#note({ path, local: undefined, remote }, traits) === undefined;
+  }
+
+  #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
+    const one = withoutOwnMode(withHeldBase(given, traits), traits);
+    if (this.#note(one, traits) === undefined) return one;
+    // What the origin has made something else of since is not its state any more.
+    const { local, base } = one;
+    return local !== undefined && sameEntry(local, base.entry) ? { ...one, remote: undefined } : undefined;
+  }
+
+  #note(
+    { path, local, remote }: Pick<CyclePath, "path" | "local" | "remote">,
+    traits: FolderTraits,
+  ): string | undefined {
+    const why = remote === undefined ? undefined : whyNotHeldAt(traits, remote);
+    if (why === undefined) this.#found.delete(path);
+    else this.#found.set(path, { here: local !== undefined, there: true, why });
+    return why;
+  }
+}
+
+/** What the folder could never hold, it never had from the origin. */
+function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
+  const { entry } = one.base;
+  return entry === undefined || whyNotHeldAt(traits, entry) === undefined ? one : { ...one, base: NEVER };
+}
+
+/** Where the modes differ, that is the origin's doing. */
+function withoutOwnMode(one: CyclePath, { modes }: FolderTraits): CyclePath {
+  const { base, local, remote } = one;
+  if (modes || local === undefined) return one;
+  const { entry } = base;
+  if (entry?.kind === local.kind) return { ...one, base: { ...base, entry: { ...entry, mode: local.mode } } };
+  const isSame = entry === undefined && remote?.kind === local.kind && remote.hash === local.hash;
+  return isSame ? { ...one, base: { ...base, entry: local } } : one;
+}
