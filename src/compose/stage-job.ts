@@ -5,6 +5,7 @@ import type { Disk, FileStat } from "../disk/disk.ts";
 import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
 import type { PackReader } from "../storage/files/pack-reader.ts";
 import type { ConfinedFs } from "../worktree/confined-fs.ts";
+import { withMode } from "../worktree/with-mode.ts";
 import type { StageFile } from "../worktree/stage-crew.ts";
 
 /**
@@ -37,12 +38,12 @@ export interface StageBatch {
 export interface StageColumns {
   /** 1: it holds its content. */
   readonly done: Uint8Array;
-  /** size, mtime_ns, ctime_ns, ino, dev, links, owner, mode. */
+  /** size, mtime_ns, ctime_ns, ino, dev, links, owner, mode, group. */
   readonly stats: BigInt64Array;
 }
 
 const NUMBERS = 7;
-const STAT_FIELDS = 8;
+const STAT_FIELDS = 9;
 
 /** The columns for some files. */
 export function toStageBatch(placed: readonly PlacedFile[], packs: readonly PackRow[]): StageBatch {
@@ -86,8 +87,11 @@ export function newStats(count: number): BigInt64Array {
 
 /** Writes a stat into its row. */
 export function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
-  const { size, mtimeNs, ctimeNs, ino, dev, nlink, uid, mode } = stat;
-  stats.set([BigInt(size), mtimeNs, ctimeNs, ino, dev, BigInt(nlink), BigInt(uid), BigInt(mode)], row * STAT_FIELDS);
+  const { size, mtimeNs, ctimeNs, ino, dev, nlink, uid, mode, gid = -1 } = stat;
+  stats.set(
+    [BigInt(size), mtimeNs, ctimeNs, ino, dev, BigInt(nlink), BigInt(uid), BigInt(mode), BigInt(gid)],
+    row * STAT_FIELDS,
+  );
 }
 
 function tryStage(tools: StageTools, batch: StageBatch, row: number): FileStat | undefined {
@@ -117,7 +121,7 @@ function stageOne(
   try {
     if (content.length > 0) fs.write(file, content);
     if (!Number.isNaN(mtimeMs)) disk.setMtime(file.fd, mtimeMs);
-    return fs.fstat(file);
+    return withMode(disk, file, mode);
   } catch (error) {
     fs.unlink(path);
     throw error;
@@ -127,10 +131,8 @@ function stageOne(
 /** The stat in a row of what came back; `undefined`: the file was left alone. */
 export function statOfStaged({ done, stats }: StageColumns, row: number): FileStat | undefined {
   if (done[row] !== 1) return undefined;
-  const [size = 0n, mtimeNs = 0n, ctimeNs = 0n, ino = 0n, dev = 0n, nlink = 0n, uid = 0n, mode = 0n] = stats.subarray(
-    row * STAT_FIELDS,
-    (row + 1) * STAT_FIELDS,
-  );
+  const [size = 0n, mtimeNs = 0n, ctimeNs = 0n, ino = 0n, dev = 0n, nlink = 0n, uid = 0n, mode = 0n, gid = 0n] =
+    stats.subarray(row * STAT_FIELDS, (row + 1) * STAT_FIELDS);
   return {
     kind: "file",
     mode: Number(mode),
@@ -141,5 +143,6 @@ export function statOfStaged({ done, stats }: StageColumns, row: number): FileSt
     dev,
     nlink: Number(nlink),
     uid: Number(uid),
+    gid: Number(gid),
   };
 }

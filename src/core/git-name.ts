@@ -1,5 +1,5 @@
 import type { WorkspacePath } from "./path.ts";
-import { STAGING_FOLDER } from "./staging-folder.ts";
+import { isStagingName } from "./staging-folder.ts";
 
 /**
  * Names that some file system takes for `.git`, or for the folder in which Chronicle stages: in another case, with characters that
@@ -35,5 +35,5 @@ export function isGitName(name: string): boolean {
     .replace(/[. ]+$/u, "")
     .toUpperCase()
     .toLowerCase();
-  return folded === GIT || folded === STAGING_FOLDER || SHORT.test(folded);
+  return folded === GIT || isStagingName(folded, true) || SHORT.test(folded);
 }

@@ -1,12 +1,6 @@
 import * as fs from "node:fs";
 import { errnoOf } from "../core/errors.ts";
-import type { DiskPath } from "./disk.ts";
-
-/** The user and the group to whom something is given. */
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
+import type { DiskPath, Owner } from "./disk.ts";
 
 /** What a file system says that keeps no owners, and what a container's root is told of users whom it does not know. */
 const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
@@ -53,6 +47,26 @@ export function giveTo(fd: number, owner: Owner): void {
 /** As `giveTo`, of a folder. Only an empty one: its name may stand for another one of root's by now. */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);
+}
+
+/** As `giveTo`, as far as it is permitted: root may give anything away, others may give what is theirs to a group of theirs. */
+export function giveAsPermitted(fd: number, owner: Owner): boolean {
+  const stat = fs.fstatSync(fd);
+  if (stat.uid === owner.uid && stat.gid === owner.gid) return true;
+  if (stat.isDirectory() && fs.readdirSync(`/proc/self/fd/${fd}`).length > 0) return false;
+  if (stat.uid !== owner.uid && isGiven(fd, owner)) return true;
+  // The group by itself.
+  return (isGiven(fd, { uid: stat.uid, gid: owner.gid }) || stat.gid === owner.gid) && stat.uid === owner.uid;
+}
+
+function isGiven(fd: number, { uid, gid }: Owner): boolean {
+  try {
+    fs.fchownSync(fd, uid, gid);
+    return true;
+  } catch (error) {
+    if (!KEEPS_NO_OWNERS.has(errnoOf(error) ?? "")) throw error;
+    return false;
+  }
 }
 
 function canAnchor(): boolean {

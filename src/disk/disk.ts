@@ -12,6 +12,8 @@
  * - Bytes are durable after `sync(fd)`; a name (created, renamed, removed) after `syncFolder` of the folder that holds it.
  *   A sync that failed once says nothing about what is on the disk: it is never repeated.
  * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
+ * - What is made in a folder is made as the system makes it there: with the folder's group and setgid bit, and its default access
+ *   control list, which may narrow the mode.
  */
 
 /** An absolute path, as text or as bytes. */
@@ -32,6 +34,14 @@ export interface FileStat {
   readonly dev: bigint;
   readonly nlink: number;
   readonly uid: number;
+  /** `lstat` and `fstat` tell it; what is remembered of a file does not. */
+  readonly gid?: number;
+}
+
+/** The user and the group to whom a file belongs. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
 }
 
 /**
@@ -106,6 +116,16 @@ export interface Disk {
   readlink(path: DiskPath): Buffer;
   /** Sets permission bits of an open file or folder. */
   chmod(fd: number, mode: number): void;
+  /**
+   * Gives an open file, or an empty folder, to its owner: as far as that is permitted, so the group alone where the user may not be
+   * changed. False: not all of it was permitted.
+   */
+  give(fd: number, owner: Owner): boolean;
+  /**
+   * Those of the folders (absolute) in which a new file gets the same group, access control list and security label as in the folder
+   * `like`, so that it can be made there and renamed. `undefined`: that cannot be told here.
+   */
+  makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined>;
   /** Sets the modification time of an open file or folder, in milliseconds. */
   setMtime(fd: number, mtimeMs: number): void;
   /** Clones `from` into the new file `to` sharing its blocks; false where the file system cannot. */

@@ -11,11 +11,13 @@ import type {
   NodeKind,
   OnFolderEvent,
   OpenHow,
+  Owner,
 } from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
-import { giveFolderTo, giveTo, makeForFolderOwner, type Owner } from "./as-root.ts";
+import { giveAsPermitted, giveFolderTo, giveTo, makeForFolderOwner } from "./as-root.ts";
 import { birthTime } from "./birth-time.ts";
 import { fileSystemOf } from "./file-system.ts";
+import { foldersAlike } from "./folders-alike.ts";
 import { syncFileSystem, syncFileSystemBeside } from "./sync-file-system.ts";
 
 const C = fs.constants;
@@ -30,6 +32,8 @@ const FLAGS: Readonly<Record<OpenHow, number>> = {
   append: CAREFUL | C.O_WRONLY | C.O_CREAT | C.O_APPEND,
   update: CAREFUL | C.O_RDWR | C.O_CREAT,
 };
+
+const SETGID = 0o2000;
 
 const STAT = { bigint: true } as const;
 const STAT_OR_NOTHING = { bigint: true, throwIfNoEntry: false } as const;
@@ -159,7 +163,8 @@ export class NodeDisk implements Disk {
       const fd = fs.openSync(at, FLAGS.folder);
       try {
         if (owner !== undefined) giveFolderTo(fd, owner);
-        if (!isPlain) fs.fchmodSync(fd, mode);
+        // A folder in one with setgid has it, too.
+        if (!isPlain) fs.fchmodSync(fd, mode | (fs.fstatSync(fd).mode & SETGID));
       } finally {
         fs.closeSync(fd);
       }
@@ -204,6 +209,14 @@ export class NodeDisk implements Disk {
 
   chmod(fd: number, mode: number): void {
     fs.fchmodSync(fd, mode);
+  }
+
+  give(fd: number, owner: Owner): boolean {
+    return giveAsPermitted(fd, owner);
+  }
+
+  makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined> {
+    return foldersAlike(folders, like);
   }
 
   setMtime(fd: number, mtimeMs: number): void {
@@ -306,6 +319,7 @@ function fileStat(stats: BigIntStats): FileStat {
     dev: stats.dev,
     nlink: Number(stats.nlink),
     uid: Number(stats.uid),
+    gid: Number(stats.gid),
   };
 }
 

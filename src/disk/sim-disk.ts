@@ -1,4 +1,4 @@
-import type { Disk, DiskPath, DiskSpace, FileStat, FileSystem, FolderItem, OpenHow } from "./disk.ts";
+import type { Disk, DiskPath, DiskSpace, FileStat, FileSystem, FolderItem, OpenHow, Owner } from "./disk.ts";
 import {
   checkOpens,
   lastChange,
@@ -212,6 +212,16 @@ export class SimDisk implements Disk {
     this.#setAttribute("chmod", fd, (node) => {
       node.mode = mode & 0o7777;
     });
+  }
+
+  /** Everything belongs to one user. */
+  give(fd: number, { uid }: Owner): boolean {
+    return this.fstat(fd).uid === uid;
+  }
+
+  /** There are neither groups nor access control lists. */
+  makesAlike(folders: readonly string[]): Promise<ReadonlySet<string>> {
+    return Promise.resolve(new Set(folders));
   }
 
   setMtime(fd: number, mtimeMs: number): void {

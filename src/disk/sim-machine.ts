@@ -131,6 +131,7 @@ export class SimMachine {
       dev: BigInt(node.dev),
       nlink: node.kind === "dir" ? node.nlink * 2 : node.nlink,
       uid: this.options.uid ?? 1000,
+      gid: this.options.uid ?? 1000,
     };
   }
 }

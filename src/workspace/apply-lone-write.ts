@@ -46,6 +46,8 @@ export async function applyLoneWrite(
       await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
     },
   });
+  // It was said before it was made that a folder has not the setgid bit which it has got: the next look records that.
+  context.worktree.forget((report.inherited ?? []).map(({ path }) => path));
   if (isDecided) await commit.append(await ending(context, commit, { planned, intent, report }));
   await context.worktree.cleanUp(id);
   return report;

@@ -7,6 +7,7 @@ import { applyLoneWrite } from "./apply-lone-write.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { closing, fileDrafts, opening } from "./operation-drafts.ts";
+import { asMade } from "./operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { refused } from "./change-files.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
@@ -126,7 +127,7 @@ async function close(
     const own = isRefused(one)
       ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
       : [
-          ...(await fileDrafts(context, { id, intent, changes, applied: report.applied })),
+          ...(await fileDrafts(context, { id, intent, changes: asMade(changes, report), applied: report.applied })),
           closing(id, { ...intent, state: "done" }, report.blocked),
         ];
     drafts.push(...own);

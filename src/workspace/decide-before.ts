@@ -3,9 +3,9 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Change } from "../core/change.ts";
 import { hasGitName, isGitName } from "../core/git-name.ts";
 import { isHash } from "../core/hash.ts";
-import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { splitRoot, type WorkspacePath } from "../core/path.ts";
 import { intentOfRequest } from "../core/request-intent.ts";
-import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { isInStaging } from "../core/staging-folder.ts";
 import type { Explanation, PathStat } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { refuseErased } from "./erased-look.ts";
@@ -73,8 +73,7 @@ function namesIn(path: WorkspacePath): string[] {
 }
 
 function isStaging(path: WorkspacePath): boolean {
-  const inner = splitRoot(path).path.toLowerCase() as WorkspacePath;
-  return isWithin(inner, STAGING_FOLDER as WorkspacePath);
+  return isInStaging(splitRoot(path).path.toLowerCase());
 }
 
 function untouchable(path: WorkspacePath, hint: string): ChronicleError {

@@ -19,6 +19,7 @@ import { emptyTrash, leaveTrash, tokenOf } from "./late-trash.ts";
 import { closing, doneDrafts, opening } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
 import { readEvent } from "./read-events.ts";
+import { shownPath } from "./shape.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { tornWrite } from "./torn-write.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
@@ -166,45 +167,75 @@ export async function perform(
   };
   const beside = await asideOfIntent(context, intent);
   const all = { ...operation, changes: [...changes, ...beside] };
-  const whole = await carryOut(context, { token, emptiesLater: isStep, begin }, all);
+  const whole = await carryOut(context, { token, emptiesLater: isStep, begin, ...maskOf(intent) }, all);
   // Where nothing could be begun, that is told as an operation, too.
   if (!isOpen) await begin();
   const isNothing = isNone(intent, whole, all.changes);
   const { report, aside } = splitAside(context, whole, beside);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
-    : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report });
+    : await doneDrafts(context, {
+        id,
+        intent: { ...intent, state: "done" },
+        ...report,
+        changes: asMade(changes, report),
+      });
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) leaveTrash(context, token);
   else await context.worktree.cleanUp(token);
   return { ...report, id: isNothing ? undefined : id, aside };
 }
 
-/** Setuid, setgid and sticky: recorded, but never set on disk by Chronicle. */
+/** Setuid, setgid and sticky: recorded, but never set on disk by Chronicle for another copy, and never on a file. */
 const NEVER_SET = 0o7000;
+/** Setgid and sticky of a folder give nobody any rights, and without them a folder that is shared is not shared any more. */
+const NEVER_SET_ON_FOLDERS = 0o4000;
 
-/** An entry as Chronicle would put it on disk. */
+/** An entry of another copy as Chronicle would put it on disk. */
 export function settable(entry: Entry | undefined): Entry | undefined {
   if (entry === undefined || (entry.mode & NEVER_SET) === 0) return entry;
   return { ...entry, mode: entry.mode & ~NEVER_SET };
 }
 
+/** An entry of this history as Chronicle would put it on disk. */
+function restorable(entry: Entry | undefined): Entry | undefined {
+  if (entry?.kind !== "dir") return settable(entry);
+  return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
+}
+
+/** What is put on disk of another copy's keeps a folder's own setgid and sticky bits. */
+function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
+  return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
+}
+
+/** The changes with the modes that folders have come to have: setgid is inherited from the folder around it. */
+export function asMade<C extends Change>(changes: readonly C[], { inherited = [] }: ApplyReport): readonly C[] {
+  if (inherited.length === 0) return changes;
+  const made = new Map(inherited.map((entry) => [entry.path, entry]));
+  return changes.map((change) => {
+    const entry = made.get(change.path);
+    return entry === undefined || change.after === undefined
+      ? change
+      : { ...change, after: { ...change.after, mode: entry.mode } };
+  });
+}
+
 /** The changes as they can be made on disk; those that then change nothing are left out. */
 export function makeable(changes: readonly Change[]): Change[] {
-  return changes.flatMap(({ path, before, after }) => changeBetween(path, before, settable(after)) ?? []);
+  return changes.flatMap(({ path, before, after }) => changeBetween(path, before, restorable(after)) ?? []);
 }
 
 /** The changes that are left out because only bits that are never set would change. */
 export function neverSet(changes: readonly Change[]): SkippedPath[] {
   const detail = "setuid, setgid and sticky are recorded, but never set";
   return changes.flatMap(({ path, before, after }) =>
-    sameEntry(before, after) || !sameEntry(before, settable(after)) ? [] : [{ path, reason: "special-bits", detail }],
+    sameEntry(before, after) || !sameEntry(before, restorable(after)) ? [] : [{ path, reason: "special-bits", detail }],
   );
 }
 
 async function carryOut(
   context: Context,
-  how: Pick<ApplyRequest, "token" | "emptiesLater" | "begin">,
+  how: Pick<ApplyRequest, "token" | "emptiesLater" | "begin" | "maskMode">,
   operation: Performance["operation"],
 ): Promise<ApplyReport> {
   warnOfOpenDatabases(context, operation.changes);
@@ -217,7 +248,19 @@ async function carryOut(
     onProgress: (done, total) => operation.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
   });
   dropDerived(context, report.applied);
+  tellOfOwners(context, report);
   return report;
+}
+
+const MOST_TOLD = 20;
+
+/** A file that could not be given back to who had it. */
+function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void {
+  for (const { path, uid, gid } of lostOwners.slice(0, MOST_TOLD)) {
+    context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`);
+  }
+  const more = lostOwners.length - MOST_TOLD;
+  if (more > 0) context.tell?.(`${more} more files belonged to others; only root can give them back`);
 }
 
 /** Keeps a plan as a blob. */
@@ -292,6 +335,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         contents: (hashes) => context.blobs.readMany(hashes),
         onBlocked: "skip",
         resume: true,
+        ...maskOf(intent),
       });
       const isNothing = intent.replica !== undefined && isNone(intent, whole, changes);
       const { report } = splitAside(context, whole, beside);
@@ -299,7 +343,12 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       await commit.append(
         isNothing
           ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
-          : await doneDrafts(context, { id, intent: { ...intent, state }, changes, ...report }),
+          : await doneDrafts(context, {
+              id,
+              intent: { ...intent, state },
+              ...report,
+              changes: asMade(changes, report),
+            }),
       );
       await context.worktree.cleanUp(token);
       const applied = new Set(report.applied);

@@ -54,9 +54,18 @@ function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<Works
   step.present = isNew ? undefined : present(step, planned);
   if (step.blocked !== undefined) return;
   if (step.present === undefined && !isNew && !hasFolder(step, planned)) return;
+  keepOwnBits(step);
   const isBefore = isEntry(context, step, step.before);
   if (isBefore || mayResume(context, step)) decide(step);
   else block(step, "changed", "it is not what it was");
+}
+
+/** What is never set on a folder it keeps, where it has it by itself. */
+function keepOwnBits(step: Step): void {
+  const { present, after, mask } = step;
+  if (present?.kind !== "dir" || after?.kind !== "dir") return;
+  const kept = present.mode & mask;
+  if (kept !== 0) step.after = { ...after, mode: after.mode | kept };
 }
 
 /** What stands at the very name. What another name is taken for goes first, where it is to go; else it is in the way. */

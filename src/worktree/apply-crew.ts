@@ -1,5 +1,5 @@
 import type { Hash } from "../core/hash.ts";
-import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { Step } from "./apply-step.ts";
 import type { StageCrew, StageFile } from "./stage-crew.ts";
 import type { ApplyRequest } from "./worktree.ts";
 
@@ -39,19 +39,15 @@ export async function stageByCrew(
     onStaged,
   }: { readonly request: Pick<ApplyRequest, "keepMtime">; readonly onStaged: (files: number) => void },
 ): Promise<Wanted> {
-  for (const [root, steps] of Map.groupBy([...wanted.values()].flat(), (step) => step.root)) {
+  for (const [base, steps] of Map.groupBy([...wanted.values()].flat(), (step) => step.stagedIn.root)) {
     const stats = await crew.write(
-      baseOf(root),
+      base,
       steps.map((step) => fileOf(step, request)),
       onStaged,
     );
     for (const [i, step] of steps.entries()) step.stat = stats[i];
   }
   return those(wanted, ({ stat }) => stat === undefined);
-}
-
-function baseOf({ staging }: ApplyRoot): string {
-  return staging.fresh.root;
 }
 
 function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {

@@ -95,7 +95,7 @@ function landOne(context: LandContext, step: Step): void {
 }
 
 function landNew(context: LandContext, step: Step): void {
-  const { fs, staging } = step.root;
+  const { fs } = step.root;
   // What lies in a new folder came along with it.
   if (step.carrier !== undefined) {
     if (!step.carrier.landed) block(step, "changed", "its folder was not put into place");
@@ -104,7 +104,7 @@ function landNew(context: LandContext, step: Step): void {
   if (step.staged === undefined) return;
   if (step.after?.kind === "dir") {
     if (isTaken(step)) throw taken();
-    staging.fresh.rename(step.staged, step.inner, fs);
+    step.stagedIn.rename(step.staged, step.inner, fs);
   } else {
     moveToFree(step, step.staged);
     lookAtLanded(step);
@@ -121,18 +121,19 @@ function lookAtLanded(step: Step): void {
 
 /** Gives a staged file its name, unless something has that name by now. */
 function moveToFree(step: Step, staged: WorkspacePath): void {
-  const { fs, staging } = step.root;
+  const { stagedIn } = step;
+  const { fs } = step.root;
   try {
-    staging.fresh.link(staged, step.inner, fs);
+    stagedIn.link(staged, step.inner, fs);
   } catch (error) {
     const errno = errnoOf(error) ?? "";
     if (!NO_LINKS.has(errno) && errno !== "EPERM") throw error;
     if (isTaken(step)) throw taken();
-    staging.fresh.renameFile(staged, step.inner, fs);
+    stagedIn.renameFile(staged, step.inner, fs);
     return;
   }
   try {
-    staging.fresh.unlink(staged);
+    stagedIn.unlink(staged);
   } catch (error) {
     // It has its name; the second one goes when the staging folder is emptied.
     if (errnoOf(error) === undefined) throw error;
@@ -154,7 +155,7 @@ function landReplaced(context: LandContext, step: Step): void {
   if (step.staged === undefined) return;
   const kept = ensureAside(context, step);
   if (step.blocked !== undefined) return;
-  staging.fresh.renameFile(step.staged, step.inner, fs);
+  step.stagedIn.renameFile(step.staged, step.inner, fs);
   lookAtLanded(step);
   const after = staging.trash.lstat(aside(step));
   if (kept !== undefined && after !== undefined && !isStill(context, step, kept, after))

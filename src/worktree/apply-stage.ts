@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
-import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { OpenedFile } from "./confined-fs.ts";
+import type { Step } from "./apply-step.ts";
 import type { EarlyTree } from "./early-stage.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
@@ -11,7 +12,9 @@ import type { ApplyRequest, ContentReader } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, nameOf, parentOf } from "../core/path.ts";
 import { adoptEarly, type AdoptedTree } from "./apply-early.ts";
+import { withMode } from "./with-mode.ts";
 import { splitForCrew, stageByCrew, type Wanted } from "./apply-crew.ts";
+import { giveStaged, giveToOwner, giveWritten, ownerFor } from "./apply-owner.ts";
 import { block, releaseAll, rootsOf } from "./apply-step.ts";
 
 /** Up to this many files are made durable one by one; more by one `syncAll`, where the platform can. */
@@ -22,6 +25,7 @@ const HELD_BYTES = 8 * 1024 * 1024;
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
+const SETGID = 0o2000;
 /** No disk refuses it, also one that keeps no modes. */
 const OWN_MODE = 0o600;
 const OWN_FOLDER_MODE = 0o700;
@@ -49,7 +53,7 @@ export interface StageContext {
  */
 export async function stageSteps(context: StageContext): Promise<void> {
   const early = context.early === undefined ? undefined : adoptEarly(context.steps, context.early);
-  const wanted = placeFolders(context.steps, early);
+  const wanted = placeFolders(context, early);
   if (early !== undefined) context.onStaged(context.steps.filter((step) => step.early !== undefined).length);
   if (context.syncs !== undefined) return stageBeside(context, wanted);
   // Nothing that was staged early has been synced.
@@ -65,8 +69,8 @@ async function stageBeside(context: StageContext, wanted: Wanted): Promise<void>
 }
 
 /** A staged folder's names must be durable before it is renamed into place. */
-function syncFolder({ root, staged, blocked }: Step): void {
-  if (staged !== undefined && blocked === undefined) root.staging.fresh.syncFolder(staged);
+function syncFolder({ staged, stagedIn, blocked }: Step): void {
+  if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
 }
 
 /** What is not for the crew is written here beside it; what it has left, afterwards. */
@@ -81,6 +85,7 @@ async function stageWithCrew(context: StageContext, crew: StageCrew, wanted: Wan
   if (here.status === "rejected") throw here.reason;
   if (left.status === "rejected") throw left.reason;
   releaseAll(context.steps);
+  giveWritten(context.disk, forCrew);
   await stageContents(context, left.value, false);
 }
 
@@ -116,7 +121,7 @@ function countOf(wanted: Wanted): number {
 }
 
 /** Gives each new path its place, makes the staged folders, and answers who needs which content. */
-function placeFolders(steps: readonly Step[], early: AdoptedTree | undefined): Wanted {
+function placeFolders({ disk, steps }: StageContext, early: AdoptedTree | undefined): Wanted {
   const wanted = new Map<Hash, Step[]>();
   const carriers = new Map<WorkspacePath, Step>();
   for (const step of steps) {
@@ -127,13 +132,15 @@ function placeFolders(steps: readonly Step[], early: AdoptedTree | undefined): W
     const isEarly =
       early !== undefined &&
       step.root === early.root &&
+      isBesideEarly(step, above) &&
       (step.early !== undefined || (after.kind === "dir" && early.folders.has(step.inner)));
     place(step, above, isEarly ? early : undefined);
     if (after.kind === "dir") {
       carriers.set(step.path, step);
-      makeStaged(step, after.mode | 0o700, isEarly);
-    } else if (step.early !== undefined) {
+      makeStaged(disk, step, after, isEarly);
+    } else if (isEarly) {
       step.stat = step.early;
+      giveStaged(disk, step);
     } else if (after.hash !== undefined) {
       const sharing = wanted.get(after.hash);
       if (sharing === undefined) wanted.set(after.hash, [step]);
@@ -143,20 +150,41 @@ function placeFolders(steps: readonly Step[], early: AdoptedTree | undefined): W
   return wanted;
 }
 
-function makeStaged({ root, staged, path }: Step, mode: number, isThere: boolean): void {
-  const { fresh } = root.staging;
+function makeStaged(disk: Disk, step: Step, after: Entry, isThere: boolean): void {
+  const { stagedIn, staged, path } = step;
   const at = staged ?? path;
-  if (!isThere) fresh.makeFolder(at, root.traits.modes ? mode : OWN_FOLDER_MODE);
-  else if (root.traits.modes && fresh.lstat(at)?.mode !== mode) fresh.chmod(at, mode, "dir");
+  const { modes } = step.root.traits;
+  const mode = modes ? after.mode | OWN_FOLDER_MODE : OWN_FOLDER_MODE;
+  if (!isThere) stagedIn.makeFolder(at, mode);
+  if (!modes) return;
+  const made = stagedIn.lstat(at);
+  if (made === undefined) return;
+  const inherited = made.mode & SETGID;
+  if (made.mode !== (mode | inherited)) stagedIn.chmod(at, mode | inherited, "dir");
+  if (inherited !== 0) step.after = { ...after, mode: after.mode | inherited };
+  if (ownerFor(step, made) === undefined) return;
+  using folder = stagedIn.openFolder(at);
+  giveToOwner(disk, step, folder);
+}
+
+/** What was staged early lies where the store stages: is that where this path is to be staged? */
+function isBesideEarly({ root, inner }: Step, above: Step | undefined): boolean {
+  if (above?.staged !== undefined) return above.stagedIn === root.staging.fresh;
+  return root.staging.places.placeIn(parentOf(inner), "") === undefined;
 }
 
 function place(step: Step, above: Step | undefined, early: AdoptedTree | undefined): void {
-  if (above?.staged === undefined) {
-    step.staged = early?.pathOf(step.inner) ?? step.root.staging.newPath(String(step.index));
+  const { staging } = step.root;
+  if (above?.staged !== undefined) {
+    step.carrier = above.carrier ?? above;
+    step.stagedIn = above.stagedIn;
+    step.staged = childOf(above.staged, nameOf(step.inner));
     return;
   }
-  step.carrier = above.carrier ?? above;
-  step.staged = childOf(above.staged, nameOf(step.inner));
+  const name = String(step.index);
+  const inFolder = early === undefined ? staging.places.placeIn(parentOf(step.inner), name) : undefined;
+  step.stagedIn = inFolder === undefined ? staging.fresh : staging.places.fs;
+  step.staged = early?.pathOf(step.inner) ?? inFolder ?? staging.newPath(name);
 }
 
 async function stageContent(
@@ -190,7 +218,7 @@ function isContentTrouble(error: unknown): error is ChronicleError {
 function dropStaged(step: Step): void {
   if (step.staged === undefined) return;
   try {
-    step.root.staging.fresh.unlink(step.staged);
+    step.stagedIn.unlink(step.staged);
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
   }
@@ -210,7 +238,7 @@ async function stageFirst(
     stageHeld(context, step, pieces, each);
     return pieces;
   }
-  const fs = step.root.staging.fresh;
+  const fs = step.stagedIn;
   using file = createStaged(step, context.syncs);
   let size = 0;
   for await (const piece of reader.pieces()) {
@@ -222,7 +250,7 @@ async function stageFirst(
 }
 
 function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Array[], each: boolean): void {
-  const fs = step.root.staging.fresh;
+  const fs = step.stagedIn;
   if (step.after?.kind === "symlink") {
     fs.symlink(Buffer.concat(pieces), step.staged ?? step.path);
     return;
@@ -238,22 +266,21 @@ function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Arra
 
 /** The same large content for another path: cloned where the file system can. */
 function copyStaged(context: StageContext, first: Step, step: Step, each: boolean): void {
-  const from = first.root.staging.fresh;
+  const from = first.stagedIn;
   using source = from.openRead(first.staged ?? first.path);
   using file = createStaged(step, context.syncs);
   const buffer = Buffer.allocUnsafe(PIECE_BYTES);
   let size = 0;
   for (let count = from.read(source, buffer, 0); count > 0; count = from.read(source, buffer, size)) {
-    step.root.staging.fresh.write(file, buffer.subarray(0, count));
+    step.stagedIn.write(file, buffer.subarray(0, count));
     size += count;
   }
   finishFile(context, step, file, { size, each });
 }
 
 function createStaged(step: Step, syncs: SyncsBeside | undefined): OpenedFile {
-  const { traits, staging } = step.root;
-  const mode = traits.modes ? (step.after?.mode ?? OWN_MODE) & 0o1777 : OWN_MODE;
-  const file = staging.fresh.create(step.staged ?? step.path, mode);
+  const mode = step.root.traits.modes ? (step.after?.mode ?? OWN_MODE) & 0o1777 : OWN_MODE;
+  const file = step.stagedIn.create(step.staged ?? step.path, mode);
   return syncs?.keep(file) ?? file;
 }
 
@@ -268,12 +295,15 @@ function finishFile(
   if (done.size !== after.size) {
     throw new ChronicleError("BLOB_CORRUPT", `the content has ${done.size} bytes, not ${after.size}`);
   }
-  // Writing clears these bits, so they come last.
-  if ((after.mode & 0o6000) !== 0 && step.root.traits.modes) disk.chmod(file.fd, after.mode);
+  giveToOwner(disk, step, file);
+  const { modes } = step.root.traits;
+  const made = modes ? withMode(disk, file, after.mode) : disk.fstat(file.fd);
+  // Writing and giving away clear these bits, so they come last.
+  if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
   if (request.keepMtime === true) disk.setMtime(file.fd, after.mtimeMs);
   if (done.each) disk.sync(file.fd);
   syncs?.finished(file);
-  step.stat = disk.fstat(file.fd);
+  step.stat = request.keepMtime === true || (after.mode & 0o6000) !== 0 ? disk.fstat(file.fd) : made;
 }
 
 async function makeDurable(context: StageContext, each: boolean): Promise<void> {
@@ -288,13 +318,13 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
       releaseAll(steps);
       if (await disk.syncAllBeside(root.fs.root)) continue;
     }
-    for (const step of staged) if (step.root === root) syncStaged(disk, root, step, each);
+    for (const step of staged) if (step.root === root) syncStaged(disk, step, each);
   }
 }
 
 /** Files were synced if they were few. */
-function syncStaged(disk: Disk, root: ApplyRoot, step: Step, each: boolean): void {
-  const fs: ConfinedFs = root.staging.fresh;
+function syncStaged(disk: Disk, step: Step, each: boolean): void {
+  const fs = step.stagedIn;
   if (step.staged === undefined) return;
   if (step.after?.kind === "dir") syncFolder(step);
   if (each || step.after?.kind !== "file") return;

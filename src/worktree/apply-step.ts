@@ -1,6 +1,7 @@
 import type { Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import type { FileStat } from "../disk/disk.ts";
+import type { FileStat, Owner } from "../disk/disk.ts";
+import type { ConfinedFs } from "./confined-fs.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { Staging } from "./staging.ts";
 import type { BlockReason, OnBlocked } from "./worktree.ts";
@@ -35,7 +36,11 @@ export interface Step {
   readonly root: ApplyRoot;
   readonly before: Entry | undefined;
   /** With the mode that is to be set on disk. */
-  readonly after: Entry | undefined;
+  after: Entry | undefined;
+  /** The mode that `after` had when it was asked for. */
+  readonly asked: number | undefined;
+  /** Bits of the mode that are neither set nor taken away. */
+  readonly mask: number;
   /** What was there when it was checked. */
   present: FileStat | undefined;
   /** It was found to be `after` already. */
@@ -50,6 +55,10 @@ export interface Step {
   early: FileStat | undefined;
   /** Where its new file lies in staging. */
   staged: WorkspacePath | undefined;
+  /** The way to it. */
+  stagedIn: ConfinedFs;
+  /** To whom the replaced file belonged, where its new one could not be given to them. */
+  lostOwner: Owner | undefined;
   /** The new folder that takes this path along when it is renamed into place: staged inside it. */
   carrier: Step | undefined;
   /** The state after it was staged or landed. */

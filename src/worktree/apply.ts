@@ -16,6 +16,7 @@ import { heldEntry } from "../core/folder-traits.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { matchEarly } from "./apply-early.ts";
 import { checkSteps } from "./apply-check.ts";
+import { choosePlaces, clearPlaces } from "./apply-places.ts";
 import { checkPermissions } from "./apply-permissions.ts";
 import { changesNames, land, remove } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
@@ -26,8 +27,9 @@ import { LooseModes } from "./loose-modes.ts";
 import { makeRoots } from "./make-roots.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
-/** Setuid, setgid and sticky are not set unless asked for. */
+/** Setuid, setgid and sticky are not set unless asked for; a folder has setgid and sticky back, which give nobody any rights. */
 const DEFAULT_MASK = 0o7000;
+const DEFAULT_FOLDER_MASK = 0o4000;
 /** Steps before others get a turn. */
 const TURN = 2048;
 /** Up to this many folders are made durable one by one. */
@@ -47,12 +49,16 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   const run: LandContext = { disk: context.disk, steps, token: request.token, modes, nowNs, conflicts: [], undo: [] };
   const progress = new ApplyProgress(request.onProgress, steps.length);
   try {
-    if (request.resume === true) for (const root of roots) settleLeftovers(run, root);
+    if (request.resume === true) {
+      for (const root of roots) settleLeftovers(run, root);
+      clearPlaces(steps);
+    }
     checkSteps({ steps, cache: context.cache, resume: request.resume === true });
     if (context.early !== undefined) matchEarly(steps, context.early, request);
     if (!mayGoOn(steps, request) || lacksSpace(context, steps)) return reportOf(run, []);
     for (const { fs } of roots) fs.release();
     for (const root of roots) root.staging.prepare(request.resume === true);
+    await choosePlaces(context, steps);
     if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
     if (!(await putIntoPlace(run, roots, { request, progress }))) return await takeAllBack(run, roots);
     return await finish(context, run, { roots, later: request.emptiesLater === true });
@@ -63,16 +69,14 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
 }
 
 /** What an apply would do now: see `Worktree.check`. A root that is not there is made by an apply. */
-export function checkChanges(
-  context: ApplyContext,
-  { changes, onBlocked, permissions = false }: CheckRequest,
-): CheckReport {
+export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
+  const { changes, onBlocked, permissions = false } = request;
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
   const roots = context.roots.map((open) => ({ ...open, staging: stagingInRoot(open, context.disk, "check") }));
   const steps = stepsOf(
     roots,
     changes.filter(({ path }) => there.has(splitRoot(path).root)),
-    DEFAULT_MASK,
+    request.maskMode,
   );
   try {
     checkSteps({ steps, cache: context.cache, resume: false });
@@ -109,18 +113,17 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  const mask = request.maskMode ?? DEFAULT_MASK;
   // What was cut off may have been so because something else is mounted there now.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
     return { ...open, staging: stagingFor(open, options) };
   });
-  return stepsOf(roots, request.changes, mask);
+  return stepsOf(roots, request.changes, request.maskMode);
 }
 
 /** The steps of these changes, in the order of their paths. */
-function stepsOf(all: readonly ApplyRoot[], changes: readonly Change[], mask: number): Step[] {
+function stepsOf(all: readonly ApplyRoot[], changes: readonly Change[], mask: number | undefined): Step[] {
   const roots = new Map(all.map((one) => [one.root.id, one]));
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   return sorted.map((change, index) => stepOf(change, { index, roots, mask }));
@@ -128,20 +131,27 @@ function stepsOf(all: readonly ApplyRoot[], changes: readonly Change[], mask: nu
 
 function stepOf(
   change: Change,
-  given: { readonly index: number; readonly roots: ReadonlyMap<string | undefined, ApplyRoot>; readonly mask: number },
+  given: {
+    readonly index: number;
+    readonly roots: ReadonlyMap<string | undefined, ApplyRoot>;
+    readonly mask: number | undefined;
+  },
 ): Step {
   const { root: id, path: inner } = splitRoot(change.path);
   const root = given.roots.get(id);
   if (root === undefined || inner === "") {
     throw new ChronicleError("PATH_INVALID", `not a path in a tracked folder: ${JSON.stringify(change.path)}`);
   }
+  const mask = given.mask ?? (change.after?.kind === "dir" ? DEFAULT_FOLDER_MASK : DEFAULT_MASK);
   return {
     index: given.index,
     path: change.path,
     inner,
     root,
     before: change.before,
-    after: masked(change.after, given.mask),
+    after: masked(change.after, mask),
+    asked: masked(change.after, mask)?.mode,
+    mask,
     present: undefined,
     isAfter: false,
     todo: "nothing",
@@ -150,6 +160,8 @@ function stepOf(
     blocked: undefined,
     early: undefined,
     staged: undefined,
+    stagedIn: root.staging.fresh,
+    lostOwner: undefined,
     carrier: undefined,
     stat: undefined,
     isCertain: false,
@@ -214,7 +226,8 @@ interface Aside {
 }
 
 async function finish(context: ApplyContext, run: LandContext, { roots, later }: Aside): Promise<ApplyReport> {
-  // While the folders can still be opened: one that is closed to its owner could not be synced.
+  // While the folders can still be opened and written: one that is closed to its owner could not be synced.
+  for (const { staging } of roots) staging.places.clear();
   await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   setFolderModes(run.steps);
   run.modes.restore();
@@ -330,7 +343,13 @@ function isAfter({ root, path, inner, after }: Step): boolean {
 }
 
 function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
-  return { applied: applied.map((step) => step.path), blocked: blockedOf(run.steps), conflicts: run.conflicts };
+  return {
+    applied: applied.map((step) => step.path),
+    blocked: blockedOf(run.steps),
+    conflicts: run.conflicts,
+    inherited: applied.flatMap(({ after, asked }) => (after === undefined || after.mode === asked ? [] : [after])),
+    lostOwners: applied.flatMap(({ path, lostOwner }) => (lostOwner === undefined ? [] : [{ path, ...lostOwner }])),
+  };
 }
 
 function blockedOf(steps: readonly Step[]): BlockedPath[] {

@@ -34,7 +34,7 @@ import { trackedOf } from "./root-git.ts";
 import { EarlyStage } from "./early-stage.ts";
 import { explainOnDisk, leftOutOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
-import { sweepStaging } from "./sweep-staging.ts";
+import { sweepPlaces, sweepStaging } from "./sweep-staging.ts";
 import { scanRoots } from "./scan.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
@@ -247,6 +247,7 @@ export class DiskWorktree implements Worktree {
     const early = request.resume === true ? undefined : this.#early?.take();
     // Of a failed sync only one is told: nothing is staged while another one's goes on that nobody waits for.
     if (early === undefined) await this.#early?.quiet();
+    if (request.begin !== undefined) this.#sweepPlacesOnce();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
     // It has taken everything away itself. What a run before it has left is looked for in all places.
@@ -255,11 +256,16 @@ export class DiskWorktree implements Worktree {
     return report;
   }
 
+  #sweepPlacesOnce(): void {
+    if (this.#isSwept) return;
+    sweepPlaces(this.#options.disk, this.roots, this.#options.staging);
+  }
+
   #sweepOnce(): void {
     if (this.#isSwept) return;
     this.#isSwept = true;
     const { disk, staging: candidate } = this.#options;
-    sweepStaging(disk, { roots: this.roots.map(({ folder }) => folder), candidate });
+    sweepStaging(disk, { roots: this.roots, candidate });
   }
 
   /** Where files of the first root are written before an apply is asked for them: the next one takes them over. */

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { childOf, decodeName, pathToBytes, ROOT, type WorkspacePath } from "../core/path.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import type { Disk, DiskWatch } from "../disk/disk.ts";
 
 /** Folders that are watched before others get a turn. */
@@ -91,6 +92,7 @@ export class FolderWatch {
 
   #add(above: Watched, name: string): Watched | undefined {
     const path = childOf(above.path, name);
+    if (isStagingName(name, above.path === ROOT)) return undefined;
     if (above.children.has(name) || this.#options.skipped.has(`${this.#options.folder}/${path}`)) return undefined;
     const child = this.#watch(path);
     if (child !== undefined) above.children.set(name, child);

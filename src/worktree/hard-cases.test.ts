@@ -17,7 +17,7 @@ import { parsePath, pathFromBytes, pathInRoot } from "../core/path.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { DiskWorktree } from "./disk-worktree.ts";
-import { removeTree } from "./staging.ts";
+import { removeTree } from "./remove-staged.ts";
 
 const NO_LIMITS = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
 

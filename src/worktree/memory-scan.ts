@@ -9,7 +9,7 @@ import type { ScanRequest, ScannedPath, TrackedRoot } from "./worktree.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { foldersAbove, isHeldBy, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { isSameStat } from "./same-stat.ts";
-import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import { detailOf } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
@@ -99,7 +99,7 @@ export class MemoryScan {
   #enter(folder: Folder): void {
     for (const path of this.#children.get(folder.path) ?? []) {
       const { path: inner } = splitRoot(path);
-      const isStaging = folder.inner === "" && nameOf(inner) === STAGING_FOLDER;
+      const isStaging = isStagingName(nameOf(inner), folder.inner === "");
       const isOther = inner === "" || splitRoot(path).root !== this.#root.id;
       if (!isStaging && !isOther && this.#isWanted(inner)) this.#meet(folder, path, inner);
     }

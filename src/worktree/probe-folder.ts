@@ -6,7 +6,7 @@ import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import { folderOf } from "../disk/write-fully.ts";
 import { ConfinedFs } from "./confined-fs.ts";
-import { removeTree } from "./staging.ts";
+import { removeTree } from "./remove-staged.ts";
 
 /** Tries out what a folder can hold, in a folder of our own that is gone again afterwards. */
 

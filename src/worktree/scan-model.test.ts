@@ -8,7 +8,7 @@ import { SimDisk } from "../disk/sim-disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { DiskWorktree } from "./disk-worktree.ts";
 import { inspectPath } from "./inspect.ts";
-import { removeTree } from "./staging.ts";
+import { removeTree } from "./remove-staged.ts";
 
 /**
  * Random edits under a clock so coarse that most of them get the same times, with captures in between: what is known

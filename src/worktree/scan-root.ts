@@ -7,7 +7,7 @@ import type { Listing } from "./stat-table.ts";
 import { errnoOf } from "../core/errors.ts";
 import { foldsNames } from "../core/folder-traits.ts";
 import { childOf, decodeName, pathInRoot, ROOT } from "../core/path.ts";
-import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import { NameMarks } from "./name-marks.ts";
 import { isRacy } from "./same-stat.ts";
 import { ScanLook, foundIn } from "./scan-look.ts";
@@ -168,7 +168,7 @@ export class RootScan {
       if (this.look.isKnown(found)) {
         names.add(name);
         this.look.look(work, found, true);
-      } else if (work.inner !== "" || name !== STAGING_FOLDER) {
+      } else if (!isStagingName(name, work.inner === "")) {
         const verdict = this.#judge(work, found, kind);
         if (verdict.tracked) names.add(name);
         else excluded.push({ name, detail: detailOf(verdict), isFolder: kind === "dir" });

@@ -15,7 +15,7 @@ import type { GitFiles } from "./git-files.ts";
 import type { GitUser } from "./git-settings.ts";
 import { EXCLUDE_FILE, filterOf, keepGit, problemsOf, told } from "./root-filter.ts";
 import { RootGit } from "./root-git.ts";
-import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { isInStaging } from "../core/staging-folder.ts";
 import { RootScan } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
@@ -306,8 +306,8 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
       scan.look.folders.push(run.start);
       return;
     }
+    if (isInStaging(path)) continue;
     const parts = path.split("/");
-    if (parts[0] === STAGING_FOLDER) continue;
     const last = parts.pop() ?? "";
     const above = wayTo(scan, onTheWay, { parts, named });
     if (above !== undefined) scan.lookFor(above, last, named);

@@ -5,30 +5,43 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, decodeName, ROOT } from "../core/path.ts";
 import { folderOf } from "../disk/write-fully.ts";
 import { ConfinedFs } from "./confined-fs.ts";
+import { FolderPlaces } from "./folder-places.ts";
+import { removeTree } from "./remove-staged.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
+
+interface StagingNames {
+  readonly prefix: string;
+  readonly root: string;
+  readonly own: string;
+}
 
 const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /**
  * Where one apply keeps its new files (`new/<n>`) and the old ones that it moved aside (`old/<n>`), on the device of
- * the root: in the store's staging folder if that is on the same one, else in `<root>/.chronicle-tmp/`.
+ * the root: in the store's staging folder if that is on the same one, else in `<root>/.chronicle-tmp/`. New files for which it
+ * matters in which folder they were made are staged there (`places`).
  */
 export class Staging {
   /** Two ways into the same place, so that going to and fro does not open folders again and again. */
   readonly fresh: ConfinedFs;
   readonly trash: ConfinedFs;
+  readonly places: FolderPlaces;
   readonly #disk: Disk;
   readonly #base: string;
   readonly #prefix: WorkspacePath;
   readonly #inRoot: boolean;
   #hasLinks: boolean | undefined;
 
-  constructor(disk: Disk, base: string, prefix: string) {
+  /** `root`: the tracked folder, absolute; `own`: the name of this apply's staging. */
+  constructor(disk: Disk, base: string, { prefix, root, own }: StagingNames) {
     this.fresh = new ConfinedFs(disk, base);
     this.trash = new ConfinedFs(disk, base);
     this.#disk = disk;
     this.#base = base;
     this.#prefix = prefix as WorkspacePath;
+    const noteFolder = childOf(this.#prefix, "places");
+    this.places = new FolderPlaces({ disk, root, own, notes: this.fresh, noteFolder });
     this.#inRoot = prefix.startsWith(`${STAGING_FOLDER}/`);
   }
 
@@ -50,6 +63,7 @@ export class Staging {
    * had changed anything there are only second names in it.
    */
   prepare(keepsOld: boolean): void {
+    this.places.clear();
     let folder = ROOT;
     for (const name of this.#prefix.split("/")) {
       folder = childOf(folder, name);
@@ -81,6 +95,7 @@ export class Staging {
   /** Removes everything in it, and it. */
   purge(): void {
     this.release();
+    this.places.clear();
     if (!this.#purgeKnown()) removeTree(this.fresh, this.#prefix);
     if (this.#inRoot) removeIfEmpty(this.fresh, STAGING_FOLDER as WorkspacePath);
     this.release();
@@ -133,20 +148,26 @@ export class Staging {
   release(): void {
     this.fresh.release();
     this.trash.release();
+    this.places.release();
   }
 }
 
 /** Every place where a token's staging for a root may have been left. */
-export function stagingPlaces({ root }: OpenRoot, options: StagingOptions): Staging[] {
+export function stagingPlaces({ root }: Pick<OpenRoot, "root">, options: StagingOptions): Staging[] {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
-  const inRoot = new Staging(disk, root.folder, `${STAGING_FOLDER}/${own}`);
+  const inRoot = stagingInRoot({ root }, disk, own);
   if (candidate === undefined || disk.lstat(candidate)?.kind !== "dir") return [inRoot];
-  return [new Staging(disk, candidate, own), inRoot];
+  return [stagingIn(candidate, { root }, disk, own), inRoot];
+}
+
+/** Can an apply be called so? */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text);
 }
 
 function ownName(rootId: string | undefined, token: string): string {
-  if (!TOKEN.test(token)) throw new ChronicleError("USAGE", `not a token: ${JSON.stringify(token)}`);
+  if (!isToken(token)) throw new ChronicleError("USAGE", `not a token: ${JSON.stringify(token)}`);
   return rootId === undefined ? token : `${token}.${rootId}`;
 }
 
@@ -165,13 +186,17 @@ export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Sta
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
   if (options.probesAgain === true) reachable.delete(fs);
-  if (candidate !== undefined && isReachable(fs, disk, candidate)) return new Staging(disk, candidate, own);
+  if (candidate !== undefined && isReachable(fs, disk, candidate)) return stagingIn(candidate, { root }, disk, own);
   return stagingInRoot({ root }, disk, own);
 }
 
 /** The place for staging in the root's own folder. Nothing is made yet. */
 export function stagingInRoot({ root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
-  return new Staging(disk, root.folder, `${STAGING_FOLDER}/${own}`);
+  return new Staging(disk, root.folder, { prefix: `${STAGING_FOLDER}/${own}`, root: root.folder, own });
+}
+
+function stagingIn(candidate: string, { root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
+  return new Staging(disk, candidate, { prefix: own, root: root.folder, own });
 }
 
 /** By root, the pair of folders between which a file can be renamed, as was tried. */
@@ -225,23 +250,4 @@ function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
     const errno = errnoOf(error);
     if (errno !== "ENOTEMPTY" && errno !== "ENOENT" && errno !== "EEXIST") throw error;
   }
-}
-
-/** Removes a folder of our own with everything in it. */
-export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
-  const stat = fs.lstat(folder);
-  if (stat === undefined) return;
-  if (stat.kind !== "dir") {
-    fs.unlink(folder);
-    return;
-  }
-  if ((stat.mode & 0o700) !== 0o700) fs.chmod(folder, stat.mode | 0o700, "dir");
-  const inner: WorkspacePath[] = [];
-  for (const { name, kind } of fs.list(folder)) {
-    const path = childOf(folder, decodeName(name));
-    if (kind === "dir") inner.push(path);
-    else fs.unlink(path);
-  }
-  for (const path of inner) removeTree(fs, path);
-  fs.removeFolder(folder);
 }

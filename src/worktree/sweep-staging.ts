@@ -3,15 +3,16 @@ import { childOf, decodeName, ROOT, type WorkspacePath } from "../core/path.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import type { Disk } from "../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
-import { removeTree } from "./staging.ts";
+import { removeTree } from "./remove-staged.ts";
+import { isToken, type Staging, stagingInRoot, stagingPlaces } from "./staging.ts";
+import type { TrackedRoot } from "./worktree.ts";
 
 /** Nothing is staged for so long, in ns by the disk's own clock: what is older than the last to come there was left. */
 const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 
 /** Where an apply may stage. */
 export interface StagingFolders {
-  /** The folders of the roots. */
-  readonly roots: readonly string[];
+  readonly roots: readonly TrackedRoot[];
   /** The folder in the store. */
   readonly candidate: string | undefined;
 }
@@ -21,17 +22,45 @@ export interface StagingFolders {
  * and all that it holds has other names, or was never put into place. With nothing interrupted open, after an apply.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
-  for (const root of roots) sweep(disk, { base: root, folder: STAGING_FOLDER as WorkspacePath });
+  for (const root of roots) {
+    const clear = (own: string): void => clearPlaces(stagingInRoot({ root }, disk, own));
+    sweep(disk, { base: root.folder, folder: STAGING_FOLDER as WorkspacePath, clear });
+  }
   if (candidate !== undefined) sweep(disk, { base: candidate, folder: ROOT });
+}
+
+/**
+ * Removes what runs that were cut off have left in the folders that were to receive something, for the store's own staging folder: one
+ * operation of a workspace goes on at a time, so whoever is about to begin one knows that nobody else needs it.
+ */
+export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): void {
+  if (candidate === undefined || disk.lstat(candidate)?.kind !== "dir") return;
+  for (const { name, kind } of disk.list(candidate)) {
+    const [token = "", id] = decodeName(name).split(".", 2);
+    const root = roots.find((one) => one.id === id);
+    if (kind !== "dir" || root === undefined || !isToken(token)) continue;
+    const [staging] = stagingPlaces({ root }, { disk, candidate, token });
+    if (staging !== undefined) clearPlaces(staging);
+  }
+}
+
+function clearPlaces(staging: Staging): void {
+  try {
+    staging.places.clear();
+  } finally {
+    staging.release();
+  }
 }
 
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;
+  /** Removes first what it has left elsewhere. */
+  readonly clear?: (own: string) => void;
 }
 
 /** What cannot be removed is left for the next time. */
-function sweep(disk: Disk, { base, folder }: Place): void {
+function sweep(disk: Disk, { base, folder, clear }: Place): void {
   if (disk.lstat(base)?.kind !== "dir") return;
   using fs = new ConfinedFs(disk, base);
   try {
@@ -41,7 +70,9 @@ function sweep(disk: Disk, { base, folder }: Place): void {
       const left = childOf(folder, decodeName(name));
       if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
       // Modes that were loosened for the moment are to be set back first: that is its operation's business.
-      if (fs.lstat(childOf(left, "modes")) === undefined) removeTree(fs, left);
+      if (fs.lstat(childOf(left, "modes")) !== undefined) continue;
+      clear?.(decodeName(name));
+      removeTree(fs, left);
     }
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;

@@ -2,9 +2,9 @@ import type { AsyncSubscription, Event } from "@parcel/watcher";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { TrackedRoot, WatchHandle, WatchHint } from "./worktree.ts";
-import { isWithin, nameOf, parsePath, pathInRoot, ROOT } from "../core/path.ts";
+import { isWithin, nameOf, parsePath, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { FolderWatch } from "./folder-watch.ts";
-import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { isInStaging, STAGING_FOLDER, stagingBeside } from "../core/staging-folder.ts";
 import { queueLength, WatchBarrier } from "./watch-barrier.ts";
 
 /** Events of about the same moment make one hint. */
@@ -141,7 +141,7 @@ class RootsWatch implements WatchHandle {
         if (error === null) this.#note(root, hintsOf(root, events));
         else this.#goBlind();
       },
-      { ignore: this.#skipped(root).slice(0, MOST_IGNORED) },
+      { ignore: [`**/${stagingBeside("*")}`, ...this.#skipped(root).slice(0, MOST_IGNORED)] },
     );
     return { ordered: false, close: () => end(subscription) };
   }
@@ -156,10 +156,9 @@ class RootsWatch implements WatchHandle {
 
   #note(root: TrackedRoot, hinted: readonly WorkspacePath[]): void {
     if (this.#closed) return;
-    const staging = pathInRoot(root.id, STAGING_FOLDER as WorkspacePath);
     const git = pathInRoot(root.id, ".git" as WorkspacePath);
     for (const path of hinted) {
-      if (isWithin(path, staging) || isWithin(path, git)) continue;
+      if (isInStaging(splitRoot(path).path) || isWithin(path, git)) continue;
       this.#events += 1;
       this.#pending.add(path);
       if (nameOf(path) === ".gitignore") this.#rulesChanged(root);

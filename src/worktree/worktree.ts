@@ -5,7 +5,7 @@ import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/
 import type { FolderTraits } from "../core/folder-traits.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import type { FileStat } from "../disk/disk.ts";
+import type { FileStat, Owner } from "../disk/disk.ts";
 import type { LiveDatabase } from "./live-databases.ts";
 
 /**
@@ -210,7 +210,10 @@ export interface ApplyRequest {
   readonly resume?: boolean;
   /** Give files the recorded modification time instead of the present. */
   readonly keepMtime?: boolean;
-  /** Permission bits that are never set on disk (default 0o7000: setuid, setgid, sticky). */
+  /**
+   * Permission bits that are never set on disk, and stay as they are in a folder that is there. Default: setuid, setgid and sticky; in
+   * folders setuid alone.
+   */
   readonly maskMode?: number;
   /** What was set aside goes beside what else is done, and `cleanUp` waits for that. Default: it is gone when this resolves. */
   readonly emptiesLater?: boolean;
@@ -239,7 +242,7 @@ export interface BlockedPath {
 }
 
 /** Changes that an `apply` is asked about. */
-export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked"> {
+export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked" | "maskMode"> {
   readonly permissions?: boolean;
 }
 
@@ -252,6 +255,10 @@ export interface ApplyReport {
   readonly blocked: readonly BlockedPath[];
   /** Somebody wrote at the last moment: their bytes were kept under another name. */
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
+  /** Folders among the applied that have other bits of the mode than they were asked for with: inherited ones, or their own. */
+  readonly inherited?: readonly Entry[];
+  /** Files that belong to another user or group than the ones that they have replaced, and those. */
+  readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
 }
 
 /** `paths` undefined: hints were lost, everything must be scanned. */
