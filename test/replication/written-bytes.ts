@@ -87,8 +87,8 @@ export class WrittenBytes {
     this.#named = named;
     const here = inFolders.get(node) ?? new Set();
     for (const [hash] of this.#folders.get(node) ?? []) if (!here.has(hash)) this.#folders.get(node)?.delete(hash);
-    const now = filesOf(node.machine.disk);
-    const folders = nodes.map((one) => filesOf(one.machine.disk));
+    const now = filesOf(seen(node));
+    const folders = nodes.map((one) => filesOf(seen(one)));
     for (const [path, text] of this.#lasting) {
       const isTaken = isFolderAlone && before.has(path) && !now.has(path);
       const isFound = named.has(hashOf(text)) || folders.some((files) => files.has(path));
@@ -108,9 +108,14 @@ function findAll(nodes: readonly SimNode[]): Found {
   for (const node of nodes) {
     const disk = node.machine.copy("forget");
     for (const hash of namedIn(disk, "/store/workspaces")) named.add(hash);
-    inFolders.set(node, new Set([...contentsOf(disk).keys(), ...contentsOf(node.machine.disk).keys()]));
+    inFolders.set(node, new Set([...contentsOf(disk).keys(), ...contentsOf(seen(node)).keys()]));
   }
   return { named, inFolders };
+}
+
+/** The disk as programs saw it last: a machine without power cannot be asked, and its disk can be read all the same. */
+function seen({ machine }: SimNode): SimDisk {
+  return machine.disk.stopped ? machine.copy("keep") : machine.disk;
 }
 
 /** The contents that logs name, and what was moved away from them. */

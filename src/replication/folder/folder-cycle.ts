@@ -151,6 +151,7 @@ export class FolderCycle implements Disposable {
   #part = { local: 0, head: 0, times: 0 };
   /** While everything that is held is brought into the folder: the paths that somebody has settled otherwise. */
   #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
+  #isCatchingUp = false;
 
   constructor(parts: CycleParts, record: ReplicaRecord) {
     this.#parts = parts;
@@ -225,14 +226,15 @@ export class FolderCycle implements Disposable {
 
   /** Looks at both sides, and does what follows. `isRestAccepted`: of a deletion at the origin more may come. */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
-    const decided = accepted ?? this.#record.keeps;
     const now = this.#parts.identity();
-    const known = decided === undefined ? this.#record.folder : undefined;
+    const known = (accepted ?? this.#keeps) === undefined ? this.#record.folder : undefined;
     const halt =
       checkRoot(known, now) ?? (await this.#checkContents(known, now)) ?? (await this.#parts.apart?.(this.#record));
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
+    // What was settled may have been the step that it was decided for.
+    const decided = accepted ?? this.#keeps;
     this.#originNames = await this.#parts.names.refresh();
     const began = this.#parts.context.now();
     const isWhole = await this.#erasures.leave(this.#standing());
@@ -300,8 +302,7 @@ export class FolderCycle implements Disposable {
 
   /** Brings everything into the folder that is held of the origin; nothing is deleted. */
   async #catchUpWithHeld(): Promise<void> {
-    const before = this.#record;
-    this.#record = { ...before, keeps: "both" };
+    this.#isCatchingUp = true;
     this.#settledAt = await this.#readSettled();
     try {
       for (;;) {
@@ -313,8 +314,7 @@ export class FolderCycle implements Disposable {
       }
     } finally {
       this.#settledAt = new Map();
-      const { keeps: _ended, ...now } = this.#record;
-      this.#record = before.keeps === undefined ? now : { ...now, keeps: before.keeps };
+      this.#isCatchingUp = false;
     }
   }
 
@@ -389,9 +389,17 @@ export class FolderCycle implements Disposable {
     await settle(context);
     await catchUp(context, { recover: false });
     const logged = await findReplicaRecord(context);
-    if (logged?.origin !== this.#record.origin || logged.applied <= this.#applied) return;
+    if (logged?.origin !== this.#record.origin) return;
+    const { keeps, ...record } = this.#record;
+    if (logged.keeps === undefined && keeps !== undefined) this.#record = record;
+    if (logged.applied <= this.#applied) return;
     this.#applied = logged.applied;
     this.#known = undefined;
+  }
+
+  /** The sides on which nothing counts as deleted in the next step. */
+  get #keeps(): Kept | undefined {
+    return this.#isCatchingUp ? "both" : this.#record.keeps;
   }
 
   async #readConflicts(): Promise<readonly IdentifiedConflict[]> {
@@ -511,10 +519,10 @@ export class FolderCycle implements Disposable {
     const isNothing = changes.length + proposals.length + conflicts.length === 0;
     const { folder: known } = this.#record;
     const isNew = known === undefined || checkRoot(known, folder) !== undefined || isElsewhere(known, folder);
-    const { keeps, ...before } = this.#record;
+    const { keeps: _ends, ...before } = this.#record;
     const record = { ...before, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
     let report: UpstreamReport | undefined;
-    const isSaid = keeps !== undefined || isNew || !this.#knowsNames;
+    const isSaid = this.#keeps !== undefined || isNew || !this.#knowsNames;
     if (!isNothing || isSaid || (await this.#isNews(planned))) {
       const looked = new Set(paths.map(({ path }) => path));
       const step = { record, changes, proposals, conflicts, contents, planned: { seq: local, looked } };
