@@ -142,6 +142,22 @@ describe("FolderJournal", () => {
     expect([...journal.again]).toEqual([]);
   });
 
+  it("an origin that has not got as far as what was decided there was put back: all of that is compared again", async () => {
+    const { journal, at } = journalOf(["a"]);
+    let forgotten = 0;
+    journal.forgotten.listen(() => (forgotten += 1));
+    await journal.scan();
+    journal.release(1);
+    // The answer itself was lost: by event 50 it was decided.
+    await journal.settled(1, NOTHING, 50);
+    at.head = 30;
+    journal.remembered(1, 50);
+    expect([journal.awaited, forgotten]).toEqual([50, 0]);
+    journal.remembered(1, 42);
+    expect([journal.awaited, forgotten]).toEqual([0, 1]);
+    expect([...journal.again]).toEqual([a]);
+  });
+
   it("leaves out what does not go back, also where it is deleted", async () => {
     const rules = { filterFrom: ["build/"], filterTo: ["secret"] };
     const keepsHere = (path: WorkspacePath) => Promise.resolve(path === ".x.swp");

@@ -236,9 +236,9 @@ export class FolderJournal implements WriteJournal {
     this.answered.emit(answer);
   }
 
-  remembered(upTo: number): void {
-    if (upTo >= this.#answeredTo) return;
-    this.#answeredTo = upTo;
+  remembered(upTo: number, head: number): void {
+    if (upTo >= this.#answeredTo && this.awaited <= head) return;
+    this.#answeredTo = Math.min(this.#answeredTo, upTo);
     this.#awaited.clear();
     this.forgotten.emit();
   }

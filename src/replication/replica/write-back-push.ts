@@ -80,7 +80,7 @@ export class WriteBackPush {
   begin(settled: number, head: number): void {
     this.#settled = settled;
     this.#head = head;
-    this.#options.journal.remembered(settled);
+    this.#options.journal.remembered(settled, head);
     this.note();
   }
 

@@ -18,8 +18,11 @@ export interface WriteJournal {
    * event `decidedBy` of the origin.
    */
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
-  /** The origin remembers its answers up to here. If that is less than it has given, it was put back to an earlier state. */
-  remembered(upTo: number): void;
+  /**
+   * The origin remembers its answers up to here, and its own last event is `head`. If it has given more answers, or has decided
+   * with a later event, it was put back to an earlier state.
+   */
+  remembered(upTo: number, head: number): void;
   /** Is this own event still the one of which the origin has heard? `hash` undefined: nobody knows which one that was. */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
   /** Is this own event a change of this path, or of something in it? What is not known any more may have been. */
