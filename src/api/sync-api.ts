@@ -158,6 +158,10 @@ export interface SyncShape {
   not_held?: number;
   /** The first twenty of them, in path order. */
   not_held_paths?: NotHeldPathShape[];
+  /** The number of those paths that hold a content here which was erased: nothing records or sends it. */
+  erased?: number;
+  /** The first twenty of them, in path order. */
+  erased_paths?: LeftOutPathShape[];
   /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
   read_only?: true;
   /** Files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side. */

@@ -52,6 +52,11 @@ export class LiveView {
     return this.#omitted.filter(({ reason }) => reason === "unreadable").map(({ path }) => path);
   }
 
+  /** What held an erased content when it was last looked at. */
+  get erased(): readonly WorkspacePath[] {
+    return this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path);
+  }
+
   /** These are to be looked at, though nobody has told that anything happened there. */
   hint(paths: readonly WorkspacePath[]): void {
     this.#note({ paths });

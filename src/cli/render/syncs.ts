@@ -54,6 +54,7 @@ export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
     ...leftOutLines(sync, style),
     ...gitLines(sync, style),
     ...notHeldLines(sync, style),
+    ...erasedLines(sync, style),
   ];
 }
 
@@ -100,6 +101,21 @@ function notHeldLines({ not_held_paths: paths = [], not_held: count = 0 }: SyncS
   ];
 }
 
+function erasedLines({ erased_paths: paths = [], erased: count = 0 }: SyncShape, style: RefusedStyle): string[] {
+  const { paint, shown, worded, most = Infinity } = style;
+  if (count === 0) return [];
+  const named = paths.slice(0, most);
+  const more = count - named.length;
+  return [
+    ...named.map(({ path }) => paint("dim", `  - ${shown(path)}  stays here: its content was erased`)),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    paint(
+      "dim",
+      `    ${worded("remove it, or change it; at the origin, `chronicle unerase` lets the content in again")}`,
+    ),
+  ];
+}
+
 function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
   const { refused = [] } = sync;
   const { paint, shown, worded, most = Infinity } = style;
@@ -115,8 +131,8 @@ function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
 }
 
 function refusedCount(sync: SyncShape): number {
-  const { kept_back: kept = 0, left_out: leftOut = 0, git_left_out: git = 0, not_held: notHeld = 0 } = sync;
-  return kept - leftOut - git - notHeld;
+  const { kept_back: kept = 0, left_out: leftOut = 0, git_left_out: git = 0, not_held: notHeld = 0, erased = 0 } = sync;
+  return kept - leftOut - git - notHeld - erased;
 }
 
 /** The origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
@@ -152,7 +168,13 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 
 /** Not everything is the same on both sides where changes of the folder stay in it. */
 function inSyncText(sync: SyncShape, paint: Paint): string {
-  const { read_only: isReadOnly, left_out: leftOut = 0, git_left_out: git = 0, not_held: notHeld = 0 } = sync;
+  const {
+    read_only: isReadOnly,
+    left_out: leftOut = 0,
+    git_left_out: git = 0,
+    not_held: notHeld = 0,
+    erased = 0,
+  } = sync;
   const kept = refusedCount(sync);
   const why = isReadOnly === true ? "the token may only read" : "the origin refuses it";
   if (kept > 0)
@@ -162,6 +184,7 @@ function inSyncText(sync: SyncShape, paint: Paint): string {
     ...(leftOut === 0 ? [] : [counted(leftOut, "editors' file")]),
     ...(git === 0 ? [] : [counted(git, "git repository's state", "git repositories' states")]),
     ...(notHeld === 0 ? [] : [`${counted(notHeld, "path")} that the folder's disk cannot hold`]),
+    ...(erased === 0 ? [] : [`${counted(erased, "file")} whose content was erased`]),
   ].join(" and ");
   const stays = leftOut + git === 1 ? "stays" : "stay";
   return paint(

@@ -215,6 +215,7 @@ export class FolderSync {
       leftOut: this.#editorFiles.leftOut,
       gitLeftOut: this.#gitPaths.leftOut,
       notHeld: this.#notHeld.leftOut,
+      erased: context.live.erased,
       isReadOnly: this.#link.isReadOnly,
       conflicts: this.#cycle.conflicts.length,
       progress: this.#progress,

@@ -13,6 +13,11 @@ export function notHeldPaths(notHeld: ReadonlyMap<WorkspacePath, NotHeld>): NotH
   return leftOutPaths(new Map(first)).map((one, i) => ({ ...one, why: first[i]?.[1].why ?? "" }));
 }
 
+/** The same of what holds an erased content here. */
+export function erasedPaths(erased: readonly WorkspacePath[]): LeftOutPathShape[] {
+  return leftOutPaths(new Map(erased.map((path) => [path, { here: true, there: false }])));
+}
+
 /** What is left out of a sync, in path order, and on which side it is; the first of it, if it is much. */
 export function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
   const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));

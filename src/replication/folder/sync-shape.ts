@@ -5,7 +5,7 @@ import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { refusedPaths, type Refusal } from "./refused-paths.ts";
 import type { LeftOut } from "./editor-files.ts";
 import type { SidesOf } from "./git-paths.ts";
-import { leftOutPaths, notHeldPaths } from "./left-out-paths.ts";
+import { erasedPaths, leftOutPaths, notHeldPaths } from "./left-out-paths.ts";
 import type { NotHeld } from "./not-held-paths.ts";
 import { troubleOf } from "./sync-trouble.ts";
 import type { LinkState } from "./connection-keeper.ts";
@@ -41,6 +41,8 @@ export interface SyncFacts {
   readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
   /** What the folder's disk cannot hold. */
   readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
+  /** What holds an erased content here: nothing records or sends it. */
+  readonly erased: readonly WorkspacePath[];
   /** The origin takes nothing of this replica's. */
   readonly isReadOnly: boolean;
   readonly conflicts: number;
@@ -100,18 +102,26 @@ function told(facts: SyncFacts): Pick<SyncShape, "trouble"> {
 
 type LeftOutShape = Pick<
   SyncShape,
-  "left_out" | "left_out_paths" | "git_left_out" | "git_left_out_paths" | "not_held" | "not_held_paths"
+  | "left_out"
+  | "left_out_paths"
+  | "git_left_out"
+  | "git_left_out_paths"
+  | "not_held"
+  | "not_held_paths"
+  | "erased"
+  | "erased_paths"
 >;
 
 function keptBack(facts: SyncFacts): Pick<SyncShape, "kept_back" | "refused" | "read_only"> & LeftOutShape {
-  const { refused, leftOut, gitLeftOut, notHeld } = facts;
+  const { refused, leftOut, gitLeftOut, notHeld, erased } = facts;
   const isReadOnly = mayOnlyRead(facts);
-  const kept = refused.size + leftOut.size + gitLeftOut.size + notHeld.size;
+  const kept = refused.size + leftOut.size + gitLeftOut.size + notHeld.size + erased.length;
   return {
     ...(kept === 0 ? {} : { kept_back: kept }),
     ...(leftOut.size === 0 ? {} : { left_out: leftOut.size, left_out_paths: leftOutPaths(leftOut) }),
     ...(gitLeftOut.size === 0 ? {} : { git_left_out: gitLeftOut.size, git_left_out_paths: leftOutPaths(gitLeftOut) }),
     ...(notHeld.size === 0 ? {} : { not_held: notHeld.size, not_held_paths: notHeldPaths(notHeld) }),
+    ...(erased.length === 0 ? {} : { erased: erased.length, erased_paths: erasedPaths(erased) }),
     ...(refused.size === 0 || isReadOnly ? {} : { refused: refusedPaths(refused) }),
     ...(isReadOnly ? { read_only: true } : {}),
   };
