@@ -317,7 +317,7 @@ function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "un
     total_kept: kept.length,
     kept: kept.slice(0, MOST_TOLD).map(contentShape),
     already: look.already,
-    kept_aside: aside.slice(0, MOST_TOLD).map(keptAsideShape),
+    kept_aside: keptAsideShapes(aside).slice(0, MOST_TOLD),
     untracked: untracked.map(shownPath),
     elsewhere: elsewhere.map(({ id, contents }) => ({ workspace: id, contents: contents.length })),
     not_reached: NOT_REACHED,
@@ -334,8 +334,13 @@ const NOT_REACHED: string[] = [
   "backups, and other copies of the store",
 ];
 
-function keptAsideShape({ path, size, until }: AsideUse): EraseShape["kept_aside"][number] {
-  return { path: shownPath(path), bytes: size, until };
+/** What several runs have kept aside of one path is one content, as long as it is the same one. */
+function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
+  const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
+  return [...same.values()].flatMap((all) => {
+    const last = all.reduce((one, other) => (one.until < other.until ? other : one));
+    return { path: shownPath(last.path), bytes: last.size, until: last.until };
+  });
 }
 
 function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShape {

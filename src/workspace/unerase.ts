@@ -67,7 +67,7 @@ function shapeOf(context: Context, one: LoggedErasure): ErasureShape {
     id: recordId.slice(ERASE.length),
     event: seq,
     total: contents.length,
-    kept_aside: aside.reduce((sum, { paths }) => sum + paths.length, 0),
+    kept_aside: new Set(aside.flatMap(({ paths }) => paths)).size,
     asked: { ...asked },
     reason: reason ?? null,
     actor,

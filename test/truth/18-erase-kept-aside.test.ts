@@ -63,6 +63,20 @@ describe("Truth 18: erasing what is kept aside", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
+  it("what several runs have kept of it is named once", async () => {
+    const { project, workspace, secret } = await lived();
+    await using _ = project;
+    for (const text of ["two", "three"]) {
+      await workspace.undo();
+      await workspace.run({ command: ["sh", "-c", `rm .env; echo ${text} > a.txt`] });
+    }
+    const kept = [{ path: ".env", bytes: secret.length, until: expect.any(String) }];
+    const done = await workspace.erase({ what: ".env" });
+    expect(done.kept_aside).toEqual(kept);
+    expect(await workspace.erasures()).toMatchObject([{ id: done.id, kept_aside: 1 }]);
+    expect((await workspace.unerase(done.id ?? "")).kept_aside).toBe(1);
+  });
+
   it("its bytes leave the store a day later, and can be brought back until then", async () => {
     const { project, workspace, secret, at } = await lived();
     await using _ = project;
