@@ -37,6 +37,11 @@ export class FileWhereabouts implements WhereaboutsFile {
     return { ...(boot === undefined || boot === "" ? {} : { boot }), roots };
   }
 
+  startedAt(): number | undefined {
+    const [, seconds] = /^btime (\d+)$/m.exec(readProcFile(this.#disk, "/proc/stat") ?? "") ?? [];
+    return seconds === undefined ? undefined : Number(seconds) * 1_000;
+  }
+
   write(value: Whereabouts): void {
     writeFileDurably(this.#disk, this.#path, Buffer.from(encodeWhereabouts(value)), { mark: `.${process.pid}` });
   }

@@ -23,9 +23,14 @@ export interface Whereabouts {
   readonly roots: readonly RootPlace[];
 }
 
+/** Did the machine start since then? */
+export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
+  return isOther(last.boot, now.boot);
+}
+
 /** Did the machine start, or a file system get mounted, since then? What nobody had synced may be lost. */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
-  if (isOther(last.boot, now.boot)) return true;
+  if (hasRestarted(last, now)) return true;
   return now.roots.some((root) => isOther(placeOf(last, root.id)?.mounting, root.mounting));
 }
 
@@ -62,22 +67,27 @@ export interface UncleanEnd {
   readonly recent: ReadonlySet<WorkspacePath>;
   /** The time of modification that a file was last seen with, in ms, where that is known: a file may be written anew with the same bytes. */
   readonly seen: (path: WorkspacePath) => number | undefined;
+  /** When the machine started anew, in ms since the epoch; `undefined`: it did not, or nobody knows. */
+  readonly restarted?: number | undefined;
 }
 
 /**
  * Is what a path is now something that an unclean end has left of it, and nobody's edit? An edit has a new time of modification.
  * A file whose bytes were not written has the recorded time, and is empty, shorter or filled with other bytes. A file system that
  * went back to an earlier state as a whole (Btrfs) has an earlier file, or none: that is only believed of what was recorded
- * shortly before, and where a process was at work to the end, since a person may have deleted it, too.
+ * shortly before, and where a process was at work to the end, since a person may have deleted it, too. The same holds of a file
+ * that was written anew right before: XFS leaves it empty, with its new time, which is before the machine started again.
  */
-export function isLostInCrash({ path, before, after }: Change, { wasFollowed, recent, seen }: UncleanEnd): boolean {
+export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
+  const { wasFollowed, recent, seen } = unclean;
   if (before === undefined) return false;
   const isEarlierState = wasFollowed && recent.has(path);
   if (after === undefined) return isEarlierState;
   if (before.kind !== "file" || after.kind !== "file" || before.hash === after.hash) return false;
   const isOld = after.mtimeMs === before.mtimeMs || after.mtimeMs === seen(path);
   const isCutShort = isOld && after.size <= before.size;
-  return isCutShort || (isEarlierState && after.mtimeMs <= before.mtimeMs);
+  const isEmptied = wasFollowed && after.size === 0 && after.mtimeMs < (unclean.restarted ?? 0);
+  return isCutShort || isEmptied || (isEarlierState && after.mtimeMs <= before.mtimeMs);
 }
 
 /** Whereabouts as JSON, for the file that keeps them. */

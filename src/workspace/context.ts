@@ -174,6 +174,8 @@ export interface WhereaboutsFile {
   read(): Whereabouts | undefined;
   /** As it is now. */
   now(): Whereabouts;
+  /** When the machine started, in ms since the epoch; `undefined`: it is not known. */
+  startedAt(): number | undefined;
   /** Durable when it returns. */
   write(value: Whereabouts): void;
 }

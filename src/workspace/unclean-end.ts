@@ -1,6 +1,13 @@
 import { errnoOf } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import { mergeWhereabouts, rootsElsewhere, type UncleanEnd, wentDown, type Whereabouts } from "../core/whereabouts.ts";
+import {
+  hasRestarted,
+  mergeWhereabouts,
+  rootsElsewhere,
+  type UncleanEnd,
+  wentDown,
+  type Whereabouts,
+} from "../core/whereabouts.ts";
 import type { Context } from "./context.ts";
 import { isHosted } from "./hosted.ts";
 import { isInBase } from "./read-base.ts";
@@ -60,7 +67,8 @@ async function compareWith(
   const times = new Map(recent.map((path) => [path, timeSeen(context, path)]));
   await doubtRecorded(context, recent);
   const seen = (path: WorkspacePath): number | undefined => times.get(path) ?? timeSeen(context, path);
-  return { elsewhere, unclean: { wasFollowed: last.followed === true, recent: new Set(recent), seen } };
+  const restarted = hasRestarted(last, now) ? context.whereabouts.startedAt() : undefined;
+  return { elsewhere, unclean: { wasFollowed: last.followed === true, recent: new Set(recent), seen, restarted } };
 }
 
 function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefined {

@@ -137,6 +137,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     await sides.flush();
     const { folder } = sides.desk;
     writeFileSync(join(folder, "own.txt"), "written here\n");
+    writeFileSync(join(folder, "emptied.txt"), "to be emptied\n");
     writeFileSync(join(folder, "edited.txt"), "first\n");
     utimesSync(join(folder, "edited.txt"), LONG_AGO, LONG_AGO);
     await sides.flush();
@@ -154,6 +155,11 @@ describe("Truth 32: a replica after an unclean end", () => {
     writeFileSync(join(desk.folder, "edited.txt"), "first\n");
     utimesSync(join(desk.folder, "edited.txt"), LONG_AGO, LONG_AGO);
     writeFileSync(join(desk.folder, "new.txt"), "written after it\n");
+    // Written anew right before the machine went down, of which only the name and the time were left.
+    truncateSync(join(desk.folder, "c.txt"));
+    utimesSync(join(desk.folder, "c.txt"), LONG_AGO + 60, LONG_AGO + 60);
+    // Emptied by somebody since.
+    truncateSync(join(desk.folder, "emptied.txt"));
     await sides?.startDesk();
     await sides?.flush();
     const expected = {
@@ -161,6 +167,7 @@ describe("Truth 32: a replica after an unclean end", () => {
       "own.txt": "written here\n",
       "edited.txt": "second\n",
       "new.txt": "written after it\n",
+      "emptied.txt": "",
     };
     for (const [path, content] of Object.entries(expected)) {
       expect([path, readFileSync(join(desk.folder, path), "utf8")]).toEqual([path, content]);
@@ -173,6 +180,8 @@ describe("Truth 32: a replica after an unclean end", () => {
     expect(await desk.kill("SIGINT")).toBe(0);
     goDown(desk.home);
     rmSync(join(desk.folder, "d.txt"));
+    truncateSync(join(desk.folder, "c.txt"));
+    utimesSync(join(desk.folder, "c.txt"), LONG_AGO + 60, LONG_AGO + 60);
     writeFileSync(join(desk.folder, "edited.txt"), "first\n");
     utimesSync(join(desk.folder, "edited.txt"), LONG_AGO, LONG_AGO);
     cutShort(join(desk.folder, "own.txt"));
@@ -180,6 +189,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     await sides?.flush();
     expect(existsSync(join(origin.project, "d.txt"))).toBe(false);
     expect(readFileSync(join(origin.project, "edited.txt"), "utf8")).toBe("first\n");
+    expect(readFileSync(join(origin.project, "c.txt"), "utf8")).toBe("");
     expect(readFileSync(join(origin.project, "own.txt"), "utf8")).toBe("written here\n");
     expect(readFileSync(join(desk.folder, "own.txt"), "utf8")).toBe("written here\n");
   });
