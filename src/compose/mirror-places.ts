@@ -1,5 +1,4 @@
 import { ChronicleError } from "../core/errors.ts";
-import type { RecordBody } from "../core/event.ts";
 import { decodeAnchor, encodeAnchor, type HistoryAnchor } from "../core/history-anchor.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
@@ -41,7 +40,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
   begin(anchor: HistoryAnchor): void {
     const { folder, anchor: path } = this.#layout.mirror(anchor.seq);
     makeFolders(this.#disk, folder);
-    writeFileDurably(this.#disk, path, Buffer.from(`${JSON.stringify(encodeAnchor(anchor))}\n`));
+    writeFileDurably(this.#disk, path, Buffer.from(encodeAnchor(anchor)));
   }
 
   giveUp(anchor: HistoryAnchor | undefined, last: number): void {
@@ -87,10 +86,10 @@ function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryA
   const text = readText(disk, path);
   if (text === undefined) return undefined;
   try {
-    const anchor = decodeAnchor(JSON.parse(text) as RecordBody);
+    const anchor = decodeAnchor(text);
     if (anchor.seq === start) return anchor;
   } catch (error) {
-    if (!(error instanceof SyntaxError) && !(error instanceof ChronicleError)) throw error;
+    if (!(error instanceof ChronicleError)) throw error;
   }
   throw new ChronicleError("LOG_DAMAGED", `${path} does not say what the mirror starts on`, {
     hint: "move the replica's folder `upstream` away and connect again: it is fetched anew",

@@ -5,7 +5,7 @@ import { decodePath, encodePath } from "./file-record.ts";
 import type { Hash } from "./hash.ts";
 import { decodeOmittedChanges, encodeOmittedChanges, type OmittedChange } from "./omitted-change.ts";
 import type { WorkspacePath } from "./path.ts";
-import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import { flag, hashOf, list, object, oneOf, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 
 /** `action:<id>`: one thing that an actor did: one tool call, one command. The first event is its snapshot. */
 export interface ActionRecord {
@@ -126,6 +126,9 @@ export function encodeAction(record: ActionRecord): RecordBody {
   };
 }
 
+const STATES: ReadonlySet<ActionState> = new Set(["open", "done", "failed", "denied", "abandoned"]);
+const SCOPES: ReadonlySet<ActionRecord["scope"]> = new Set(["paths", "workspace"]);
+
 /** The action record in a body. Throws `LOG_DAMAGED`. */
 export function decodeAction(body: RecordBody): ActionRecord {
   const optional: Record<string, string> = {};
@@ -136,10 +139,10 @@ export function decodeAction(body: RecordBody): ActionRecord {
   }
   const aside = decodeAside(body);
   return {
-    state: text(body, "state") as ActionState,
+    state: oneOf(body, "state", STATES),
     type: text(body, "type"),
     summary: text(body, "summary"),
-    scope: text(body, "scope") as ActionRecord["scope"],
+    scope: oneOf(body, "scope", SCOPES),
     paths: list(body, "paths").map((one) => decodePath(object(one, "a path"))),
     files: list(body, "files").map((item) => {
       const one = object(item, "a file");

@@ -19,7 +19,7 @@ import { type EntryKind, SYMLINK_MODE } from "./entry.ts";
 import { ChronicleError } from "./errors.ts";
 import type { Hash } from "./hash.ts";
 import { KIND_BYTES, workspaceRoot } from "./merkle.ts";
-import { compareNames, decodeName, pathInRoot, ROOT } from "./path.ts";
+import { compareNames, decodeName, isRootId } from "./path.ts";
 
 /** Some rows of a base, in its order. The first batch has the header. */
 export interface BaseBatch {
@@ -206,6 +206,7 @@ class BaseReader {
     const live = kind !== undefined;
     const path = this.#rows.enter({ depth: bytes.readUInt16BE(start + 1), name, live, liveFolder: kind === "dir" });
     const [iteration, seq] = [this.#u64(nameEnd), this.#u64(nameEnd + 8)];
+    if (iteration < 1 || seq < 1) notABase(`${JSON.stringify(path)} is iteration ${iteration} of event ${seq}`);
     this.#at = end;
     if (kind === undefined) return { path, iteration, seq, entry: undefined };
     const at = nameEnd + ROW_NUMBERS;
@@ -253,15 +254,6 @@ function checkRoots({ root, roots }: BaseHeader): void {
     previous = id;
   }
   if (workspaceRoot(first.hash, further) !== root) notABase("its root is not that of its folders");
-}
-
-function isRootId(id: string): boolean {
-  try {
-    pathInRoot(id, ROOT);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function readName(bytes: Buffer, start: number, end: number): string {

@@ -3,13 +3,19 @@ import { type BaseRecord, RECORD_TAG } from "./base-format.ts";
 import { notABase } from "./base-rows.ts";
 import { canonicalJson, parseCanonical } from "./canonical-json.ts";
 import { isTimestamp } from "./chain.ts";
-import type { EventOp } from "./event.ts";
+import type { EventOp, RecordBody } from "./event.ts";
 
 /** Bytes of a record row before its JSON: the tag, and the length. */
 const ROW_START = 5;
 
-const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
+/** Of a record that is there: what was deleted has no row. */
+const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "migrate"]);
 const RECORD_KEYS = "op record record_id seq ts";
+
+/** Paths have entry rows, and a compaction is about the log itself. */
+function isOfPathOrLog(recordId: string): boolean {
+  return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
+}
 
 /** The record in the JSON of a row. Throws `INTEGRITY_VIOLATION` for another text than the canonical one of five fields. */
 export function parseRecord(bytes: Buffer): BaseRecord {
@@ -27,9 +33,13 @@ export function parseRecord(bytes: Buffer): BaseRecord {
     typeof recordId === "string" &&
     recordId !== "" &&
     Number.isSafeInteger(seq) &&
+    (seq as number) >= 1 &&
     typeof ts === "string" &&
     isTimestamp(ts);
   if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
+  if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
+  // Throws for a number that only a user's record may hold.
+  if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
   return { recordId, seq, ts, op, record } as BaseRecord;
 }
 

@@ -4,7 +4,7 @@ import { decodePath, decodeState, encodePath, encodeState } from "./file-record.
 import type { Hash } from "./hash.ts";
 import type { ConflictReason } from "./merge-entry.ts";
 import type { WorkspacePath } from "./path.ts";
-import { optionalText, text, whole } from "./record-fields.ts";
+import { oneOf, optionalText, text, whole } from "./record-fields.ts";
 
 /**
  * How a conflict was settled. `withdrawn`: the undo that met it was taken back itself; or a folder and its origin agree
@@ -86,16 +86,31 @@ function decodeSync(body: RecordBody): SyncConflict | undefined {
   };
 }
 
+const STATES: ReadonlySet<ConflictRecord["state"]> = new Set(["open", "settled"]);
+const ENDS: ReadonlySet<ConflictEnd> = new Set(["current", "undo", "merged", "withdrawn"]);
+const REASONS: ReadonlySet<ConflictReason> = new Set([
+  "content",
+  "binary",
+  "mode",
+  "kind",
+  "deleted",
+  "edited",
+  "created",
+  "folder",
+]);
+const SYNC_REASONS: ReadonlySet<ConflictRecord["reason"]> = new Set([...REASONS, "blocked", "collision"] as const);
+
 /** The conflict record in a body. Throws `LOG_DAMAGED`. */
 export function decodeConflict(body: RecordBody): ConflictRecord {
   const path = decodePath(body);
-  const settled = optionalText(body, "settled");
+  const state = oneOf(body, "state", STATES);
+  const settled = body["settled"] === undefined ? undefined : oneOf(body, "settled", ENDS);
   const sync = decodeSync(body);
   return {
     path,
-    state: text(body, "state") as ConflictRecord["state"],
-    ...(settled === undefined ? {} : { settled: settled as ConflictEnd }),
-    reason: text(body, "reason") as ConflictRecord["reason"],
+    state,
+    ...(settled === undefined ? {} : { settled }),
+    reason: oneOf(body, "reason", sync === undefined ? REASONS : SYNC_REASONS),
     undo: sync === undefined ? text(body, "undo") : "",
     ...(sync === undefined ? {} : { sync }),
     met: text(body, "met"),

@@ -3,7 +3,7 @@ import type { RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import type { Hash } from "./hash.ts";
 import { comparePaths, type WorkspacePath } from "./path.ts";
-import { hashOf, list, object, text, whole } from "./record-fields.ts";
+import { damaged, hashOf, list, object, text, whole } from "./record-fields.ts";
 
 /**
  * `coverage:<workspace id>`: what the captures of everything take from this event on, and what they do not. Each event
@@ -55,15 +55,13 @@ export function encodeCoverageRecord({ filter, fromSeq, omitted, count }: Covera
 
 /** The coverage record in a body. Throws `LOG_DAMAGED`. */
 export function decodeCoverageRecord(body: RecordBody): CoverageRecord {
-  return {
-    filter: hashOf(body, "filter"),
-    fromSeq: whole(body, "from_seq"),
-    omitted: list(body, "omitted").map((item) => {
-      const one = object(item, "an omission");
-      return { path: decodePath(one), reason: text(one, "reason") as OmissionReason };
-    }),
-    count: whole(body, "count"),
-  };
+  const omitted = list(body, "omitted").map((item) => {
+    const one = object(item, "an omission");
+    return { path: decodePath(one), reason: text(one, "reason") as OmissionReason };
+  });
+  const count = whole(body, "count");
+  if (count < omitted.length) damaged("count is less than what is listed");
+  return { filter: hashOf(body, "filter"), fromSeq: whole(body, "from_seq"), omitted, count };
 }
 
 /** Do two records say the same of what is taken? */

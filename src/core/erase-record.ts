@@ -1,3 +1,4 @@
+import { isTimestamp } from "./chain.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import { isHash, type Hash } from "./hash.ts";
@@ -74,7 +75,7 @@ export function decodeErase(body: RecordBody): EraseRecord {
   const state = text(body, "state");
   if (state !== "erased" && state !== "withdrawn") damaged(`state is ${state}`);
   const until = text(body, "until");
-  if (Number.isNaN(Date.parse(until))) damaged("until is no time");
+  if (!isTimestamp(until)) damaged("until is no time");
   return {
     state: state === "withdrawn" ? state : "erased",
     contents,
@@ -102,6 +103,8 @@ function decodeAsked(body: RecordBody): EraseAsked {
   const [path, match] = [optionalText(body, "path"), optionalText(body, "match")];
   const content = optionalText(body, "content");
   if (content !== undefined && !isHash(content)) damaged("asked names no hash");
+  const given = [path, match, content].filter((one) => one !== undefined);
+  if (given.length !== 1) damaged("asked is not one of path, content and match");
   return {
     ...(path === undefined ? {} : { path }),
     ...(content === undefined ? {} : { content: content as Hash }),

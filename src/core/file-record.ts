@@ -1,4 +1,4 @@
-import type { Entry, EntryKind } from "./entry.ts";
+import { type Entry, type EntryKind, SYMLINK_MODE } from "./entry.ts";
 import type { Json, RecordBody } from "./event.ts";
 import {
   isUtf8Path,
@@ -9,7 +9,7 @@ import {
   splitRoot,
   type WorkspacePath,
 } from "./path.ts";
-import { damaged, hashOf, object, optionalText, text, texts, whole } from "./record-fields.ts";
+import { damaged, hashOf, object, oneOf, optionalText, text, texts, whole } from "./record-fields.ts";
 
 /** File records: the iterations of a path, and how paths and states are written in records. */
 
@@ -88,16 +88,46 @@ export function fileRecordId(path: WorkspacePath): string {
 
 const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;
 
-/** The path of a file record's id, or `undefined` for other records. Throws `PATH_INVALID` for a path that is refused. */
+/**
+ * The path of a file record's id, or `undefined` for other records. Throws `PATH_INVALID` for a path that is refused, and
+ * `LOG_DAMAGED` for a second spelling of an id: a path has one.
+ */
 export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   const match = FILE_ID.exec(recordId);
   if (match === null) return undefined;
   const [, form, root, shown = ""] = match;
-  const inner = form === "file64" ? pathFromBytes(Buffer.from(shown, "base64")) : parsePath(shown);
+  const inner = form === "file64" ? pathFromBase64(shown) : parsePath(shown);
   return pathInRoot(root, inner);
 }
 
-const KINDS: ReadonlySet<string> = new Set<EntryKind>(["file", "symlink", "dir"]);
+/** The path in the one spelling of Base64 that it has. Throws `LOG_DAMAGED`, also for bytes that are UTF-8: those stand as text. */
+export function pathFromBase64(encoded: string): WorkspacePath {
+  const bytes = Buffer.from(encoded, "base64");
+  if (bytes.toString("base64") !== encoded) return damaged(`${JSON.stringify(encoded)} is not canonical Base64`);
+  const path = pathFromBytes(bytes);
+  return isUtf8Path(path) ? damaged(`${JSON.stringify(encoded)} stands for a path that is UTF-8`) : path;
+}
+
+const KINDS: ReadonlySet<EntryKind> = new Set(["file", "symlink", "dir"]);
+const CAUSES: ReadonlySet<IterationCause> = new Set([
+  "baseline",
+  "capture",
+  "run",
+  "watch",
+  "action",
+  "transaction",
+  "write",
+  "restore",
+  "undo",
+  "redo",
+  "resolve",
+  "replica",
+  "merge",
+  "erase",
+]);
+
+/** The fields that only a path that is there has. */
+const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "size"] as const;
 
 /** A file record as JSON. Its keys are in canonical order: files are what there is most of, and then nobody has to sort them. */
 export function encodeFile(record: FileRecord): RecordBody {
@@ -126,10 +156,11 @@ export function encodeFile(record: FileRecord): RecordBody {
 /** The file record in a body, for the path that its id names. */
 export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   const kind = text(body, "kind");
+  if (kind === "absent") refuseFields(body, kind, OF_ENTRIES);
   const record: { -readonly [Key in keyof FileRecord]: FileRecord[Key] } = {
     entry: kind === "absent" ? undefined : decodeEntry(path, kind, body),
-    iteration: whole(body, "iteration"),
-    cause: text(body, "cause") as IterationCause,
+    iteration: iterationIn(body),
+    cause: oneOf(body, "cause", CAUSES),
     actor: text(body, "actor"),
   };
   for (const key of ["session", "action", "transaction", "turn", "intent"] as const) {
@@ -139,7 +170,18 @@ export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   if (body["replica"] !== undefined) record.replica = decodeReplicaEvent(body["replica"]);
   if (body["upstream"] !== undefined) record.upstream = decodeUpstream(body["upstream"]);
   if (body["candidates"] !== undefined) record.candidates = texts(body, "candidates");
+  if (record.cause === "erase" && record.entry !== undefined) damaged("an erasure leaves something there");
   return record;
+}
+
+function iterationIn(body: RecordBody): number {
+  const iteration = whole(body, "iteration");
+  return iteration >= 1 ? iteration : damaged(`iteration is ${iteration}`);
+}
+
+function refuseFields(body: RecordBody, kind: string, keys: readonly string[]): void {
+  const found = keys.find((key) => body[key] !== undefined);
+  if (found !== undefined) damaged(`what is ${kind} has the field ${found}`);
 }
 
 /** A replica's event as JSON. */
@@ -165,11 +207,13 @@ export function decodeUpstream(value: Json): UpstreamIteration {
 }
 
 function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry {
-  if (!KINDS.has(kind)) return damaged(`kind is ${JSON.stringify(kind)}`);
+  oneOf(body, "kind", KINDS);
   const mode = whole(body, "mode");
   if (mode < 0 || mode > 0o7777) return damaged("mode is not permission bits");
+  if (kind === "symlink" && mode !== SYMLINK_MODE) return damaged("mode is not that of a symlink");
   const size = whole(body, "size");
   if (size < 0) return damaged("size is below zero");
+  if (kind === "dir") refuseFields(body, kind, ["hash"]);
   const hash = kind === "dir" ? undefined : hashOf(body, "hash");
   const entry = { path, kind: kind as EntryKind, mode, size, mtimeMs: whole(body, "mtime_ms"), hash };
   const is = optionalText(body, "class");
@@ -207,6 +251,7 @@ export function encodePath(path: WorkspacePath): Record<string, Json> {
 /** The path in what `encodePath` wrote. */
 export function decodePath(body: RecordBody): WorkspacePath {
   const encoded = optionalText(body, "path_b64");
-  const inner = encoded === undefined ? parsePath(text(body, "path")) : pathFromBytes(Buffer.from(encoded, "base64"));
+  if (encoded !== undefined) refuseFields(body, "named in Base64", ["path"]);
+  const inner = encoded === undefined ? parsePath(text(body, "path")) : pathFromBase64(encoded);
   return pathInRoot(optionalText(body, "root"), inner);
 }

@@ -1,6 +1,9 @@
+import { canonicalJson, parseCanonical } from "./canonical-json.ts";
+import { isTimestamp } from "./chain.ts";
 import type { Head, RecordBody } from "./event.ts";
-import { isHash, type Hash } from "./hash.ts";
-import { damaged, hashOf, text, texts, whole } from "./record-fields.ts";
+import { isHash, sha256, type Hash } from "./hash.ts";
+import { LogTree } from "./log-tree.ts";
+import { damaged, hashOf, object, text, texts, whole } from "./record-fields.ts";
 
 /**
  * Where a copy of a history starts that does not have it from its first event on: behind an event, on a base with the state
@@ -10,7 +13,7 @@ export interface HistoryAnchor extends Head {
   readonly hash: Hash;
   /** The workspace whose history it is. */
   readonly workspace: string;
-  /** When it was taken: ISO-8601 UTC. */
+  /** When the workspace's record in the base was recorded: ISO-8601 UTC. */
   readonly ts: string;
   /** The Merkle root of the files after the event. */
   readonly root: Hash;
@@ -20,17 +23,24 @@ export interface HistoryAnchor extends Head {
   readonly frontier: readonly Hash[];
 }
 
-/** An anchor as JSON. */
-export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }: HistoryAnchor): RecordBody {
-  return { workspace, seq, hash, ts, root, base, frontier };
+/** The text of `anchor.json`. Nothing else vouches for some of its fields, so they stand there with their checksum. */
+export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }: HistoryAnchor): string {
+  const body: RecordBody = { workspace, seq, hash, ts, root, base, frontier };
+  return `${canonicalJson({ ...body, checksum: checksumOf(body) })}\n`;
 }
 
-/** The anchor in a body. Throws `LOG_DAMAGED`. */
-export function decodeAnchor(body: RecordBody): HistoryAnchor {
+/** The anchor in such a text. Throws `LOG_DAMAGED`, and `INTEGRITY_VIOLATION` for a text that is not canonical JSON. */
+export function decodeAnchor(file: string): HistoryAnchor {
+  if (!file.endsWith("\n")) damaged("it does not end with a newline");
+  const { checksum, ...body } = object(parseCanonical(file.slice(0, -1)), "an anchor");
+  if (checksum !== checksumOf(body)) damaged("its checksum is wrong");
   const frontier = texts(body, "frontier").map((one) => (isHash(one) ? one : damaged("frontier holds no hash")));
   const seq = whole(body, "seq");
   if (seq < 1) damaged("seq is no event");
   const [workspace, ts] = [text(body, "workspace"), text(body, "ts")];
+  if (!isTimestamp(ts)) damaged("ts is no time");
+  // Throws unless so many hashes can stand for so many events.
+  void new LogTree(frontier, seq);
   return {
     workspace,
     seq,
@@ -40,4 +50,8 @@ export function decodeAnchor(body: RecordBody): HistoryAnchor {
     base: hashOf(body, "base"),
     frontier,
   };
+}
+
+function checksumOf(body: RecordBody): Hash {
+  return sha256(canonicalJson(body));
 }

@@ -2,7 +2,7 @@ import type { OmissionReason } from "./coverage.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import type { WorkspacePath } from "./path.ts";
-import { flag, list, object, optionalText, text } from "./record-fields.ts";
+import { flag, list, object, oneOf, optionalText, text } from "./record-fields.ts";
 
 /**
  * A path that no capture takes (a rule or a limit leaves it out), and that a session or action has changed. No iteration
@@ -21,6 +21,8 @@ export interface OmittedChange {
 }
 
 export type OmittedChangeType = "created" | "modified" | "deleted";
+
+const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
 
 /** A record lists so many changes of omitted paths at most: losses come first. */
 const MOST_LISTED = 2_000;
@@ -46,7 +48,7 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
     const detail = optionalText(one, "detail");
     return {
       path: decodePath(one),
-      type: text(one, "type") as OmittedChangeType,
+      type: oneOf(one, "type", TYPES),
       reason: text(one, "reason") as OmissionReason,
       ...(detail === undefined ? {} : { detail }),
       kept: flag(one, "kept"),

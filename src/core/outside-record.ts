@@ -32,6 +32,8 @@ export interface OutsideRecord {
 
 export type OutsidePhase = "before" | "after";
 
+const SLASH = 0x2f;
+
 const PHASES: ReadonlySet<string> = new Set<OutsidePhase>(["before", "after"]);
 
 /** The root id under which receipts name such paths: `@outside:etc/hosts`. */
@@ -58,11 +60,16 @@ export function outsideRecordId(path: WorkspacePath): string {
   return `outside64:${Buffer.concat([Buffer.from("/"), pathToBytes(path)]).toString("base64")}`;
 }
 
-/** The path beneath `/` of such a record's id; `undefined` for other records. Throws `PATH_INVALID`. */
+/** The path beneath `/` of such a record's id; `undefined` for other records. Throws `PATH_INVALID`, `LOG_DAMAGED`. */
 export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
   if (recordId.startsWith("outside:/")) return parsePath(recordId.slice("outside:/".length));
   if (!recordId.startsWith("outside64:")) return undefined;
-  return pathFromBytes(Buffer.from(recordId.slice("outside64:".length), "base64").subarray(1));
+  const encoded = recordId.slice("outside64:".length);
+  const bytes = Buffer.from(encoded, "base64");
+  const path = pathFromBytes(bytes.subarray(1));
+  // A path has one id.
+  const isOne = bytes[0] === SLASH && bytes.toString("base64") === encoded && !isUtf8Path(path);
+  return isOne ? path : damaged(`${JSON.stringify(recordId)} is not how that path is named`);
 }
 
 /** Such a record as JSON. */
@@ -90,12 +97,17 @@ function decodeOutside(path: WorkspacePath, body: RecordBody): OutsideRecord {
   if (optionalText(body, "hash") !== entry?.hash) damaged("hash is not that of the state");
   return {
     entry,
-    iteration: whole(body, "iteration"),
+    iteration: iterationIn(body),
     phase: phase as OutsidePhase,
     action: text(body, "action"),
     actor: text(body, "actor"),
     deep: flag(body, "deep"),
   };
+}
+
+function iterationIn(body: RecordBody): number {
+  const iteration = whole(body, "iteration");
+  return iteration >= 1 ? iteration : damaged(`iteration is ${iteration}`);
 }
 
 /** A record of this kind and the path that its id names. Throws `LOG_DAMAGED`, `PATH_INVALID`. */

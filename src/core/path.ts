@@ -224,6 +224,11 @@ export function isHeldBy({ only }: { readonly only?: string | undefined }, inner
   return only === undefined || isWithin(inner, only as WorkspacePath);
 }
 
+/** Can a further tracked root have this id? */
+export function isRootId(id: string): boolean {
+  return ROOT_ID.test(id);
+}
+
 /** A path under a further tracked root. `root` undefined: the first root. */
 export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
   if (root === undefined) return path;

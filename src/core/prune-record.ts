@@ -1,5 +1,5 @@
 import type { RecordBody } from "./event.ts";
-import { damaged, flag, list, orNull, text, whole } from "./record-fields.ts";
+import { damaged, flag, list, oneOf, orNull, text, whole } from "./record-fields.ts";
 
 /** Why a pruning stands in the log. */
 export type PruneCause = "limits" | "asked" | "brought-back";
@@ -61,16 +61,14 @@ export function decodePrune(body: RecordBody): PruneRecord {
     keptActions,
     actions: whole(body, "actions"),
     snapshots: whole(body, "snapshots"),
-    cause: causeOf(text(body, "cause")),
+    cause: oneOf(body, "cause", CAUSES),
     ...(body["now"] === undefined ? {} : { now: flag(body, "now") }),
     pendingBytes: orNull(body, "pending_bytes", whole) ?? 0,
     actor: text(body, "actor"),
   };
 }
 
-function causeOf(cause: string): PruneCause {
-  return cause === "limits" || cause === "brought-back" ? cause : "asked";
-}
+const CAUSES: ReadonlySet<PruneCause> = new Set(["limits", "asked", "brought-back"]);
 
 function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
   const states = list(body, key).map((one) => {

@@ -1,10 +1,12 @@
+import { decodeAction } from "./action-record.ts";
 import { decodeConflict } from "./conflict-record.ts";
 import { decodeCoverageRecord } from "./coverage-record.ts";
+import { decodeErase } from "./erase-record.ts";
 import type { RecordBody } from "./event.ts";
 import { decodePin } from "./pin-record.ts";
 import { decodeProposal, proposedPath } from "./proposal-record.ts";
 import { decodePrune } from "./prune-record.ts";
-import { damaged } from "./record-fields.ts";
+import { damaged, hashOf, list, text, texts, whole } from "./record-fields.ts";
 import { decodeIntent, decodeSession, decodeSnapshot } from "./records.ts";
 import { decodeRefused } from "./refused-record.ts";
 import { decodeReplica, originOfRecordId } from "./replica-record.ts";
@@ -14,9 +16,14 @@ import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back-re
 
 type Reader = (body: RecordBody, recordId: string) => unknown;
 
-/** How records are read that are neither a path's nor a compaction's. */
+/** How records are read that are neither a path's, a compaction's, a signer's, nor a user's. */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["snapshot", decodeSnapshot],
+  ["action", decodeAction],
+  ["erase", decodeErase],
+  ["recovery", recovery],
+  ["import", imported],
+  ["commit", commitOnly],
   ["session", decodeSession],
   ["intent", decodeIntent],
   ["conflict", decodeConflict],
@@ -32,10 +39,51 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["version", version],
 ]);
 
-/** Reads a record as whoever needs it would. Throws `LOG_DAMAGED` if that cannot be done; of unknown ones nothing is said. */
+/** The bytes that a user's own id may have, behind `user:`. */
+const MAX_USER_ID_BYTES = 1024;
+
+/**
+ * Reads a record as whoever needs it would. Throws `LOG_DAMAGED` if that cannot be done, and for a kind of record that this
+ * format does not have. What a user's record holds is the user's.
+ */
 export function readRecord(recordId: string, body: RecordBody): void {
-  const colon = recordId.indexOf(":");
-  READERS.get(recordId.slice(0, Math.max(0, colon)))?.(body, recordId);
+  const [kind = "", ...rest] = recordId.split(":");
+  if (kind === "user" && rest.length > 0) return checkUserId(rest.join(":"));
+  const read = READERS.get(kind);
+  // A replica that has not reached its origin yet does not know its workspace.
+  const isNamed = rest.join(":") !== "" || recordId === "replica:";
+  if (read === undefined || !isNamed) return damaged(`${JSON.stringify(recordId)} is no id of a record`);
+  read(body, recordId);
+}
+
+function checkUserId(id: string): void {
+  const bytes = Buffer.byteLength(id);
+  if (bytes < 1 || bytes > MAX_USER_ID_BYTES)
+    damaged(`the user's id has ${bytes} bytes, not 1 to ${MAX_USER_ID_BYTES}`);
+}
+
+function commitOnly(body: RecordBody): void {
+  if (Object.keys(body).join() !== "commit") damaged("it does not hold commit and nothing else");
+}
+
+/** What was cut off a log. */
+function recovery(body: RecordBody): void {
+  for (const key of ["cut_from_seq", "cut_from_byte"]) whole(body, key);
+  for (const key of ["reason", "kept_as"]) text(body, key);
+  if (body["bytes"] === undefined && body["sha256"] === undefined) return;
+  whole(body, "bytes");
+  hashOf(body, "sha256");
+}
+
+/** What our own events have no place for, of another program's log. */
+function imported(body: RecordBody): void {
+  for (const key of ["source", "head_hash"]) text(body, key);
+  for (const key of ["events", "head_seq", "rounded"]) whole(body, key);
+  hashOf(body, "file_sha256");
+  const [seqs, times] = [list(body, "seqs"), texts(body, "times")];
+  if (!seqs.every((one) => Number.isSafeInteger(one))) damaged("seqs holds something else than whole numbers");
+  const { events } = body;
+  if (seqs.length !== events || times.length !== events) damaged("seqs and times are not those of its events");
 }
 
 function replica(body: RecordBody, recordId: string): void {

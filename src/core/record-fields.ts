@@ -26,6 +26,12 @@ export function whole(body: RecordBody, key: string): number {
   return typeof value === "number" && Number.isSafeInteger(value) ? value : damaged(`${key} is not a whole number`);
 }
 
+/** A field that must be one of some words. */
+export function oneOf<T extends string>(body: RecordBody, key: string, words: ReadonlySet<T>): T {
+  const value = text(body, key);
+  return (words as ReadonlySet<string>).has(value) ? (value as T) : damaged(`${key} is ${JSON.stringify(value)}`);
+}
+
 /** A field that may be null. */
 export function orNull<T>(body: RecordBody, key: string, read: (body: RecordBody, key: string) => T): T | null {
   return body[key] === null ? null : read(body, key);

@@ -9,7 +9,20 @@ import type { WorkspacePath } from "./path.ts";
 import { decodeChanges, encodeChanges } from "./plan.ts";
 import { decodeReplica, encodeReplica, type ReplicaRecord } from "./replica-record.ts";
 import { decodeRanges, type SeqRanges } from "./seq-ranges.ts";
-import { flag, hashOf, jsonOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import {
+  damaged,
+  flag,
+  hashOf,
+  jsonOf,
+  list,
+  object,
+  oneOf,
+  optionalText,
+  orNull,
+  text,
+  texts,
+  whole,
+} from "./record-fields.ts";
 import type { UpstreamChange } from "./upstream-change.ts";
 import { decodeWithin, encodeWithin, type Within } from "./within.ts";
 
@@ -157,6 +170,7 @@ function decodeCoverage(value: Json | undefined): Coverage {
     return detail === undefined ? base : { ...base, detail };
   });
   const unlisted = whole(body, "count") - omitted.length;
+  if (unlisted < 0) damaged("count is less than what is listed");
   // Excluded ones are listed last: where there is one, only such are missing.
   const isKnown = unlisted === 0 || omitted.some((one) => one.reason === "excluded");
   const rules = body["unapplied"] === undefined ? {} : { unapplied: list(body, "unapplied").map(unappliedOf) };
@@ -219,12 +233,15 @@ export function encodeSession(record: SessionRecord): RecordBody {
   };
 }
 
+const SESSION_KINDS: ReadonlySet<SessionRecord["kind"]> = new Set(["run", "watch", "agent"]);
+const SESSION_STATES: ReadonlySet<SessionRecord["state"]> = new Set(["running", "ended", "abandoned"]);
+
 /** The session record in a body. */
 export function decodeSession(body: RecordBody): SessionRecord {
   const aside = decodeAside(body);
   return {
-    kind: text(body, "kind") as SessionRecord["kind"],
-    state: text(body, "state") as SessionRecord["state"],
+    kind: oneOf(body, "kind", SESSION_KINDS),
+    state: oneOf(body, "state", SESSION_STATES),
     command: texts(body, "command"),
     started: text(body, "started"),
     ended: orNull(body, "ended", text),
@@ -232,7 +249,7 @@ export function decodeSession(body: RecordBody): SessionRecord {
     signal: orNull(body, "signal", text),
     paths: texts(body, "paths"),
     fromSeq: whole(body, "from_seq"),
-    merkleRoots: texts(body, "merkle_roots") as readonly Hash[],
+    merkleRoots: texts(body, "merkle_roots").map(parseHash),
     snapshots: whole(body, "snapshots"),
     changed: whole(body, "changed"),
     networkEvents: texts(body, "network_events").map((one) => jsonOf(one, "network_events")),
@@ -262,6 +279,16 @@ export function encodeIntent(record: IntentRecord): RecordBody {
   } as RecordBody;
 }
 
+const INTENT_KINDS: ReadonlySet<IntentRecord["kind"]> = new Set([
+  "restore",
+  "undo",
+  "redo",
+  "resolve",
+  "write",
+  "replica",
+]);
+const INTENT_STATES: ReadonlySet<IntentRecord["state"]> = new Set(["open", "done", "abandoned"]);
+
 /** The intent record in a body. */
 export function decodeIntent(body: RecordBody): IntentRecord {
   const target = optionalText(body, "target");
@@ -269,8 +296,8 @@ export function decodeIntent(body: RecordBody): IntentRecord {
   const aside = decodeAside(body);
   return {
     ...(aside === undefined ? {} : { aside }),
-    kind: text(body, "kind") as IntentRecord["kind"],
-    state: text(body, "state") as IntentRecord["state"],
+    kind: oneOf(body, "kind", INTENT_KINDS),
+    state: oneOf(body, "state", INTENT_STATES),
     summary: text(body, "summary"),
     actor: text(body, "actor"),
     started: text(body, "started"),

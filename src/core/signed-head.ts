@@ -209,6 +209,17 @@ export function verifySignedHead(note: string, vkey: string): boolean {
   return judgeSignature(note, vkey) === "valid";
 }
 
+/** Is this the text of a verifier key? */
+export function isVerifierKey(text: string): boolean {
+  try {
+    parseVkey(text);
+    return text.trim() === text;
+  } catch (error) {
+    if (error instanceof ChronicleError) return false;
+    throw error;
+  }
+}
+
 function parseVkey(vkey: string): { readonly name: string; readonly keyId: string; readonly key: KeyObject } {
   const [, name = "", keyId = "", base64 = ""] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(vkey.trim()) ?? [];
   const typed = fromBase64(base64, 33);

@@ -1,5 +1,5 @@
 import type { Json, RecordBody } from "./event.ts";
-import { optionalText, orNull, text, whole } from "./record-fields.ts";
+import { oneOf, optionalText, orNull, text, whole } from "./record-fields.ts";
 
 /** `transaction:<id>`: actions that land whole or are rolled back whole. A savepoint is a transaction with a parent. */
 export interface TransactionRecord {
@@ -74,6 +74,10 @@ export function encodeTransaction(record: TransactionRecord): RecordBody {
   };
 }
 
+const STATUSES: ReadonlySet<TransactionStatus> = new Set(["active", "committed", "rolled_back"]);
+const ENDINGS: ReadonlySet<TransactionRecord["onOwnerDeath"]> = new Set(["rollback", "keep"]);
+const SCOPES: ReadonlySet<string> = new Set(["actions"]);
+
 /** The transaction record in a body. Throws `LOG_DAMAGED`. */
 export function decodeTransaction(body: RecordBody): TransactionRecord {
   const optional: Record<string, string> = {};
@@ -81,8 +85,9 @@ export function decodeTransaction(body: RecordBody): TransactionRecord {
     const value = optionalText(body, key);
     if (value !== undefined) optional[key] = value;
   }
+  if (body["scope"] !== undefined) oneOf(body, "scope", SCOPES);
   return {
-    status: text(body, "status") as TransactionStatus,
+    status: oneOf(body, "status", STATUSES),
     startedAt: text(body, "started_at"),
     finishedAt: orNull(body, "finished_at", text),
     fromSeq: whole(body, "from_seq"),
@@ -90,6 +95,6 @@ export function decodeTransaction(body: RecordBody): TransactionRecord {
     ...(body["changed"] === undefined ? {} : { changed: whole(body, "changed") }),
     actor: text(body, "actor"),
     pid: orNull(body, "pid", whole),
-    onOwnerDeath: text(body, "on_owner_death") as TransactionRecord["onOwnerDeath"],
+    onOwnerDeath: oneOf(body, "on_owner_death", ENDINGS),
   };
 }

@@ -2,7 +2,8 @@ import { ChronicleError } from "./errors.ts";
 import type { Json, RecordBody } from "./event.ts";
 import type { CaptureLimits, FilterOptions } from "./filter.ts";
 import type { Hash } from "./hash.ts";
-import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import { damaged, flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import { isRootId } from "./path.ts";
 
 /** The version of the format that this code reads and writes. */
 export const FORMAT_VERSION = 2;
@@ -132,8 +133,17 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
       },
     };
   });
+  checkRootIds(roots);
   const [device, inode] = [text(body, "device"), text(body, "inode")];
   return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
+}
+
+/** The first root has no id, and each other one its own. */
+function checkRootIds(roots: readonly RootRecord[]): void {
+  const [first, ...further] = roots.map(({ id }) => id);
+  if (first !== null) damaged("the first of its roots is not one without an id");
+  if (further.some((id) => id === null || !isRootId(id))) damaged("a further root has no root id");
+  if (new Set(further).size < further.length) damaged("two of its roots have the same id");
 }
 
 type Standing = Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside" | "protectedNames">;

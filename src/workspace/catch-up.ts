@@ -281,7 +281,7 @@ class Replay {
 }
 
 /** What a history's first line goes on from: nothing, or what a compaction's sentinel says. */
-export function headBeforeFirst(line: RawLine, workspaceId: string): Head {
+function headBeforeFirst(line: RawLine, workspaceId: string): Head {
   try {
     const event = parseLine(line.bytes);
     if (event.op !== "compact" || event.recordId !== sentinelId(workspaceId)) return EMPTY_HEAD;

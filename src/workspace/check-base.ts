@@ -1,6 +1,8 @@
 import { BaseTreeCheck, decodeBase, type BaseBatch, type BaseEntry } from "../core/base.ts";
+import { canonicalJson } from "../core/canonical-json.ts";
 import { sameRecorded } from "../core/entry.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
+import type { RecordBody } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { displayPath } from "../core/path.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -18,6 +20,8 @@ export interface BaseCheckOptions {
   readonly root?: Hash;
   /** Every row must be what this index knows at its head. */
   readonly against?: IndexStore;
+  /** Reads what the log holds of a record; with `against`, every record of the base must be that. */
+  readonly recordOf?: (row: EventRow) => Promise<RecordBody>;
   /** Gets the rows as they are read. */
   readonly onRows?: (batch: BaseBatch) => void;
 }
@@ -34,7 +38,8 @@ export async function checkBase(
   const reader = await blobs.open(base);
   if (reader === undefined) return undefined;
   const faults: BaseFault[] = [];
-  const comparison = options.against === undefined ? undefined : await Comparison.begin(options.against);
+  const comparison =
+    options.against === undefined ? undefined : await Comparison.begin(options.against, options.recordOf);
   let tree: BaseTreeCheck | undefined;
   const breather = new Breather();
   for await (const batch of decodeBase(reader.pieces())) {
@@ -64,28 +69,35 @@ class Comparison {
   readonly #index: IndexStore;
   readonly #seq: number;
   readonly #records: Map<string, EventRow>;
+  readonly #recordOf: BaseCheckOptions["recordOf"];
   #missing: number;
 
-  private constructor(index: IndexStore, given: { seq: number; paths: number; records: readonly EventRow[] }) {
+  private constructor(
+    index: IndexStore,
+    given: { seq: number; paths: number; records: readonly EventRow[]; recordOf: BaseCheckOptions["recordOf"] },
+  ) {
     this.#index = index;
+    this.#recordOf = given.recordOf;
     this.#seq = given.seq;
     this.#missing = given.paths;
     this.#records = new Map(given.records.map((row) => [row.recordId, row]));
   }
 
-  static async begin(index: IndexStore): Promise<Comparison> {
+  static async begin(index: IndexStore, recordOf: BaseCheckOptions["recordOf"]): Promise<Comparison> {
     const { seq } = await index.head();
     const paths = (await index.touched(0, seq)).length;
-    return new Comparison(index, { seq, paths, records: await liveRecords(index) });
+    return new Comparison(index, { seq, paths, records: await liveRecords(index), recordOf });
   }
 
   async take({ entries = [], records = [] }: BaseBatch): Promise<BaseFault[]> {
     const faults = await this.#compareEntries(entries);
-    for (const { recordId, seq, ts, op } of records) {
+    for (const { recordId, seq, ts, op, record } of records) {
       const row = this.#records.get(recordId);
       this.#records.delete(recordId);
       if (row === undefined || row.seq !== seq || row.ts !== ts || row.op !== op) {
         faults.push({ where: recordId, detail: `stands there as of event ${seq}; the log has ${row?.seq ?? "none"}` });
+      } else if (this.#recordOf !== undefined && canonicalJson(await this.#recordOf(row)) !== canonicalJson(record)) {
+        faults.push({ where: recordId, detail: `is another one there than in event ${seq}` });
       }
     }
     return faults;

@@ -1,12 +1,20 @@
+import type { BaseRecord } from "../core/base.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import { readOutside } from "../core/outside-record.ts";
 import { readRecord } from "../core/read-record.ts";
-import { decodeSentinel } from "../core/sentinel.ts";
-import { decodeSigner, signerRecordId } from "../core/signer-record.ts";
+import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
+import { isVerifierKey } from "../core/signed-head.ts";
+import { decodeSigner } from "../core/signer-record.ts";
 import { iterationOf } from "./project.ts";
 
-/** Is the record one that this code would have written? Throws if not. */
+/** Records of which a history has one: their ids name its workspace. */
+const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
+
+/** Records that may be deleted: those of users, and versions for which a replica has made good. */
+const DELETABLE = /^(?:user|version):/;
+
+/** Is the record, by itself, one that the format allows in this place? Throws if not. */
 export function checkRecord(event: LogEvent, workspaceId: string): void {
   const { recordId, record, op, seq } = event;
   if (seq === 1 && recordId !== `workspace:${workspaceId}`) {
@@ -15,16 +23,35 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
       `the log begins with ${recordId}: it is not the log of workspace ${workspaceId}`,
     );
   }
-  if (op === "delete") return;
-  if (op === "compact") decodeSentinel(event);
-  else if (recordId.startsWith("file")) iterationOf(event);
-  else if (recordId.startsWith("outside")) readOutside(recordId, record);
-  else if (recordId.startsWith("signer:")) checkSigner(event, workspaceId);
+  const kind = OF_WORKSPACE.exec(recordId)?.[1];
+  if (kind !== undefined && recordId !== `${kind}:${workspaceId}`) refuse(`${recordId} is about another workspace`);
+  if ((op === "compact") !== (recordId === sentinelId(workspaceId))) refuse(`${op} of ${recordId}`);
+  if (op === "delete") {
+    if (!DELETABLE.test(recordId)) refuse(`${recordId} cannot be deleted`);
+  } else if (op === "compact") decodeSentinel(event);
+  else if (recordId.startsWith("file")) {
+    if (iterationOf(event) === undefined) refuse(`${recordId} names no path`);
+  } else if (recordId.startsWith("outside")) readOutside(recordId, record);
+  else if (recordId.startsWith("signer:")) checkSigner(event);
   else readRecord(recordId, record);
 }
 
-function checkSigner({ recordId, record, seq }: LogEvent, workspaceId: string): void {
-  const { since } = decodeSigner(record);
-  if (recordId === signerRecordId(workspaceId) && since === seq) return;
-  throw new ChronicleError("INTEGRITY_VIOLATION", `${recordId} names the signer since event ${since}`);
+/** The same for a record that a base holds, which is of some event before it. */
+export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId" | "record">): void {
+  if (recordId.startsWith("outside")) readOutside(recordId, record);
+  else if (recordId.startsWith("signer:")) decodeSigner(record);
+  else readRecord(recordId, record);
+}
+
+function checkSigner({ recordId, record, seq, prevHash }: LogEvent): void {
+  const { since, key, why, accepted } = decodeSigner(record);
+  if (since !== seq) refuse(`${recordId} names the signer since event ${since}`);
+  if (!isVerifierKey(key)) refuse(`${recordId} names ${JSON.stringify(key.slice(0, 80))}, which is no verifier key`);
+  if ((why === "begun") !== (seq === 2)) refuse(`${recordId} is ${why} at event ${seq}`);
+  if (accepted !== undefined && (accepted.log.seq !== seq - 1 || accepted.log.hash !== prevHash))
+    refuse(`${recordId} accepts event ${accepted.log.seq}, which is not the one before it`);
+}
+
+function refuse(detail: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", detail);
 }

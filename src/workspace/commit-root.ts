@@ -9,10 +9,10 @@ import type { PendingChanges } from "./tree.ts";
 /** The Merkle roots that commits state (`docs/format.md`, "Commits"). */
 
 /** After so many events a commit states the root, whatever it holds. */
-const ROOT_EVERY = 1_000;
+export const ROOT_EVERY = 1_000;
 
 /** Must the commit of these drafts state the root? It must where it ends an operation or a session, or is a snapshot. */
-export function mustStateRoot(drafts: readonly EventDraft[]): boolean {
+export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "record" | "op">[]): boolean {
   return drafts.some(({ recordId, record, op }) => {
     if (op === "compact" || recordId.startsWith("snapshot:")) return true;
     if (recordId.startsWith("intent:")) return record["state"] !== "open";

@@ -1,6 +1,6 @@
 import type { VerifyOptions } from "../api/workspace-api.ts";
-import type { BaseBatch, BaseEntry } from "../core/base.ts";
-import { checkLine, parseLine } from "../core/chain.ts";
+import type { BaseBatch, BaseEntry, BaseRecord } from "../core/base.ts";
+import { checkLine } from "../core/chain.ts";
 import { CommitFollower, markOf } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent, type RecordBody } from "../core/event.ts";
@@ -8,22 +8,27 @@ import type { Hash } from "../core/hash.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
 import { LiveTree } from "../core/live-tree.ts";
 import { LogTree } from "../core/log-tree.ts";
-import { decodeSentinel, headBefore, type Sentinel } from "../core/sentinel.ts";
+import { displayPath } from "../core/path.ts";
+import { decodeSentinel, headBefore, type Sentinel, sentinelId } from "../core/sentinel.ts";
 import { decodeSigner, signerRecordId } from "../core/signer-record.ts";
 import type { RawLine } from "../storage/event-log.ts";
-import type { IndexStore } from "../storage/index-store.ts";
+import type { EventRow, IndexStore } from "../storage/index-store.ts";
 import { breathe, Breather } from "../util/breathe.ts";
-import { headBeforeFirst, isSealed } from "./catch-up.ts";
+import { isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import { checkRecord } from "./check-record.ts";
 import type { Context } from "./context.ts";
 import type { IndexAudit } from "./index-audit.ts";
 import { HistoryNeeds, privateContents, type NeededContent } from "./history-needs.ts";
+import { baselineFault, HistoryRules, type RulesStart } from "./history-rules.ts";
 import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "./pruning-in-log.ts";
 import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "./project.ts";
 import type { LoggedSigner } from "./signing-fault.ts";
+import { readEvent } from "./read-events.ts";
 import { laterCommitEnd } from "./torn-tail.ts";
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
+import { OwnContents } from "./verify-plans.ts";
+import { anchorFaults, faultOf, heldFaults } from "./verify-start.ts";
 
 /** Where a content is needed: the first place found. */
 export interface Need {
@@ -56,6 +61,8 @@ export interface LogFindings {
   readonly hashes: (seq: number) => Hash | undefined;
   /** Not all of it could be replayed. */
   readonly broken: boolean;
+  /** What the history itself is read with. */
+  readonly own: OwnContents;
   /** A part that was cut off the log, as the log names it. */
   readonly recoveries: readonly RecordBody[];
   /** Whose keys sign its heads, the last one in force. */
@@ -137,12 +144,16 @@ class LogVerifier {
   readonly #pruning: LoggedGivenUp["pruning"];
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
+  /** Events whose records were reported: no rule is held against them. */
+  readonly #unsound = new Set<number>();
+  readonly #own = new OwnContents();
   readonly #recoveries: RecordBody[] = [];
   readonly #signers: LoggedSigner[] = [];
   #prev: Head = EMPTY_HEAD;
   /** The end of the last whole commit. */
   #whole = 0;
   #commits: CommitFollower | undefined;
+  #rules: HistoryRules | undefined;
   #open: OpenLine[] = [];
   #events = 0;
   /** The sentinel on which the history begins, if it does not begin at event 1. */
@@ -177,16 +188,27 @@ class LogVerifier {
     this.#at.set(seq, { hash, logRoot: this.#tree.root(), root });
     if (this.#options.seqsOfInterest.has(seq)) this.#hashes.set(seq, hash);
     this.#need({ hash: base, seq, where, size: undefined, isUpstream: false });
+    const rules = this.#newRules({ seq, isAnchored: true });
+    let own: BaseRecord | undefined;
     const onRows = (batch: BaseBatch): void => {
-      for (const { path, entry } of batch.entries ?? []) this.#state.set(path, entry);
+      for (const { path, entry, iteration } of batch.entries ?? []) this.#state.set(path, entry, iteration);
+      own ??= batch.records?.find(({ recordId }) => recordId === `workspace:${anchor.workspace}`);
+      rules.rows(batch);
       this.#needs.rows(batch, anchor, where);
     };
     const faults = await despiteDamage(() => checkBase(this.#context.blobs, base, { root, onRows }));
     for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
+    if (faults !== undefined) this.#options.problems.push(...anchorFaults(anchor, own));
     // One that is missing or damaged is reported with the other contents; nothing can be recomputed without it.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
     this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
+  }
+
+  #newRules(start: RulesStart): HistoryRules {
+    const tell = ({ seq, recordId }: Pick<LogEvent, "seq" | "recordId">, detail: string): void =>
+      this.#report("rule-broken", `event ${seq} (${recordId})`, detail);
+    return (this.#rules = new HistoryRules(this.#state, tell, start));
   }
 
   async read(lines: AsyncIterable<readonly RawLine[]>): Promise<void> {
@@ -199,6 +221,7 @@ class LogVerifier {
   async finish(): Promise<LogFindings> {
     await this.#replay();
     if (this.#start !== undefined) this.#tellStart(this.#start);
+    this.#tellBeginning();
     const pruned = this.#pruning === undefined ? undefined : prunedNote(this.#pruning);
     if (pruned !== undefined) this.#options.notes.push(pruned);
     if (this.#needs.erasures.size > 0) this.#options.notes.push(erasedNote(this.#needs.erasures));
@@ -212,6 +235,7 @@ class LogVerifier {
       at: this.#at,
       hashes: (seq) => this.#hashes.get(seq),
       broken: this.broken,
+      own: this.#own,
       recoveries: this.#recoveries,
       signers: this.#signers,
     };
@@ -223,8 +247,13 @@ class LogVerifier {
     const { blobs } = this.#context;
     // A plan that is damaged is reported with the other contents; what it names is needed again once it is mended.
     const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
-    for await (const one of privateContents(plans, this.#needs, this.#context.now()))
-      this.#need({ ...one, size: undefined, isUpstream: false });
+    try {
+      for await (const one of privateContents(plans, this.#needs, this.#context.now()))
+        this.#need({ ...one, size: undefined, isUpstream: false });
+    } catch (error) {
+      if (!(error instanceof ChronicleError)) throw error;
+      this.#report("plan-wrong", "what was kept aside", error.message);
+    }
   }
 
   get #firstSeq(): number {
@@ -238,12 +267,30 @@ class LogVerifier {
     else this.#report("archive-missing", "archive/", `${what}, and are not in the archive, though nobody dropped it`);
   }
 
-  /** Takes a history up where its first line says that it begins. */
+  /** A line on which no history can begin; those behind it are still checked one by one. */
+  async #badBeginning(line: RawLine, fault: string): Promise<void> {
+    this.#events += 1;
+    this.#report("sentinel-wrong", `${line.file}:${line.lineNumber}`, fault);
+    await this.#breakAt(line);
+  }
+
+  /** A history that was not begun as one says so for ever, unless a person has accepted what there is. */
+  #tellBeginning(): void {
+    const wrong = this.#rules?.beginning;
+    if (wrong === undefined || this.#signers.some(({ why }) => why === "accepted")) return;
+    this.#report("rule-broken", "event 1", wrong);
+  }
+
+  /** Takes a history up where its first line says that it begins. Throws for a sentinel that is none. */
   #begin(line: RawLine): void {
-    this.#prev = headBeforeFirst(line, this.#context.workspaceId);
+    const checked = checkLine(line.bytes, EMPTY_HEAD);
+    const event = "event" in checked ? checked.event : checked.fault.event;
+    const isCompacted = event?.op === "compact" && event.recordId === sentinelId(this.#context.workspaceId);
+    this.#start = isCompacted ? decodeSentinel(event) : undefined;
+    this.#newRules({ seq: this.#start?.size ?? 0 });
+    if (event === undefined || this.#start === undefined) return;
+    this.#prev = headBefore(event);
     this.#whole = this.#prev.seq;
-    if (this.#prev.seq === 0) return;
-    this.#start = decodeSentinel(parseLine(line.bytes));
     const { size, head, frontier, root } = this.#start;
     this.#tree = new LogTree(frontier, size);
     // What the sentinel says of the event before it can be held to a head of that very size.
@@ -257,8 +304,9 @@ class LogVerifier {
   async #line(line: RawLine): Promise<void> {
     if (this.torn) return;
     if (this.#commits === undefined) {
-      if (this.#anchored === undefined) this.#begin(line);
+      const fault = this.#anchored === undefined ? faultOf(() => this.#begin(line)) : undefined;
       this.#commits = new CommitFollower(this.#prev.seq, this.#context.isCopy);
+      if (fault !== undefined) return this.#badBeginning(line, fault);
     }
     const where = `${line.file}:${line.lineNumber}`;
     if (line.file !== this.#file.name) {
@@ -307,7 +355,12 @@ class LogVerifier {
     this.#events += 1;
     this.#whole = event.seq;
     if (this.#options.seqsOfInterest.has(event.seq)) this.#hashes.set(event.seq, event.hash);
-    this.#collect(event, where);
+    const isSound = this.#collect(event, where);
+    // Of a state that cannot be told, nothing follows.
+    if (!isSound && (event.recordId.startsWith("file") || event.op === "compact")) {
+      await this.#replay();
+      this.broken = true;
+    }
     if (!this.broken) {
       // Alone, so that the log tree and the index stand right before it.
       if (event.op === "compact") await this.#replay();
@@ -356,19 +409,24 @@ class LogVerifier {
     return known;
   }
 
-  #collect(event: LogEvent, where: string): void {
+  /** What the event says by itself. Is it sound? */
+  #collect(event: LogEvent, where: string): boolean {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
     if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);
     try {
       checkRecord(event, this.#context.workspaceId);
       this.#noteSigner(event);
+      this.#own.note(event, place);
       this.#needs.event(event, place);
+      return true;
     } catch (error) {
       this.#report(
         "record-damaged",
         where,
         `event ${event.seq} (${event.recordId}): ${error instanceof Error ? error.message : String(error)}`,
       );
+      this.#unsound.add(event.seq);
+      return false;
     }
   }
 
@@ -426,12 +484,14 @@ class LogVerifier {
   async #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
     for (const { event } of pending) {
       const base = baseOf(event);
-      for (const { path, entry } of base === undefined ? [] : (bases.get(base) ?? [])) {
-        this.#state.set(path, entry);
+      if (!this.#unsound.has(event.seq)) this.#rules?.event(event);
+      for (const { path, entry, iteration } of base === undefined ? [] : (bases.get(base) ?? [])) {
+        this.#state.set(path, entry, iteration);
         await this.#breather.after(1);
       }
       const row = iterationOf(event);
-      if (row !== undefined) this.#state.set(row.path, row.entry);
+      if (row !== undefined) this.#state.set(row.path, row.entry, row.iteration);
+      this.#rules?.followed(event);
     }
     await breathe();
   }
@@ -447,6 +507,9 @@ class LogVerifier {
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
+        const fault = baselineFault(batch);
+        if (fault !== undefined)
+          this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
         this.#needRows(batch, event);
       },
     });
@@ -476,9 +539,13 @@ class LogVerifier {
     }
     const faults = await checkBase(this.#context.blobs, sentinel.base, {
       root: sentinel.root,
-      ...(isStart || isCopy ? {} : { against: this.#context.index }),
+      ...(isStart || isCopy ? {} : { against: this.#context.index, recordOf: (row) => this.#recordOf(row) }),
       onRows: (batch) => {
-        for (const { path, entry } of isStart ? (batch.entries ?? []) : []) this.#state.set(path, entry);
+        for (const { path, entry, iteration } of isStart ? (batch.entries ?? []) : [])
+          this.#state.set(path, entry, iteration);
+        if (isStart) this.#rules?.rows(batch);
+        if (isStart) this.#options.problems.push(...heldFaults(batch, event.seq));
+        for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
         // Behind its sentinel, events of the log itself may have named another one by now.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
         this.#needRows(batch, event);
@@ -489,9 +556,13 @@ class LogVerifier {
       this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
     }
     // A base that is missing is reported with the other contents.
-    for (const fault of faults ?? []) {
+    for (const fault of (faults ?? []).filter((one) => one.where !== "root" || root === sentinel.root)) {
       this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
     }
+  }
+
+  async #recordOf(row: EventRow): Promise<RecordBody> {
+    return (await readEvent(this.#context, row)).record;
   }
 
   async #checkMilestone(event: LogEvent | undefined): Promise<void> {

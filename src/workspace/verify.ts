@@ -11,6 +11,7 @@ import { checkQuarantine } from "./verify-quarantine.ts";
 import { verifyBlobs, type BlobFindings } from "./verify-blobs.ts";
 import { verifyCopy, presentOf } from "./verify-copy.ts";
 import { NO_HASH, verifyLog, type LogFindings, type Need, type VerifyLogOptions } from "./verify-log.ts";
+import { verifyPlans } from "./verify-plans.ts";
 import { verifySigning } from "./verify-signing.ts";
 
 /** A problem, before it is shown. */
@@ -60,6 +61,7 @@ export async function examine(
   // Behind a damaged line nothing can be compared.
   if (!log.broken) problems.push(...(await audit.finish()));
   problems.push(...(await checkQuarantine(context, log)));
+  if (options.quick !== true) problems.push(...(await verifyPlans(context, log.own)));
   for (const { where, fault } of context.store.fileFaults())
     problems.push({ kind: "file-damaged", where, detail: fault });
   const expected = given === undefined ? undefined : checkExpected(context, held, given);

@@ -253,6 +253,8 @@ def verify_log(paths):
 
 # --- folders ---
 
+KIND = {"file": b"f", "symlink": b"l", "dir": b"d"}
+
 
 def leaf(kind, mode, name, digest):
     return sha(b"\x00", kind, struct.pack(">II", mode, len(name)), name, digest)
@@ -329,6 +331,7 @@ def read_section(data, rows_left):
         folder[5] = name
         demand(kind == b"x" or folder[1] == b"d", "a live row in no live folder")
         iteration, seq = data.number("Q"), data.number("Q")
+        demand(iteration >= 1 and seq >= 1, "an iteration or a seq is 0")
         mode, digest = 0, None
         if kind != b"x":
             mode, digest = data.number("H"), data.take(32)
@@ -367,6 +370,9 @@ def verify_base(blob):
         record = parse_canonical(data.take(data.number("I")).decode("utf-8"))
         demand(sorted(record) == ["op", "record", "record_id", "seq", "ts"], "not the five fields")
         seq = count(record["seq"], 1, "bad seq")
+        demand(record["op"] in ("upsert", "migrate"), "a deleted record, or a compaction")
+        demand(not re.match("(file(64)?[@:]|compact:)", record["record_id"]), "it has no place in a base")
+        demand(record["record_id"].startswith("user:") or only_integers(record["record"]), "a number that is no integer")
         demand(seq > last and record["record_id"] not in ids, "records out of order")
         last = seq
         ids.add(record["record_id"])
@@ -464,6 +470,629 @@ def verify_note(note, vkey):
     }
 
 
+# --- records: what each of them must hold ---
+
+
+def text_(value):
+    return isinstance(value, str)
+
+
+def whole(value):
+    return isinstance(value, Number) and value.is_safe_integer()
+
+
+def flag(value):
+    return isinstance(value, bool)
+
+
+def at_least(least):
+    return lambda value: whole(value) and int(value.text) >= least
+
+
+def one_of(*words):
+    return lambda value: isinstance(value, str) and value in words
+
+
+def or_null(check):
+    return lambda value: value is None or check(value)
+
+
+def list_of(check, least=0):
+    return lambda value: isinstance(value, list) and len(value) >= least and all(check(item) for item in value)
+
+
+def fields(**checks):
+    """An object with these fields; one whose name ends in `_` may be missing."""
+
+    def check(value):
+        if not isinstance(value, dict):
+            return False
+        for name, field in checks.items():
+            key, optional = (name[:-1], True) if name.endswith("_") else (name, False)
+            if key not in value:
+                if optional:
+                    continue
+                return False
+            if not field(value[key]):
+                return False
+        return True
+
+    return check
+
+
+def time(value):
+    return isinstance(value, str) and TS.fullmatch(value) is not None
+
+
+def json_text(value):
+    try:
+        json.loads(value)
+        return True
+    except (TypeError, ValueError):
+        return False
+
+
+def is_path(text):
+    parts = text.encode("utf-8").split(b"/")
+    return len(text.encode("utf-8")) <= 65535 and not any(part in (b"", b".", b"..") or b"\0" in part for part in parts)
+
+
+def odd_bytes(encoded):
+    """The bytes in canonical Base64, which are not UTF-8; None: it is something else."""
+    try:
+        data = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return None
+    if base64.b64encode(data).decode() != encoded:
+        return None
+    try:
+        data.decode("utf-8")
+        return None
+    except UnicodeDecodeError:
+        return data
+
+
+def path_in(value):
+    if not isinstance(value, dict) or ("path" in value) == ("path_b64" in value):
+        return False
+    if "path" in value:
+        return text_(value["path"]) and is_path(value["path"])
+    return text_(value["path_b64"]) and odd_bytes(value["path_b64"]) is not None
+
+
+def state(value):
+    """A state as in plans, or what a file's record says of one that is there."""
+    if not isinstance(value, dict) or value.get("kind") not in ("file", "symlink", "dir"):
+        return False
+    if not fields(mode=at_least(0), size=at_least(0), mtime_ms=whole)(value) or int(value["mode"].text) > 0o7777:
+        return False
+    kind = value["kind"]
+    if kind == "symlink" and int(value["mode"].text) != 0o777:
+        return False
+    return ("hash" not in value) if kind == "dir" else is_hash(value.get("hash"))
+
+
+CAUSES = "baseline capture run watch action transaction write restore undo redo resolve replica merge erase".split()
+
+
+def file_record(value):
+    if not fields(kind=text_, iteration=at_least(1), cause=one_of(*CAUSES), actor=text_)(value):
+        return False
+    there = {"class", "hash", "mode", "mtime_ms", "size"} & set(value)
+    if value["kind"] == "absent":
+        return not there
+    is_secret = "class" not in value or (value["class"] == "protected" and value["kind"] == "file")
+    return state(value) and is_secret and value["cause"] != "erase"
+
+
+def omission(value):
+    return path_in(value) and text_(value.get("reason"))
+
+
+def counted(value):
+    return fields(count=at_least(0), omitted=list_of(omission))(value) and int(value["count"].text) >= len(value["omitted"])
+
+
+def omitted_change(value):
+    checks = fields(type=one_of("created", "modified", "deleted"), reason=text_, kept=flag, lost=flag)
+    return path_in(value) and checks(value)
+
+
+def ranges(value):
+    last = 0
+    if not isinstance(value, list):
+        return False
+    for item in value:
+        if not list_of(at_least(1))(item) or len(item) != 2:
+            return False
+        first, end = int(item[0].text), int(item[1].text)
+        if first <= last or end < first:
+            return False
+        last = end
+    return True
+
+
+def conflict(value):
+    reasons = "content binary mode kind deleted edited created folder".split()
+    is_sync = isinstance(value, dict) and value.get("cause") == "sync"
+    checks = fields(
+        state=one_of("open", "settled"),
+        settled_=one_of("current", "undo", "merged", "withdrawn"),
+        reason=one_of(*(reasons + ["blocked", "collision"] if is_sync else reasons)),
+        met=text_,
+        base=or_null(state),
+        current=or_null(state),
+        wanted=or_null(state),
+    )
+    sync = fields(origin=text_, base_seq=whole, upstream_seq=whole)
+    return path_in(value) and checks(value) and (sync(value) if is_sync else text_(value.get("undo")))
+
+
+def erase(value):
+    erased_by(value)
+    asked = value.get("asked")
+    given = [key for key in ("path", "content", "match") if key in asked] if isinstance(asked, dict) else []
+    return len(given) == 1 and fields(reason=or_null(text_), actor=text_, at=text_)(value)
+
+
+def seqs_below(floor):
+    def check(value):
+        if not list_of(at_least(0))(value):
+            return False
+        numbers = [int(one.text) for one in value]
+        return all(one < floor for one in numbers) and all(a < b for a, b in zip(numbers, numbers[1:]))
+
+    return check
+
+
+def prune(value):
+    if not fields(floor_seq=at_least(0))(value):
+        return False
+    below = seqs_below(int(value["floor_seq"].text))
+    return fields(kept=below, kept_actions=below, cause=one_of("limits", "asked", "brought-back"), now_=flag, actor=text_)(value)
+
+
+def workspace_record(value):
+    root = fields(id=or_null(text_), folder=text_)
+    if not fields(format=whole, created=text_, roots=list_of(root, 1), device=text_, inode=text_)(value):
+        return False
+    ids = [one["id"] for one in value["roots"]]
+    further = ids[1:]
+    is_id = lambda one: one is not None and re.fullmatch("[a-z0-9][a-z0-9-]{0,62}", one, re.ASCII) is not None
+    return value["format"].text == "2" and ids[0] is None and all(map(is_id, further)) and len(set(further)) == len(further)
+
+
+def recovery(value):
+    checks = fields(cut_from_seq=whole, cut_from_byte=whole, reason=text_, kept_as=text_)
+    kept = fields(bytes=whole, sha256=is_hash)
+    return checks(value) and ("bytes" not in value and "sha256" not in value or kept(value))
+
+
+def imported(value):
+    checks = fields(
+        source=text_, file_sha256=is_hash, head_seq=whole, head_hash=text_, events=whole, rounded=whole, seqs=list_of(whole), times=list_of(text_)
+    )
+    return checks(value) and len(value["seqs"]) == len(value["times"]) == int(value["events"].text)
+
+
+def triple(value):
+    return list_of(whole)(value) and len(value) == 3
+
+
+HEAD = fields(seq=whole, hash=is_hash)
+
+RECORDS = {
+    "workspace": workspace_record,
+    "snapshot": fields(
+        number=whole, cause=text_, root=is_hash, parent=or_null(whole), pinned=flag, actor=text_, coverage=counted, filter=is_hash, base_=is_hash
+    ),
+    "coverage": lambda value: counted(value) and fields(filter=is_hash, from_seq=whole)(value),
+    "session": fields(
+        kind=one_of("run", "watch", "agent"),
+        state=one_of("running", "ended", "abandoned"),
+        command=list_of(text_),
+        from_seq=whole,
+        merkle_roots=list_of(is_hash),
+        network_events=list_of(json_text),
+        actor=text_,
+        omitted_changes_=list_of(omitted_change),
+    ),
+    "action": fields(
+        state=one_of("open", "done", "failed", "denied", "abandoned"),
+        type=text_,
+        scope=one_of("paths", "workspace"),
+        paths=list_of(path_in),
+        previous=lambda value: value == "" or is_hash(value),
+        begun_=fields(seq=whole, hash=is_hash, ts=text_, depth=whole),
+        from_seq=whole,
+        omitted=list_of(omission),
+        omitted_changes_=list_of(omitted_change),
+    ),
+    "intent": fields(
+        kind=one_of("write", "restore", "undo", "redo", "resolve", "replica"),
+        state=one_of("open", "done", "abandoned"),
+        actor=text_,
+        plan_=is_hash,
+        from_seq=whole,
+        took_=ranges,
+        met_=ranges,
+    ),
+    "conflict": conflict,
+    "transaction": fields(
+        status=one_of("active", "committed", "rolled_back"), scope_=one_of("actions"), on_owner_death=one_of("rollback", "keep"), from_seq=whole
+    ),
+    "erase": erase,
+    "prune": prune,
+    "pin": fields(pinned=flag, actor=text_),
+    "refused": fields(what=text_, actor=text_, at=text_, detail=text_),
+    "replica": fields(
+        origin=text_,
+        sandbox_id=text_,
+        url=text_,
+        mode=one_of("two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"),
+        filter_to=list_of(text_),
+        filter_from=list_of(text_),
+        applied=whole,
+        settled=whole,
+    ),
+    "proposal": fields(iteration=whole),
+    "writeback": fields(settled=whole, accepted=list_of(triple)),
+    "version": lambda value: path_in(value) and fields(replica=text_, local_seq=whole, state=or_null(state), seen=whole, against=whole, actor=text_)(value),
+    "recovery": recovery,
+    "import": imported,
+    "commit": lambda value: set(value) == {"commit"},
+    "signer": fields(
+        key=text_,
+        since=whole,
+        why=one_of("begun", "changed", "accepted"),
+        actor=text_,
+        accepted_=fields(log=HEAD, head=or_null(HEAD), kept_as=or_null(text_), reason=text_),
+    ),
+}
+
+
+def verifier_key(text):
+    parts = text.split("+", 2)
+    demand(len(parts) == 3, "not a verifier key")
+    typed = b64(parts[2], 33)
+    demand(typed[0] == 1 and sha(parts[0].encode(), b"\n", typed)[:4].hex() == parts[1], "not a verifier key")
+
+
+def file_path(record_id):
+    """(root or None, path bytes) of a file's record."""
+    match = re.fullmatch(r"(file|file64)(?:@([a-z0-9][a-z0-9-]{0,62}))?:(.+)", record_id, re.DOTALL)
+    demand(match is not None, "it names no path")
+    form, root, shown = match.groups()
+    if form == "file64":
+        data = odd_bytes(shown)
+        demand(data is not None, "not the Base64 of a path that is not UTF-8")
+        return root, data
+    demand(is_path(shown), "not a path")
+    return root, shown.encode("utf-8")
+
+
+def outside_path(record_id):
+    if record_id.startswith("outside64:"):
+        data = odd_bytes(record_id[len("outside64:") :])
+        demand(data is not None and data[:1] == b"/", "not how that path is named")
+        return
+    demand(record_id.startswith("outside:/") and is_path(record_id[len("outside:/") :]), "no path outside")
+
+
+def check_by_itself(event, workspace):
+    record_id, record, op = event["record_id"], event["record"], event["op"]
+    kind, colon, rest = record_id.partition(":")
+    demand(event["seq_"] != 1 or record_id == "workspace:" + workspace, "the log does not begin with its workspace")
+    if kind in ("workspace", "signer", "coverage", "prune", "commit", "compact"):
+        demand(rest == workspace, "it is about another workspace")
+    demand((op == "compact") == (kind == "compact"), "only a compaction has such a record")
+    if op == "delete":
+        demand(kind in ("user", "version"), "it cannot be deleted")
+        return
+    if op == "compact":
+        return
+    if kind == "user":
+        demand(1 <= len(rest.encode("utf-8")) <= 1024, "the user's id is empty or too long")
+        return
+    if kind.startswith("file"):
+        file_path(record_id)
+        demand(file_record(record), "not what a path's record is")
+        return
+    if kind.startswith("outside"):
+        outside_path(record_id)
+        checks = fields(state=or_null(state), iteration=at_least(1), phase=one_of("before", "after"), action=text_, actor=text_)
+        demand(checks(record), "not what a record of a path outside is")
+        there = record["state"]
+        demand(record.get("hash") == (there or {}).get("hash"), "hash is not that of the state")
+        return
+    demand(kind in RECORDS and (rest != "" or record_id == "replica:"), "no kind of record")
+    demand(RECORDS[kind](record), "not what a record of its kind is")
+    if kind == "replica":
+        demand(record["origin"] == rest, "it is about another origin")
+    if kind == "proposal":
+        file_path(rest)
+    if kind == "version":
+        demand(rest == "%s:%s" % (record["replica"], record["local_seq"].text), "it is about another entry")
+    if kind == "signer":
+        verifier_key(record["key"])
+        demand(int(record["since"].text) == event["seq_"], "it signs since another event")
+        demand((record["why"] == "begun") == (event["seq_"] == 2), "only the first signer has begun")
+        demand((record["why"] == "accepted") == ("accepted" in record), "what was accepted is missing")
+        if "accepted" in record:
+            log = record["accepted"]["log"]
+            before = (int(log["seq"].text), log["hash"])
+            demand(before == (event["seq_"] - 1, event["prev_hash"]), "what was accepted is not the event before")
+
+
+# --- a whole history ---
+
+
+def keeps(pruning, n):
+    return n >= pruning[0] or n in pruning[1]
+
+
+class History:
+    """Follows the lines of a log, with the contents beside them."""
+
+    def __init__(self, workspace, contents):
+        self.workspace, self.contents = workspace, contents
+        self.entries, self.iterations, self.outside = {}, {}, {}
+        self.roots, self.record = [], None
+        self.actions, self.previous = {}, ""
+        self.prunings, self.replicas = [(0, [])], {}
+        self.plans, self.filters, self.accepted = {}, set(), False
+        self.commit, self.last_root, self.start = [], 0, 0
+
+    def follow(self, event):
+        self.commit.append(event)
+        check_by_itself(event, self.workspace)
+        op, (kind, _, rest), record = event["op"], event["record_id"].partition(":"), event["record"]
+        if op == "compact":
+            self.sentinel(event)
+        elif op != "delete":
+            if kind.startswith("file"):
+                self.file(event)
+            elif kind.startswith("outside"):
+                number = int(record["iteration"].text)
+                demand(number == self.outside.get(event["record_id"], 0) + 1, "an iteration out of order")
+                self.outside[event["record_id"]] = number
+            elif kind == "workspace":
+                self.take_workspace(record)
+            elif kind == "action":
+                self.action(event)
+            elif kind == "snapshot":
+                self.snapshot(event)
+            elif kind == "prune":
+                self.prune(event)
+            elif kind == "replica":
+                if record.get("stopped") is True:
+                    self.replicas.pop(rest, None)
+                else:
+                    self.replicas[rest] = int(record["settled"].text)
+            elif kind == "proposal":
+                demand(int(record["iteration"].text) == self.iterations.get(file_path(rest), 0), "not the path's iteration")
+            elif kind == "signer":
+                self.accepted = self.accepted or record["why"] == "accepted"
+            if kind in ("snapshot", "coverage"):
+                self.filters.add(record["filter"])
+            if kind == "intent":
+                self.plans.pop(rest, None)
+                if record["state"] == "open" and "plan" in record:
+                    self.plans[rest] = record["plan"]
+        mark = mark_of(event)
+        if mark is not None:
+            self.end_commit(event, mark)
+
+    def take_workspace(self, record):
+        self.record = {key: value for key, value in record.items() if key != "commit"}
+        self.roots = [one["id"] for one in record["roots"]]
+
+    def file(self, event):
+        root, path = file_path(event["record_id"])
+        demand(root in self.roots, "the workspace has no such root")
+        number = int(event["record"]["iteration"].text)
+        demand(number == self.iterations.get((root, path), 0) + 1, "an iteration out of order")
+        self.iterations[(root, path)] = number
+        self.set(root, path, event["record"])
+
+    def set(self, root, path, record):
+        if record["kind"] == "absent":
+            self.entries.pop((root, path), None)
+        else:
+            digest = bytes.fromhex(record["hash"]) if "hash" in record else None
+            self.entries[(root, path)] = (KIND[record["kind"]], int(record["mode"].text), digest)
+
+    def action(self, event):
+        record = event["record"]
+        known = self.actions.get(event["record_id"])
+        if "begun" in record:
+            begun = record["begun"]
+            named = (int(begun["seq"].text), begun["hash"], begun["ts"], int(begun["depth"].text))
+            demand(known == named, "begun is not its first event")
+            return
+        demand(known is None and record["state"] == "open", "it does not begin, and does not name its first event")
+        demand(int(record["from_seq"].text) == event["seq_"] - 1, "from_seq is not the event before")
+        demand(self.previous is None or record["previous"] == self.previous, "previous is not the action begun before")
+        self.actions[event["record_id"]] = (event["seq_"], event["hash"], event["ts"], event["recursion_depth_"])
+        self.previous = event["hash"]
+
+    def snapshot(self, event):
+        record = event["record"]
+        if "base" not in record:
+            demand(record["root"] == self.root().hex(), "the snapshot's root is not that of the files")
+            return
+        demand(event["seq_"] == 3, "only the first snapshot names a base")
+        for root, path, row in self.base_rows(record["base"], record["root"])[0]:
+            demand((row["iteration"], row["seq"]) == (1, 3), "a row that is no first iteration")
+            self.take_row(root, path, row)
+
+    def base_rows(self, digest, root):
+        demand(digest in self.contents, "the base is not there")
+        report = verify_base(self.contents[digest])
+        demand(report["root"] == root, "the base has another root")
+        return read_base(self.contents[digest])
+
+    def take_row(self, root, path, row):
+        self.iterations[(root, path)] = row["iteration"]
+        if row["kind"] != b"x":
+            self.entries[(root, path)] = (row["kind"], row["mode"], None if row["kind"] == b"d" else row["hash"])
+
+    def prune(self, event):
+        record = event["record"]
+        kept = [int(one.text) for key in ("kept", "kept_actions") for one in record[key]]
+        one, before = (int(record["floor_seq"].text), sorted(set(kept))), self.prunings[-1]
+        demand(one[0] < event["seq_"], "the floor is behind it")
+        if record["cause"] == "brought-back":
+            demand(self.start > 0 or one in self.prunings, "that was never kept")
+        else:
+            demand(one[0] >= before[0], "the floor falls")
+            demand(all(keeps(before, n) for n in one[1]), "a state becomes kept again")
+            demand(all(one[0] <= max(n, before[0]) for n in self.replicas.values()), "an origin has not answered that far")
+        self.prunings.append(one)
+
+    def sentinel(self, event):
+        record, seq = event["record"], event["seq_"]
+        demand(record["range"][1].text == record["size"].text, "the range does not end before it")
+        if self.record is None:
+            demand(record["drops_archive"] is True, "the archive is missing")
+            rows, records = self.base_rows(record["base"], record["root"])
+            for root, path, row in rows:
+                demand(row["seq"] < seq, "a row of a later event")
+                self.take_row(root, path, row)
+            for one in records:
+                demand(int(one["seq"].text) < seq, "a record of a later event")
+                self.take_held(one)
+            self.start = self.last_root = seq - 1
+        demand(self.record == record["workspace"] or write(self.record) == write(record["workspace"]), "another workspace's record")
+        demand(record["root"] == self.root().hex(), "the sentinel's root is not that of the files")
+
+    def take_held(self, one):
+        kind, _, rest = one["record_id"].partition(":")
+        record = one["record"]
+        if kind == "user":
+            return
+        demand(kind not in ("file", "file64", "compact"), "it has no place in a base")
+        demand(kind in RECORDS and RECORDS[kind](record), "not what a record of its kind is")
+        if kind == "workspace":
+            self.take_workspace(record)
+
+    def end_commit(self, event, mark):
+        events, self.commit = self.commit, []
+        first, root = mark
+        for one in events:
+            if one["record_id"].startswith("file") and one["op"] != "delete":
+                self.check_place(*file_path(one["record_id"]))
+        if first == 1 and not self.accepted:
+            kinds = [one["record_id"].partition(":")[0] for one in events]
+            demand(kinds == ["workspace", "signer", "snapshot"], "not how a history begins")
+            record = event["record"]
+            demand(record["number"].text == "0" and "base" in record, "its first snapshot is not number 0 with a base")
+        if root is not None:
+            demand(root == self.root().hex(), "the commit's root is not that of the files")
+            self.last_root = event["seq_"]
+            return
+        due = event["seq_"] - self.last_root >= 1000 and not all(one["record_id"].startswith("recovery:") for one in events)
+        demand(not due and not any(must_state_root(one) for one in events), "its commit does not state the root")
+
+    def check_place(self, root, path):
+        entry = self.entries.get((root, path))
+        folder, _, _ = path.rpartition(b"/")
+        if entry is not None and folder != b"":
+            demand(self.entries.get((root, folder), (None,))[0] == b"d", "its folder is not there")
+        if entry is None or entry[0] != b"d":
+            beneath = any(one == root and other.startswith(path + b"/") for one, other in self.entries)
+            demand(not beneath, "something beneath it is there")
+
+    def root(self):
+        def digest(root, folder):
+            prefix = folder + b"/" if folder else b""
+            children = []
+            for (one, path), (kind, mode, content) in self.entries.items():
+                name = path[len(prefix) :]
+                if one == root and path.startswith(prefix) and b"/" not in name:
+                    children.append((kind, mode, name, digest(root, path) if kind == b"d" else content))
+            return folder_hash(sorted(children, key=lambda child: child[2]))
+
+        return workspace_root([(one or "", digest(one, b"")) for one in self.roots])
+
+    def finish(self):
+        for digest in self.filters:
+            value = parse_canonical(self.contents[digest].decode("utf-8"))
+            demand(isinstance(value, list) and len(value) == len(self.roots), "a filter is not one object for each root")
+        for digest in self.plans.values():
+            plan = parse_canonical(self.contents[digest].decode("utf-8"))
+            demand(list_of(path_in)(plan), "not a plan")
+            paths = [(one.get("root", ""), plan_bytes(one).split(b"/")) for one in plan]
+            demand(all(a < b for a, b in zip(paths, paths[1:])), "the paths of a plan are not in order")
+        named = {entry[2].hex() for entry in self.entries.values() if entry[2] is not None}
+        demand(all(one in self.contents for one in named), "a content is not there")
+
+
+def plan_bytes(one):
+    return one["path"].encode("utf-8") if "path" in one else base64.b64decode(one["path_b64"])
+
+
+def must_state_root(event):
+    kind = event["record_id"].partition(":")[0]
+    if event["op"] == "compact" or kind == "snapshot":
+        return True
+    if kind == "intent":
+        return event["record"]["state"] != "open"
+    return kind == "session" and event["record"]["state"] != "running"
+
+
+def read_base(blob):
+    """The rows of a base that is known to be one: [(root, path, columns)], and its records."""
+    data = Bytes(blob)
+    data.take(12 + 32)
+    entries, records = data.number("Q"), data.number("Q")
+    roots = []
+    for _ in range(data.number("H")):
+        roots.append(data.take(data.number("B")).decode("ascii") or None)
+        data.take(32)
+    rows, root, way = [], None, []
+    order = iter(roots)
+    while len(rows) < entries or data.data[data.at : data.at + 1] == b"R":
+        kind = data.take(1)
+        if kind == b"R":
+            root, way = next(order), []
+            continue
+        depth, length = data.number("H"), data.number("H")
+        way = way[: depth - 1] + [data.take(length)]
+        row = {"kind": b"f" if kind == b"p" else kind, "iteration": data.number("Q"), "seq": data.number("Q")}
+        if kind != b"x":
+            row["mode"], row["hash"] = data.number("H"), data.take(32)
+        if kind in (b"f", b"p", b"l"):
+            data.take(16)
+        rows.append((root, b"/".join(way), row))
+    held = []
+    for _ in range(records):
+        data.take(1)
+        held.append(parse_canonical(data.take(data.number("I")).decode("utf-8")))
+    return rows, held
+
+
+def verify_history(lines, workspace, contents):
+    history, tree, head, first = History(workspace, contents), None, "", 1
+    for number, line in enumerate(lines, 1):
+        try:
+            event = read_line(line.encode("utf-8"))
+            if tree is None:
+                tree = Tree() if event["seq_"] == 1 else start_of_compacted(event)
+                head, first = event["prev_hash"], event["seq_"]
+            demand(event["seq_"] == tree.size + 1, "seq is %d, expected %d" % (event["seq_"], tree.size + 1))
+            demand(event["prev_hash"] == head, "prev_hash is not the hash of the event before")
+            mark = mark_of(event)
+            demand(mark is None or mark[0] == first, "it does not end its commit")
+            first = first if mark is None else event["seq_"] + 1
+            history.follow(event)
+        except (Problem, KeyError, TypeError) as problem:
+            raise Problem("line %d: %s" % (number, problem)) from problem
+        head = event["hash"]
+        tree.add(sha(b"\x00", bytes.fromhex(head)))
+    history.finish()
+
+
 # --- the examples ---
 
 
@@ -477,9 +1106,6 @@ def refuses(check, name):
     except (Problem, ValueError):
         return
     raise Problem("%s was accepted" % name)
-
-
-KIND = {"file": b"f", "symlink": b"l", "dir": b"d"}
 
 
 def name_of(one):
@@ -571,6 +1197,20 @@ def check_signed_head(vectors):
         refuses(lambda note=case["note"]: verify_note(note, vectors["verifier_key"]), case["name"])
 
 
+def check_history(vectors):
+    workspace = vectors["workspace"]
+    contents = {digest: base64.b64decode(data) for digest, data in vectors["contents"].items()}
+    for digest, data in contents.items():
+        expect(sha(data).hex(), digest, "a content")
+    for case in vectors["cases"]:
+        before = vectors["lines"][: case["after"]]
+        try:
+            verify_history(before + case["good"], workspace, contents)
+        except Problem as problem:
+            raise Problem("%s: the one that keeps it: %s" % (case["rule"], problem)) from problem
+        refuses(lambda lines=before + case["bad"]: verify_history(lines, workspace, contents), case["rule"])
+
+
 CHECKS = {
     "canonical-json.json": check_canonical,
     "event.json": check_events,
@@ -580,6 +1220,7 @@ CHECKS = {
     "log-tree.json": check_log_tree,
     "base.json": check_base,
     "signed-head.json": check_signed_head,
+    "history.json": check_history,
 }
 
 

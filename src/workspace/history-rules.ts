@@ -1,0 +1,270 @@
+import { type BegunAt, decodeAction } from "../core/action-record.ts";
+import type { BaseBatch } from "../core/base.ts";
+import { canonicalJson } from "../core/canonical-json.ts";
+import { type CommitMark, markOf } from "../core/commit-mark.ts";
+import type { LogEvent, RecordBody } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
+import { keepsState } from "../core/kept-states.ts";
+import type { LiveTree } from "../core/live-tree.ts";
+import { displayPath, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { decodeProposal, proposedPath } from "../core/proposal-record.ts";
+import { decodePrune, type PruneRecord } from "../core/prune-record.ts";
+import { decodeSnapshot } from "../core/records.ts";
+import { decodeReplica } from "../core/replica-record.ts";
+import { decodeSentinel } from "../core/sentinel.ts";
+import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
+import { ROOT_EVERY, mustStateRoot } from "./commit-root.ts";
+import { BASELINE_SEQ } from "./history-start.ts";
+import { iterationOf } from "./project.ts";
+
+/** What is told of an event that breaks a rule. */
+type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
+
+/** Where a history begins for a reader. */
+export interface RulesStart {
+  /** The event before the first one that is read. */
+  readonly seq: number;
+  /** Of what was before, only the files and the workspace's own record are known: a copy that starts on an anchor. */
+  readonly isAnchored?: boolean;
+}
+
+const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
+
+/** The records of the first commit, in their order. */
+const FIRST_RECORDS = "workspace signer snapshot";
+
+/**
+ * The rules of `docs/format.md` that hold between events, and for the state at the end of each commit. Sees each event
+ * once, in order; what an event says by itself is checked by `checkRecord`.
+ */
+export class HistoryRules {
+  readonly #state: LiveTree;
+  readonly #tell: Tell;
+  readonly #start: RulesStart;
+  #workspace: WorkspaceRecord | undefined;
+  /** The sentinel on which the history begins, and the workspace's record in it. */
+  #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
+  readonly #roots = new Set<string | undefined>();
+  /** Since the last end of a commit. */
+  #commit: LogEvent[] = [];
+  #lastRoot: number;
+  readonly #actions = new Map<string, BegunAt>();
+  /** The hash of the snapshot of the action begun last; `undefined`: not known. */
+  #lastBegun: Hash | "" | undefined = "";
+  readonly #outside = new Map<string, number>();
+  readonly #replicas = new Map<string, number>();
+  /** The prunings so far; the ones before a base are not known, but the last. */
+  readonly #prunings: Pick<PruneRecord, "floorSeq" | "kept">[] = [NOTHING_PRUNED];
+  #beginning: string | undefined;
+
+  constructor(state: LiveTree, tell: Tell, start: RulesStart) {
+    this.#state = state;
+    this.#tell = tell;
+    this.#start = start;
+    this.#lastRoot = start.seq;
+    if (start.isAnchored === true) this.#lastBegun = undefined;
+  }
+
+  /** Rows of the base that a history starts on without the events before it. */
+  rows({ records = [] }: BaseBatch): void {
+    for (const { recordId, record, seq } of records) {
+      if (recordId.startsWith("workspace:")) this.#takeOldWorkspace(record);
+      else if (recordId.startsWith("action:")) this.#takeOldAction(recordId, record, seq);
+      else if (recordId.startsWith("outside")) this.#outside.set(recordId, Number(record["iteration"]));
+      else if (recordId.startsWith("replica:")) this.#takeReplica(recordId, record);
+      else if (recordId.startsWith("prune:")) this.#prunings.push(decodePrune(record));
+    }
+  }
+
+  /** The next event; its own change of the state is made by the caller right behind that. */
+  event(event: LogEvent): void {
+    this.#commit.push(event);
+    const { op, recordId, record } = event;
+    if (op === "compact") this.#checkSentinel(event);
+    if (op === "delete" || op === "compact") return;
+    if (recordId.startsWith("file")) this.#checkFile(event);
+    else if (recordId.startsWith("outside")) this.#checkOutside(event);
+    else if (recordId.startsWith("action:")) this.#checkAction(event);
+    else if (recordId.startsWith("workspace:")) this.#takeWorkspace(record);
+    else if (recordId.startsWith("snapshot:")) this.#checkSnapshot(event);
+    else if (recordId.startsWith("proposal:")) this.#checkProposal(event);
+    else if (recordId.startsWith("replica:")) this.#takeReplica(recordId, record);
+    else if (recordId.startsWith("prune:")) this.#checkPruning(event);
+  }
+
+  /** The state has followed the event. */
+  followed(event: LogEvent): void {
+    const mark = markOf(event);
+    if (mark === undefined) return;
+    const events = this.#commit;
+    this.#commit = [];
+    for (const one of events) {
+      const path = iterationOf(one)?.path;
+      const why = path === undefined ? undefined : this.#state.misplaced(path);
+      if (path !== undefined && why !== undefined)
+        this.#tell(one, `${displayPath(path)}: ${why}, at the end of its commit`);
+    }
+    this.#checkMark(events, event, mark);
+    // Where one of them could not be read, that is told already.
+    if (mark.first === 1 && events.length === event.seq) this.#beginning = beginningOf(events);
+  }
+
+  /** What a history lacks that was not begun as one; a person may have accepted it. */
+  get beginning(): string | undefined {
+    return this.#beginning;
+  }
+
+  #checkMark(events: readonly LogEvent[], event: LogEvent, { root }: CommitMark): void {
+    if (root !== undefined) {
+      this.#lastRoot = event.seq;
+      return;
+    }
+    // What a crash has left is moved away before there is a state to compute a root of.
+    const isDue = event.seq - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
+    if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
+  }
+
+  #checkFile(event: LogEvent): void {
+    const row = iterationOf(event);
+    if (row === undefined) return;
+    const { path, iteration } = row;
+    const { root } = splitRoot(path);
+    if (!this.#roots.has(root)) this.#tell(event, `the workspace has no root ${root ?? ""}`);
+    const before = this.#state.iterationOf(path);
+    // The base of a copy need not hold what was deleted before it.
+    if (before === undefined && this.#start.isAnchored === true) return;
+    const expected = (before ?? 0) + 1;
+    if (iteration !== expected) this.#tell(event, `it is iteration ${iteration}, expected ${expected}`);
+  }
+
+  #checkOutside(event: LogEvent): void {
+    const before = this.#outside.get(event.recordId);
+    const iteration = Number(event.record["iteration"]);
+    this.#outside.set(event.recordId, iteration);
+    if (before === undefined && this.#start.isAnchored === true) return;
+    if (iteration !== (before ?? 0) + 1)
+      this.#tell(event, `it is iteration ${iteration}, expected ${(before ?? 0) + 1}`);
+  }
+
+  #checkAction(event: LogEvent): void {
+    const { seq, hash, ts, recordId, recursionDepth: depth } = event;
+    const { state, begun, previous, fromSeq } = decodeAction(event.record);
+    const known = this.#actions.get(recordId);
+    if (begun !== undefined) {
+      if (known === undefined && this.#start.isAnchored !== true) this.#tell(event, "nothing has begun it");
+      else if (known !== undefined && !sameBegun(known, begun)) this.#tell(event, "its begun is not its first event");
+      return;
+    }
+    if (known !== undefined) return this.#tell(event, "it does not name its first event in begun");
+    if (state !== "open") this.#tell(event, `it is ${state} from the beginning`);
+    else if (fromSeq !== seq - 1) this.#tell(event, `its from_seq is ${fromSeq}, not that of the event before it`);
+    if (this.#lastBegun !== undefined && previous !== this.#lastBegun)
+      this.#tell(event, "its previous is not the action begun before it");
+    this.#actions.set(recordId, { seq, hash, ts, depth });
+    this.#lastBegun = hash;
+  }
+
+  #takeOldAction(recordId: string, record: RecordBody, seq: number): void {
+    const { begun } = decodeAction(record);
+    const newest = Math.max(0, ...[...this.#actions.values()].map((one) => one.seq));
+    if ((begun?.seq ?? seq) > newest) this.#lastBegun = begun?.hash;
+    if (begun !== undefined) this.#actions.set(recordId, begun);
+  }
+
+  #checkSnapshot(event: LogEvent): void {
+    const { base } = decodeSnapshot(event.record);
+    if (base !== undefined && event.seq !== BASELINE_SEQ)
+      this.#tell(event, "it names a base, which only snapshot 0 does, at the beginning of a history");
+  }
+
+  #checkProposal(event: LogEvent): void {
+    const path = proposedPath(event.recordId);
+    if (path === undefined) return;
+    const { iteration } = decodeProposal(path, event.record);
+    const own = this.#state.iterationOf(path) ?? 0;
+    if (iteration !== own) this.#tell(event, `it proposes iteration ${iteration}, the path has ${own}`);
+  }
+
+  #takeReplica(recordId: string, record: RecordBody): void {
+    const { settled, stopped } = decodeReplica(record);
+    if (stopped === true) this.#replicas.delete(recordId);
+    else this.#replicas.set(recordId, settled);
+  }
+
+  #checkPruning(event: LogEvent): void {
+    const record = decodePrune(event.record);
+    const before = this.#prunings.at(-1) ?? NOTHING_PRUNED;
+    this.#prunings.push(record);
+    const { floorSeq, kept, cause } = record;
+    if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, an event behind it`);
+    if (cause === "brought-back") {
+      const isKnown = this.#start.seq > 0 || this.#prunings.slice(0, -1).some((one) => sameKept(one, record));
+      if (!isKnown) this.#tell(event, "it does not keep what was kept before a pruning");
+      return;
+    }
+    if (floorSeq < before.floorSeq) this.#tell(event, `its floor_seq is ${floorSeq}, and was ${before.floorSeq}`);
+    const again = kept.find((state) => !keepsState(before, state));
+    if (again !== undefined) this.#tell(event, `it keeps the state after event ${again}, which was given up`);
+    const settled = [...this.#replicas.values()].find((one) => floorSeq > Math.max(one, before.floorSeq));
+    if (settled !== undefined)
+      this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
+  }
+
+  #takeOldWorkspace(record: RecordBody): void {
+    this.#takeWorkspace(record);
+    if (this.#first !== undefined) this.#compareWorkspace(this.#first.event, this.#first.workspace);
+  }
+
+  #takeWorkspace(record: RecordBody): void {
+    this.#workspace = decodeWorkspace(record);
+    this.#roots.clear();
+    for (const { id } of this.#workspace.roots) this.#roots.add(id ?? undefined);
+  }
+
+  #checkSentinel(event: LogEvent): void {
+    const { workspace } = decodeSentinel(event);
+    // Without the events before it, that record comes from its base.
+    if (this.#workspace === undefined) this.#first = { event, workspace };
+    else this.#compareWorkspace(event, workspace);
+  }
+
+  #compareWorkspace(event: LogEvent, workspace: WorkspaceRecord): void {
+    const own = this.#workspace;
+    if (own !== undefined && textOf(own) === textOf(workspace)) return;
+    this.#tell(event, "its workspace is not the workspace's record");
+  }
+}
+
+/** What is wrong with the first commit of a history. */
+function beginningOf(events: readonly LogEvent[]): string | undefined {
+  const kinds = events.map(({ recordId }) => recordId.slice(0, recordId.indexOf(":"))).join(" ");
+  if (kinds !== FIRST_RECORDS) return `its first commit holds ${kinds}, not ${FIRST_RECORDS}`;
+  const { number, base } = decodeSnapshot(events.at(-1)?.record ?? {});
+  return number === 0 && base !== undefined ? undefined : "its first snapshot is not number 0 with a base";
+}
+
+function isRecovery({ recordId }: LogEvent): boolean {
+  return recordId.startsWith("recovery:");
+}
+
+function sameBegun(a: BegunAt, b: BegunAt): boolean {
+  return a.seq === b.seq && a.hash === b.hash && a.ts === b.ts && a.depth === b.depth;
+}
+
+function sameKept(a: Pick<PruneRecord, "floorSeq" | "kept">, b: Pick<PruneRecord, "floorSeq" | "kept">): boolean {
+  return a.floorSeq === b.floorSeq && a.kept.join() === b.kept.join();
+}
+
+function textOf(record: WorkspaceRecord): string {
+  return canonicalJson(encodeWorkspace(record));
+}
+
+/** A path's rows in a base on which a history begins are its first iterations. */
+export function baselineFault({ entries = [] }: BaseBatch): { path: WorkspacePath; detail: string } | undefined {
+  const wrong = entries.find(({ iteration, seq }) => iteration !== 1 || seq !== BASELINE_SEQ);
+  if (wrong === undefined) return undefined;
+  return {
+    path: wrong.path,
+    detail: `stands there as iteration ${wrong.iteration} of event ${wrong.seq}, not 1 of event ${BASELINE_SEQ}`,
+  };
+}

@@ -1,0 +1,60 @@
+import fs from "node:fs";
+import { describe, expect, it } from "vitest";
+import { type Hash, sha256 } from "../../src/core/hash.ts";
+import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { FileEventLog } from "../../src/storage/files/file-event-log.ts";
+import { MemoryBlobStore } from "../../src/storage/memory/memory-blob-store.ts";
+import { MemoryIndexStore } from "../../src/storage/memory/memory-index-store.ts";
+import type { Context } from "../../src/workspace/context.ts";
+import { verifyLog } from "../../src/workspace/verify-log.ts";
+import { verifyPlans } from "../../src/workspace/verify-plans.ts";
+import { historyVectors, type HistoryVectors } from "./history-vectors.ts";
+
+/** Each rule that `docs/format.md` has for a whole history: what keeps it is sound, and what breaks it alone is named. */
+
+const FILE = new URL("vectors/history.json", import.meta.url);
+const vectors = JSON.parse(fs.readFileSync(FILE, "utf8")) as HistoryVectors;
+const contents = new Map(
+  Object.entries(vectors.contents).map(([hash, bytes]) => [hash as Hash, Buffer.from(bytes, "base64")]),
+);
+
+/** What `verify` says of these lines and the contents of the vectors. */
+async function problemsOf(lines: readonly string[]): Promise<{ kind: string; where: string; detail: string }[]> {
+  const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
+  const places = { log: "/w/events.wal", archive: "/w/archive", quarantine: "/w/quarantine" };
+  const disk = SimDisk.fromTree({ "/w": { folder: 0o700 }, [places.log]: { content: bytes, mode: 0o600 } });
+  const blobs = new MemoryBlobStore({ contents: new Map() });
+  const batch = await blobs.batch();
+  for (const one of contents.values()) await batch.put(one);
+  await batch.commit();
+  const roots = [{ id: undefined }, ...vectors.roots.map((id) => ({ id }))];
+  const context = {
+    workspaceId: vectors.workspace,
+    log: new FileEventLog(disk, places),
+    ...{ blobs, worktree: { roots }, store: { scratchIndex: () => new MemoryIndexStore() } },
+    now: () => Date.parse("2026-01-31T09:30:00.000Z"),
+  } as unknown as Context;
+  const problems: { kind: string; where: string; detail: string }[] = [];
+  const found = await verifyLog(context, { problems, notes: [], bound: lines.length, seqsOfInterest: new Set() });
+  problems.push(...(await verifyPlans(context, found.own)));
+  for (const [hash, { where }] of found.needed)
+    if (!contents.has(hash)) problems.push({ kind: "blob-missing", where, detail: hash });
+  return problems;
+}
+
+describe("rules of a whole history", () => {
+  it("the vectors are those that the recipes make, and their contents are what their names say", () => {
+    expect(vectors, "`node test/format/make-history.ts` writes them anew").toEqual(historyVectors());
+    for (const [hash, bytes] of contents) expect(sha256(bytes)).toBe(hash);
+  });
+
+  it("the history with which they begin is sound", async () => {
+    expect(await problemsOf(vectors.lines)).toEqual([]);
+  });
+
+  it.each(vectors.cases)("$rule", async ({ kind, after, good, bad }) => {
+    const before = vectors.lines.slice(0, after);
+    expect(await problemsOf([...before, ...good]), "the one that keeps it").toEqual([]);
+    expect(await problemsOf([...before, ...bad])).toEqual([expect.objectContaining({ kind })]);
+  });
+});
