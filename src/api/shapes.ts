@@ -407,8 +407,8 @@ export interface ExpectedHeadShape {
   ok: boolean;
   /**
    * `valid`: by our own key, or by the key that was given with the head. `invalid`: nothing was concluded from the head.
-   * `unknown-key`: signed by another key, and not checked. `none`: not signed. In the last two its content was held
-   * against the log all the same.
+   * `unknown-key`: signed by a key that is not known, which is a problem. `none`: not signed. In the last two its content
+   * was held against the log all the same.
    */
   signature: "valid" | "invalid" | "unknown-key" | "none";
 }

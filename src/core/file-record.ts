@@ -101,7 +101,7 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
 }
 
 /** The path in the one spelling of Base64 that it has. Throws `LOG_DAMAGED`, also for bytes that are UTF-8: those stand as text. */
-export function pathFromBase64(encoded: string): WorkspacePath {
+function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
   if (bytes.toString("base64") !== encoded) return damaged(`${JSON.stringify(encoded)} is not canonical Base64`);
   const path = pathFromBytes(bytes);

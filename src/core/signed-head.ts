@@ -255,9 +255,9 @@ function notAHead(reason: string, cause?: unknown): never {
  */
 export function parseExpected(text: string): ExpectedHead {
   if (text.trimStart().startsWith("{")) return parseJsonHead(text);
-  const note = text.replaceAll("\r\n", "\n");
+  if (text.includes("\r")) return notAHead("it has carriage returns; save it with line ends of LF, as it was printed");
   try {
-    return { ...parseSignedHead(note).content, note };
+    return { ...parseSignedHead(text).content, note: text };
   } catch (cause) {
     return notAHead(cause instanceof Error ? cause.message : "it cannot be read", cause);
   }

@@ -3,7 +3,7 @@ import type { VerifyOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import { type ExpectedHead, judgeSignature, parseExpected } from "../core/signed-head.ts";
+import { type ExpectedHead, isVerifierKey, judgeSignature, parseExpected } from "../core/signed-head.ts";
 import type { Context, KeptHead } from "./context.ts";
 import { IndexAudit } from "./index-audit.ts";
 import { provedHead } from "./signing.ts";
@@ -187,8 +187,9 @@ function checkExpected(
   held: Held,
   given: ExpectedHead,
 ): { readonly shape: ExpectedHeadShape; readonly problems: readonly Problem[] } {
-  const signature = checkSignature(context, given, held.notes);
-  const problems = signature === "invalid" ? [INVALID_EXPECTED] : checkContent(context, held, given);
+  const signature = checkSignature(context, held, given);
+  const unknown = signature === "unknown-key" ? [UNKNOWN_EXPECTED] : [];
+  const problems = signature === "invalid" ? [INVALID_EXPECTED] : [...unknown, ...checkContent(context, held, given)];
   const ok = problems.length === 0 && held.log.at.has(given.seq);
   return { shape: { seq: given.seq, ok, signature }, problems };
 }
@@ -199,27 +200,33 @@ const INVALID_EXPECTED: Problem = {
   detail: "the signature of the expected head does not verify: the log was not held to it",
 };
 
-/** By our own key, and by the one that was kept with the head. */
+/** Anybody can sign with a key of their own: such a note proves nothing, whatever its content is. */
+const UNKNOWN_EXPECTED: Problem = {
+  kind: "head-unknown-key",
+  where: "--expect",
+  detail:
+    "the expected head is signed by a key that this history does not name, and not by yours: give what `chronicle head --json` printed there, which holds the key",
+};
+
+/** By our own key, those of the signers that the log names, and the one that was kept with the head. */
 function checkSignature(
   context: Context,
+  { log, notes }: Held,
   { note, key }: ExpectedHead,
-  notes: string[],
 ): ExpectedHeadShape["signature"] {
   if (note === undefined) {
     notes.push("--expect: the head is not signed, its content was held against the log");
     return "none";
   }
   const own = ownKey(context);
-  const byOwn = own === undefined ? "unknown-key" : judgeSignature(note, own);
+  const known = [...(own === undefined ? [] : [own]), ...log.signers.map((one) => one.key).filter(isVerifierKey)];
+  const verdicts = known.map((one) => judgeSignature(note, one));
   const isGivenGood = key === undefined || judgeSignature(note, key) === "valid";
-  if (byOwn === "invalid" || !isGivenGood) return "invalid";
-  if (byOwn === "valid") return "valid";
-  notes.push(
-    key === undefined
-      ? "--expect: signed by another key: not checked, its content was held against the log"
-      : "--expect: signed by another key than ours: checked with the key that was kept with it",
-  );
-  return key === undefined ? "unknown-key" : "valid";
+  if (verdicts.includes("invalid") || !isGivenGood) return "invalid";
+  if (verdicts.includes("valid")) return "valid";
+  if (key === undefined) return "unknown-key";
+  notes.push("--expect: signed by another key than ours: checked with the key that was kept with it");
+  return "valid";
 }
 
 /** Whether our own key can be read is said beside. */

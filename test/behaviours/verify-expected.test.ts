@@ -65,12 +65,12 @@ describe("an expected head", () => {
     expect(told.expected).toEqual({ seq: 999, ok: false, signature: "invalid" });
   });
 
-  it("a note of another key is not checked, and it says so; its content is held against the log", async () => {
+  it("a note of a key that nobody knows is a problem; its content is held against the log all the same", async () => {
     const { note, key } = resigned(head.note);
     for (const given of [note, tampered(head.note, 1)]) {
       const told = await verified(given);
-      expect(told).toMatchObject({ ok: true, expected: { ok: true, signature: "unknown-key" } });
-      expect(told.notes).toEqual([expect.stringContaining("signed by another key: not checked")]);
+      expect(told).toMatchObject({ ok: false, expected: { ok: false, signature: "unknown-key" } });
+      expect(told.problems).toEqual([expect.objectContaining({ kind: "head-unknown-key", where: "--expect" })]);
     }
     const withKey = await verified(JSON.stringify({ ...head, note, key }));
     expect(withKey).toMatchObject({ ok: true, expected: { ok: true, signature: "valid" } });
@@ -78,7 +78,7 @@ describe("an expected head", () => {
     expect(wrongKey).toMatchObject({ ok: false, problems: INVALID });
     const wrong = resigned(head.note.replace(`\n${head.seq}\n`, "\n999\n")).note;
     expect(await verified(wrong)).toMatchObject({
-      problems: [{ kind: "log-truncated", where: "--expect" }],
+      problems: [{ kind: "head-unknown-key" }, { kind: "log-truncated", where: "--expect" }],
       expected: { seq: 999, ok: false, signature: "unknown-key" },
     });
   });

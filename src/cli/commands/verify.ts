@@ -69,7 +69,7 @@ function wrong(problems: VerifyShape["problems"]): string {
 const SIGNATURE = {
   valid: "signature valid",
   invalid: "signature invalid",
-  "unknown-key": "signed by another key, not checked",
+  "unknown-key": "signed by a key that is not known, not checked",
   none: "not signed",
 } as const;
 

@@ -19,6 +19,8 @@ export interface Loaded extends Place {
   readonly bound: Bound;
   /** Why nothing may be written. */
   readonly damage: ChronicleError | undefined;
+  /** What is wrong with `head.json`: then nothing tells where the log was when it was closed last. */
+  readonly headFault: string | undefined;
   /** For people. */
   readonly notes: readonly string[];
 }
@@ -38,8 +40,9 @@ interface Start extends Place {
 export async function loadState(log: EventLog, files: RecordFiles, acknowledged: Bound): Promise<Loaded> {
   const notes: string[] = [];
   const end = await log.refresh();
-  const kept = readKeptEnd(files, notes);
-  const checkpoint = readCheckpoint(files, { notes, kept, store: await storeOf(log) });
+  const store = await storeOf(log);
+  const { kept, fault } = readKeptEnd(files, { end, store }, notes);
+  const checkpoint = readCheckpoint(files, { notes, kept, store });
   const witnesses = [acknowledged, checkpoint?.state.head, kept as Bound | undefined];
   const bound = witnesses.reduce<Bound>(
     (most, one) => (one !== undefined && one.seq > most.seq ? one : most),
@@ -48,14 +51,15 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   const start = fits(checkpoint, log, end, notes);
   const first = start === undefined ? undefined : await attempt(log, start, bound);
   // A first line behind it that does not go on: whose fault it is, the whole log tells.
-  if (first !== undefined && !isMisfit(first, start)) return await settle(first, { log, end, bound, notes });
+  if (first !== undefined && !isMisfit(first, start))
+    return await settle(first, { log, end, bound, headFault: fault, notes });
   if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
   const whole = await wholeLog(log, files, notes);
   if (whole instanceof ChronicleError) {
     const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined, torn: undefined };
-    return { ...nothing, bound, damage: whole, notes };
+    return { ...nothing, bound, damage: whole, headFault: fault, notes };
   }
-  return await settle(await attempt(log, whole, bound), { log, end, bound, notes });
+  return await settle(await attempt(log, whole, bound), { log, end, bound, headFault: fault, notes });
 }
 
 interface Attempt extends Start {
@@ -77,10 +81,14 @@ interface Judged {
   readonly log: EventLog;
   readonly end: LogEnd;
   readonly bound: Bound;
+  readonly headFault: string | undefined;
   readonly notes: string[];
 }
 
-async function settle({ bad, replaced, ...place }: Attempt, { log, end, bound, notes }: Judged): Promise<Loaded> {
+async function settle(
+  { bad, replaced, ...place }: Attempt,
+  { log, end, bound, headFault, notes }: Judged,
+): Promise<Loaded> {
   const { seq } = place.state.head;
   const isTorn = bad !== undefined && !(await isDamage(log, bad, bound));
   let damage: ChronicleError | undefined;
@@ -99,7 +107,7 @@ async function settle({ bad, replaced, ...place }: Attempt, { log, end, bound, n
   if (torn !== undefined && damage === undefined) {
     notes.push(`the log was torn by a crash behind event ${seq} (${torn.detail}): the next change moves the rest away`);
   }
-  return { ...place, torn: damage === undefined ? torn : undefined, bound, damage, notes };
+  return { ...place, torn: damage === undefined ? torn : undefined, bound, damage, headFault, notes };
 }
 
 function damagedAt(bad: BadLine): ChronicleError {
@@ -120,12 +128,28 @@ function rolledBack(message: string): ChronicleError {
   });
 }
 
-/** How far the log was at the last close. */
-function readKeptEnd(files: RecordFiles, notes: string[]): KeptEnd | undefined {
+/** How far the log was at the last close. A damaged file is a fault: a log that was cut could not be told from a whole one. */
+function readKeptEnd(
+  files: RecordFiles,
+  { end, store }: { readonly end: LogEnd; readonly store: string | undefined },
+  notes: string[],
+): { readonly kept: KeptEnd | undefined; readonly fault: string | undefined } {
   const text = files.readHead();
   const kept = text === undefined ? undefined : decodeKeptEnd(text);
-  if (text !== undefined && kept === undefined) notes.push("head.json is damaged and was left aside");
-  return kept;
+  if (kept !== undefined) {
+    const isOther = store !== undefined && kept.store !== store;
+    return { kept, fault: isOther ? `head.json is of the store ${kept.store}, the log of ${store}` : undefined };
+  }
+  if (text !== undefined) {
+    const fault = "head.json is damaged: nothing says how long the log was when it was closed last";
+    notes.push(`${fault}; the next close writes it anew`);
+    return { kept, fault };
+  }
+  if (end.seq > 0)
+    notes.push(
+      "head.json is not there: nothing says how long the log was when it was closed last, until the next close",
+    );
+  return { kept, fault: undefined };
 }
 
 interface Known {

@@ -69,9 +69,10 @@ class RecordVerifier {
   }
 
   finish(): RecordVerifyShape {
-    const { state, damage, notes } = this.#loaded;
+    const { state, damage, headFault, notes } = this.#loaded;
+    if (headFault !== undefined) this.#report("head-damaged", "head.json", headFault);
     const { seq, hash } = this.#state.head;
-    if (damage !== undefined && this.#problems.length === 0) {
+    if (damage !== undefined && this.#problems.every(({ kind }) => kind === "head-damaged")) {
       this.#report(damage.code === "ROLLBACK_DETECTED" ? "log-truncated" : "log-damaged", "events.wal", damage.message);
     }
     if (damage === undefined && !this.#broken && !sameState(state, this.#state)) {
@@ -162,6 +163,7 @@ function sameState(a: RecordState, b: RecordState): boolean {
   for (const row of a.records()) {
     const other = b.get(row.recordId);
     if (other?.text !== row.text || other.seq !== row.seq || other.op !== row.op) return false;
+    if (other.ts !== row.ts || other.recursionDepth !== row.recursionDepth) return false;
   }
   return true;
 }
