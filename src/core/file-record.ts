@@ -9,7 +9,7 @@ import {
   splitRoot,
   type WorkspacePath,
 } from "./path.ts";
-import { damaged, hashOf, object, oneOf, optionalText, text, texts, whole } from "./record-fields.ts";
+import { damaged, hashOf, object, oneOf, optionalText, recordedPath, text, texts, whole } from "./record-fields.ts";
 
 /** File records: the iterations of a path, and how paths and states are written in records. */
 
@@ -89,15 +89,14 @@ export function fileRecordId(path: WorkspacePath): string {
 const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;
 
 /**
- * The path of a file record's id, or `undefined` for other records. Throws `PATH_INVALID` for a path that is refused, and
- * `LOG_DAMAGED` for a second spelling of an id: a path has one.
+ * The path of a file record's id, or `undefined` for other records. Throws `LOG_DAMAGED` for a path that is refused, and for
+ * a second spelling of an id: a path has one.
  */
 export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   const match = FILE_ID.exec(recordId);
   if (match === null) return undefined;
   const [, form, root, shown = ""] = match;
-  const inner = form === "file64" ? pathFromBase64(shown) : parsePath(shown);
-  return pathInRoot(root, inner);
+  return recordedPath(() => pathInRoot(root, form === "file64" ? pathFromBase64(shown) : parsePath(shown)));
 }
 
 /** The path in the one spelling of Base64 that it has. Throws `LOG_DAMAGED`, also for bytes that are UTF-8: those stand as text. */
@@ -248,10 +247,12 @@ export function encodePath(path: WorkspacePath): Record<string, Json> {
   return named;
 }
 
-/** The path in what `encodePath` wrote. */
+/** The path in a record that `encodePath` wrote. Throws `LOG_DAMAGED`; the paths that peers and clients send have doors of their own. */
 export function decodePath(body: RecordBody): WorkspacePath {
   const encoded = optionalText(body, "path_b64");
   if (encoded !== undefined) refuseFields(body, "named in Base64", ["path"]);
-  const inner = encoded === undefined ? parsePath(text(body, "path")) : pathFromBase64(encoded);
-  return pathInRoot(optionalText(body, "root"), inner);
+  return recordedPath(() => {
+    const inner = encoded === undefined ? parsePath(text(body, "path")) : pathFromBase64(encoded);
+    return pathInRoot(optionalText(body, "root"), inner);
+  });
 }

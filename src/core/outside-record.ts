@@ -10,7 +10,7 @@ import {
   splitRoot,
   type WorkspacePath,
 } from "./path.ts";
-import { damaged, flag, optionalText, text, whole } from "./record-fields.ts";
+import { damaged, flag, optionalText, recordedPath, text, whole } from "./record-fields.ts";
 
 /**
  * `outside:<absolute path>`: what a path outside of the workspace was, kept because a tool was about to change it.
@@ -60,13 +60,13 @@ export function outsideRecordId(path: WorkspacePath): string {
   return `outside64:${Buffer.concat([Buffer.from("/"), pathToBytes(path)]).toString("base64")}`;
 }
 
-/** The path beneath `/` of such a record's id; `undefined` for other records. Throws `PATH_INVALID`, `LOG_DAMAGED`. */
+/** The path beneath `/` of such a record's id; `undefined` for other records. Throws `LOG_DAMAGED`. */
 export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
-  if (recordId.startsWith("outside:/")) return parsePath(recordId.slice("outside:/".length));
+  if (recordId.startsWith("outside:/")) return recordedPath(() => parsePath(recordId.slice("outside:/".length)));
   if (!recordId.startsWith("outside64:")) return undefined;
   const encoded = recordId.slice("outside64:".length);
   const bytes = Buffer.from(encoded, "base64");
-  const path = pathFromBytes(bytes.subarray(1));
+  const path = recordedPath(() => pathFromBytes(bytes.subarray(1)));
   // A path has one id.
   const isOne = bytes[0] === SLASH && bytes.toString("base64") === encoded && !isUtf8Path(path);
   return isOne ? path : damaged(`${JSON.stringify(recordId)} is not how that path is named`);
@@ -110,7 +110,7 @@ function iterationIn(body: RecordBody): number {
   return iteration >= 1 ? iteration : damaged(`iteration is ${iteration}`);
 }
 
-/** A record of this kind and the path that its id names. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
+/** A record of this kind and the path that its id names. Throws `LOG_DAMAGED`. */
 export function readOutside(
   recordId: string,
   body: RecordBody,

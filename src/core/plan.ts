@@ -39,7 +39,7 @@ function encodeChange(change: UpstreamChange): Json {
   return body;
 }
 
-/** The changes of a plan. Throws `LOG_DAMAGED`, or `PATH_INVALID` for a path that leaves the workspace. */
+/** The changes of a plan. Throws `LOG_DAMAGED`, also for a path that leaves the workspace. */
 export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
   return decodeChanges(parseCanonical(Buffer.from(bytes).toString("utf8")));
 }

@@ -15,7 +15,7 @@ export interface ProposalRecord {
   readonly iteration: number;
 }
 
-/** The path of a proposal's record id, or `undefined` for other records. Throws `PATH_INVALID`. */
+/** The path of a proposal's record id, or `undefined` for other records. Throws `LOG_DAMAGED`. */
 export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
 }

@@ -9,6 +9,25 @@ export function damaged(what: string): never {
   throw new ChronicleError("LOG_DAMAGED", `a record is not what it should be: ${what}`);
 }
 
+/**
+ * Reads a path that a record names. A path that is refused is damage here, because nobody has just given it: throws
+ * `LOG_DAMAGED`, with the `PATH_INVALID` as its cause.
+ */
+export function recordedPath<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (!isRefusedPath(cause)) throw cause;
+    throw new ChronicleError("LOG_DAMAGED", `a record is not what it should be: ${cause.message}`, { cause });
+  }
+}
+
+/** Is this the refusal of a path, or damage for that reason alone? */
+export function isRefusedPath(error: unknown): error is ChronicleError {
+  if (!(error instanceof ChronicleError)) return false;
+  return error.code === "PATH_INVALID" || (error.code === "LOG_DAMAGED" && isRefusedPath(error.cause));
+}
+
 /** A field that must be text. */
 export function text(body: RecordBody, key: string): string {
   const value = body[key];

@@ -38,7 +38,7 @@ describe("file records", () => {
     "file@lib:..",
     `file64:${Buffer.from("../x").toString("base64")}`,
   ])("refuses the id %j", (id) => {
-    expect(() => pathOfRecordId(id)).toThrow(expect.objectContaining({ code: "PATH_INVALID" }));
+    expect(() => pathOfRecordId(id)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });
 
   it("says nothing of other records", () => {
@@ -173,6 +173,6 @@ describe("plans", () => {
 
   it("a path that leaves the workspace is refused", () => {
     const bytes = Buffer.from('[{"after":null,"before":null,"path":"../x"}]');
-    expect(() => decodePlan(bytes)).toThrow(expect.objectContaining({ code: "PATH_INVALID" }));
+    expect(() => decodePlan(bytes)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });
 });

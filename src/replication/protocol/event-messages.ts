@@ -6,6 +6,7 @@ import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
 import type { ForeseenContent } from "../../core/foreseen-content.ts";
 import { sha256, type Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
+import { isRefusedPath } from "../../core/record-fields.ts";
 import { pathFromFields, pathToFields, type PathFields, type StateFields } from "./fields.ts";
 import { INLINE_BELOW_BYTES, MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits.ts";
 import type { MessageOf } from "./messages.ts";
@@ -228,7 +229,7 @@ function soundState(event: LogEvent): FileState | undefined {
     return stateOf(event);
   } catch (cause) {
     if (!(cause instanceof ChronicleError)) throw cause;
-    const code = cause.code === "PATH_INVALID" ? cause.code : "INTEGRITY_VIOLATION";
+    const code = isRefusedPath(cause) ? "PATH_INVALID" : "INTEGRITY_VIOLATION";
     throw new ChronicleError(code, `event ${event.seq} is refused: ${cause.message}`, { cause });
   }
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { ChronicleError } from "../../core/errors.ts";
-import { decodePath, encodePath } from "../../core/file-record.ts";
+import { encodePath } from "../../core/file-record.ts";
 import { isHash, type Hash } from "../../core/hash.ts";
-import { displayPath, type WorkspacePath } from "../../core/path.ts";
+import { displayPath, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../core/path.ts";
 import { INLINE_BELOW_BYTES } from "./limits.ts";
 
 /** The fields that messages are made of. All are bounded. */
@@ -73,11 +73,9 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
   if ((filepath === undefined) === (filepath_b64 === undefined)) refuse("a message has one path");
-  const named = root === undefined ? {} : { root };
-  const path = decodePath({
-    ...named,
-    ...(filepath === undefined ? { path_b64: filepath_b64 ?? "" } : { path: filepath }),
-  });
+  const inner =
+    filepath === undefined ? pathFromBytes(Buffer.from(filepath_b64 ?? "", "base64")) : parsePath(filepath);
+  const path = pathInRoot(root, inner);
   if (filepath_b64 !== undefined && pathToFields(path).filepath_b64 !== filepath_b64) {
     refuse("a path stands in Base64 only where its bytes are not UTF-8");
   }

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { decodePath } from "../../core/file-record.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import { parsePath, type WorkspacePath } from "../../core/path.ts";
 import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 
@@ -27,7 +26,7 @@ export function nameToFields(name: string): NameFields {
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
   if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });
-  return decodePath({ path: name ?? "" });
+  return parsePath(name ?? "");
 }
 
 const folder = z.strictObject({
