@@ -21,6 +21,8 @@ export interface HistoryAnchor extends Head {
   readonly base: Hash;
   /** Of the log tree after the event (`log-tree.ts`). */
   readonly frontier: readonly Hash[];
+  /** An earlier version wrote it, without a checksum: nothing tells whether the frontier is as it was written. */
+  readonly isUnchecked?: boolean;
 }
 
 /** The text of `anchor.json`. Nothing else vouches for some of its fields, so they stand there with their checksum. */
@@ -29,11 +31,33 @@ export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }:
   return `${canonicalJson({ ...body, checksum: checksumOf(body) })}\n`;
 }
 
-/** The anchor in such a text. Throws `LOG_DAMAGED`, and `INTEGRITY_VIOLATION` for a text that is not canonical JSON. */
+/**
+ * The anchor in such a text, or in one without a checksum, as earlier versions wrote it. Throws `LOG_DAMAGED`, and
+ * `INTEGRITY_VIOLATION` for a text that is not canonical JSON.
+ */
 export function decodeAnchor(file: string): HistoryAnchor {
+  const unchecked = uncheckedIn(file);
+  if (unchecked !== undefined) return { ...unchecked, isUnchecked: true };
   if (!file.endsWith("\n")) damaged("it does not end with a newline");
   const { checksum, ...body } = object(parseCanonical(file.slice(0, -1)), "an anchor");
   if (checksum !== checksumOf(body)) damaged("its checksum is wrong");
+  return fieldsOf(body);
+}
+
+/** The anchor in a text of an earlier version, which had one order of the fields, and no checksum; `undefined`: it is none. */
+function uncheckedIn(file: string): HistoryAnchor | undefined {
+  if (!file.startsWith('{"workspace":')) return undefined;
+  try {
+    const { workspace, seq, hash, ts, root, base, frontier } = fieldsOf(JSON.parse(file) as RecordBody);
+    const isExact = `${JSON.stringify({ workspace, seq, hash, ts, root, base, frontier })}\n` === file;
+    return isExact ? { workspace, seq, hash, ts, root, base, frontier } : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function fieldsOf(body: RecordBody): HistoryAnchor {
   const frontier = texts(body, "frontier").map((one) => (isHash(one) ? one : damaged("frontier holds no hash")));
   const seq = whole(body, "seq");
   if (seq < 1) damaged("seq is no event");

@@ -186,8 +186,7 @@ class Appender implements AsyncDisposable {
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
     const first = seq + 1;
-    const last = seq + asCommit(drafts, context.workspaceId, { first }).length;
-    if (!mustStateRoot(drafts) && !(await isRootDue(context, last))) return { mark: { first } };
+    if (!mustStateRoot(drafts) && !(await isRootDue(context, seq + drafts.length))) return { mark: { first } };
     const stated = this.#behind.length === 0 ? statedRoot(drafts) : undefined;
     if (stated !== undefined) return { mark: markAt(first, stated) };
     const behind = await this.#rootBehind(drafts);

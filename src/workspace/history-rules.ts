@@ -13,9 +13,11 @@ import { decodeSnapshot } from "../core/records.ts";
 import { decodeReplica } from "../core/replica-record.ts";
 import { decodeSentinel } from "../core/sentinel.ts";
 import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
+import type { IterationRow } from "../storage/index-store.ts";
+import { checkHeldRecord } from "./check-record.ts";
 import { ROOT_EVERY, mustStateRoot } from "./commit-root.ts";
 import { BASELINE_SEQ } from "./history-start.ts";
-import { iterationOf } from "./project.ts";
+import { faultOf } from "./verify-start.ts";
 
 /** What is told of an event that breaks a rule. */
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
@@ -45,12 +47,16 @@ export class HistoryRules {
   /** The sentinel on which the history begins, and the workspace's record in it. */
   #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
   readonly #roots = new Set<string | undefined>();
-  /** Since the last end of a commit. */
-  #commit: LogEvent[] = [];
+  /** Since the last end of a commit, and the paths of those that are about one. */
+  #commit: { readonly event: LogEvent; readonly path: WorkspacePath | undefined }[] = [];
+  /** Paths with an event behind the anchor. */
+  readonly #seen = new Set<WorkspacePath>();
   #lastRoot: number;
   readonly #actions = new Map<string, BegunAt>();
   /** The hash of the snapshot of the action begun last; `undefined`: not known. */
   #lastBegun: Hash | "" | undefined = "";
+  /** Of the actions in a base, the first event of the one begun last. */
+  #newest = 0;
   readonly #outside = new Map<string, number>();
   readonly #replicas = new Map<string, number>();
   /** The prunings so far; the ones before a base are not known, but the last. */
@@ -65,9 +71,11 @@ export class HistoryRules {
     if (start.isAnchored === true) this.#lastBegun = undefined;
   }
 
-  /** Rows of the base that a history starts on without the events before it. */
+  /** Rows of the base that a history starts on without the events before it. No rule is held against a record that is none. */
   rows({ records = [] }: BaseBatch): void {
-    for (const { recordId, record, seq } of records) {
+    for (const one of records) {
+      const { recordId, record, seq } = one;
+      if (faultOf(() => checkHeldRecord(one)) !== undefined) continue;
       if (recordId.startsWith("workspace:")) this.#takeOldWorkspace(record);
       else if (recordId.startsWith("action:")) this.#takeOldAction(recordId, record, seq);
       else if (recordId.startsWith("outside")) this.#outside.set(recordId, Number(record["iteration"]));
@@ -76,13 +84,13 @@ export class HistoryRules {
     }
   }
 
-  /** The next event; its own change of the state is made by the caller right behind that. */
-  event(event: LogEvent): void {
-    this.#commit.push(event);
+  /** The next event, and the iteration that it brings; its change of the state is made by the caller right behind that. */
+  event(event: LogEvent, row?: IterationRow): void {
+    this.#commit.push({ event, path: row?.path });
     const { op, recordId, record } = event;
     if (op === "compact") this.#checkSentinel(event);
     if (op === "delete" || op === "compact") return;
-    if (recordId.startsWith("file")) this.#checkFile(event);
+    if (row !== undefined) this.#checkFile(event, row);
     else if (recordId.startsWith("outside")) this.#checkOutside(event);
     else if (recordId.startsWith("action:")) this.#checkAction(event);
     else if (recordId.startsWith("workspace:")) this.#takeWorkspace(record);
@@ -98,15 +106,15 @@ export class HistoryRules {
     if (mark === undefined) return;
     const events = this.#commit;
     this.#commit = [];
-    for (const one of events) {
-      const path = iterationOf(one)?.path;
+    for (const { event: one, path } of events) {
       const why = path === undefined ? undefined : this.#state.misplaced(path);
       if (path !== undefined && why !== undefined)
         this.#tell(one, `${displayPath(path)}: ${why}, at the end of its commit`);
     }
-    this.#checkMark(events, event, mark);
+    const all = events.map((one) => one.event);
+    this.#checkMark(all, event, mark);
     // Where one of them could not be read, that is told already.
-    if (mark.first === 1 && events.length === event.seq) this.#beginning = beginningOf(events);
+    if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
   }
 
   /** What a history lacks that was not begun as one; a person may have accepted it. */
@@ -119,22 +127,29 @@ export class HistoryRules {
       this.#lastRoot = event.seq;
       return;
     }
+    const last = event.recordId.startsWith("commit:") ? event.seq - 1 : event.seq;
     // What a crash has left is moved away before there is a state to compute a root of.
-    const isDue = event.seq - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
+    const isDue = last - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
     if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
   }
 
-  #checkFile(event: LogEvent): void {
-    const row = iterationOf(event);
-    if (row === undefined) return;
-    const { path, iteration } = row;
+  #checkFile(event: LogEvent, { path, iteration }: IterationRow): void {
     const { root } = splitRoot(path);
     if (!this.#roots.has(root)) this.#tell(event, `the workspace has no root ${root ?? ""}`);
-    const before = this.#state.iterationOf(path);
-    // The base of a copy need not hold what was deleted before it.
-    if (before === undefined && this.#start.isAnchored === true) return;
-    const expected = (before ?? 0) + 1;
+    if (this.#isUnknown(path)) {
+      this.#seen.add(path);
+      return;
+    }
+    const expected = (this.#state.iterationOf(path) ?? 0) + 1;
     if (iteration !== expected) this.#tell(event, `it is iteration ${iteration}, expected ${expected}`);
+  }
+
+  /**
+   * Is it not known how many iterations a path has had? The base of a copy need not hold what was deleted before it, and was
+   * partly taken from an earlier copy, whose origin may have been put back since.
+   */
+  #isUnknown(path: WorkspacePath): boolean {
+    return this.#start.isAnchored === true && !this.#seen.has(path);
   }
 
   #checkOutside(event: LogEvent): void {
@@ -166,8 +181,8 @@ export class HistoryRules {
 
   #takeOldAction(recordId: string, record: RecordBody, seq: number): void {
     const { begun } = decodeAction(record);
-    const newest = Math.max(0, ...[...this.#actions.values()].map((one) => one.seq));
-    if ((begun?.seq ?? seq) > newest) this.#lastBegun = begun?.hash;
+    const first = begun?.seq ?? seq;
+    if (first > this.#newest) [this.#newest, this.#lastBegun] = [first, begun?.hash];
     if (begun !== undefined) this.#actions.set(recordId, begun);
   }
 
@@ -179,7 +194,7 @@ export class HistoryRules {
 
   #checkProposal(event: LogEvent): void {
     const path = proposedPath(event.recordId);
-    if (path === undefined) return;
+    if (path === undefined || this.#isUnknown(path)) return;
     const { iteration } = decodeProposal(path, event.record);
     const own = this.#state.iterationOf(path) ?? 0;
     if (iteration !== own) this.#tell(event, `it proposes iteration ${iteration}, the path has ${own}`);

@@ -87,6 +87,9 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
 /** Stands for the hash of a line that has none. */
 export const NO_HASH = "0".repeat(64) as Hash;
 
+const UNCHECKED_ANCHOR =
+  "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it shows only at the origin's next compaction";
+
 /** How many events are replayed at once. */
 const BATCH = 2_000;
 
@@ -193,6 +196,7 @@ class LogVerifier {
     const onRows = (batch: BaseBatch): void => {
       for (const { path, entry, iteration } of batch.entries ?? []) this.#state.set(path, entry, iteration);
       own ??= batch.records?.find(({ recordId }) => recordId === `workspace:${anchor.workspace}`);
+      this.#options.problems.push(...heldFaults(batch, where, seq + 1));
       rules.rows(batch);
       this.#needs.rows(batch, anchor, where);
     };
@@ -203,6 +207,7 @@ class LogVerifier {
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
     this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
+    if (anchor.isUnchecked === true) this.#options.notes.push(UNCHECKED_ANCHOR);
   }
 
   #newRules(start: RulesStart): HistoryRules {
@@ -484,12 +489,12 @@ class LogVerifier {
   async #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
     for (const { event } of pending) {
       const base = baseOf(event);
-      if (!this.#unsound.has(event.seq)) this.#rules?.event(event);
+      const row = iterationOf(event);
+      if (!this.#unsound.has(event.seq)) this.#rules?.event(event, row);
       for (const { path, entry, iteration } of base === undefined ? [] : (bases.get(base) ?? [])) {
         this.#state.set(path, entry, iteration);
         await this.#breather.after(1);
       }
-      const row = iterationOf(event);
       if (row !== undefined) this.#state.set(row.path, row.entry, row.iteration);
       this.#rules?.followed(event);
     }
@@ -544,7 +549,7 @@ class LogVerifier {
         for (const { path, entry, iteration } of isStart ? (batch.entries ?? []) : [])
           this.#state.set(path, entry, iteration);
         if (isStart) this.#rules?.rows(batch);
-        if (isStart) this.#options.problems.push(...heldFaults(batch, event.seq));
+        if (isStart) this.#options.problems.push(...heldFaults(batch, `base of event ${event.seq}`, event.seq));
         for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
         // Behind its sentinel, events of the log itself may have named another one by now.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);

@@ -20,12 +20,11 @@ export function faultOf(check: () => void): string | undefined {
 }
 
 /**
- * What is wrong with the rows of the base that the sentinel `seq` names, where nothing else tells of the events before it:
- * none of them may be younger, and each record is what its id says.
+ * What is wrong with the rows of the base `at` on which a history goes on with event `seq`, where nothing else tells of the
+ * events before it: none of them may be younger, and each record is what its id says.
  */
-export function heldFaults({ entries = [], records = [] }: BaseBatch, seq: number): Problem[] {
+export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string, seq: number): Problem[] {
   const kind = "base-wrong";
-  const at = `base of event ${seq}`;
   const late = entries.find((one) => one.seq >= seq);
   const problems: Problem[] = [];
   if (late !== undefined)

@@ -991,7 +991,8 @@ class History:
             demand(root == self.root().hex(), "the commit's root is not that of the files")
             self.last_root = event["seq_"]
             return
-        due = event["seq_"] - self.last_root >= 1000 and not all(one["record_id"].startswith("recovery:") for one in events)
+        last = event["seq_"] - (1 if event["record_id"].startswith("commit:") else 0)
+        due = last - self.last_root >= 1000 and not all(one["record_id"].startswith("recovery:") for one in events)
         demand(not due and not any(must_state_root(one) for one in events), "its commit does not state the root")
 
     def check_place(self, root, path):

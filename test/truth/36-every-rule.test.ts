@@ -1,6 +1,7 @@
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { VerifyShape } from "../../src/api/shapes.ts";
 import { parseLine } from "../../src/core/chain.ts";
 import { canonicalJson, parseCanonical } from "../../src/core/canonical-json.ts";
 import type { EventDraft, RecordBody } from "../../src/core/event.ts";
@@ -69,16 +70,21 @@ describe("the Merkle root", () => {
   const user = (n: number): EventDraft => ({ op: "upsert", recordId: `user:${n}`, record: {} });
 
   it("is stated at least once in 1,000 events", async () => {
-    const few = Array.from({ length: 996 }, (_, n) => user(n));
+    // Event 3 states one; the `commit:` event that ends the commit is not counted.
+    const few = Array.from({ length: 999 }, (_, n) => user(n));
     expect((await withCommits(few)).problems).toEqual([]);
-    const { problems } = await withCommits([...few, user(996), user(997), user(998)]);
+    const { problems } = await withCommits([...few, user(999)]);
     expect(problems).toEqual([expect.objectContaining({ kind: "rule-broken" })]);
     expect(problems[0]?.detail).toContain("does not state the Merkle root");
   });
 });
 
-/** A replica that has an origin's history from a later event on: what was before was dropped there. */
 async function anchored(change: (anchor: RecordBody) => string): Promise<readonly { kind: string; where: string }[]> {
+  return (await verifiedCopy(change)).problems;
+}
+
+/** What `verify` says of a replica that has an origin's history from a later event on: what was before was dropped there. */
+async function verifiedCopy(change: (anchor: RecordBody) => string): Promise<VerifyShape> {
   await using project = new Project();
   await using other = new Project();
   project.write("a.txt", "one\n");
@@ -95,10 +101,10 @@ async function anchored(change: (anchor: RecordBody) => string): Promise<readonl
   const text = readFileSync(file, "utf8");
   expect((await replica.verify()).problems).toEqual([]);
   writeFileSync(file, change(parseCanonical(text.trimEnd()) as RecordBody));
-  const { problems } = await replica.verify();
+  const verified = await replica.verify();
   await here.blobs.close();
   await there.blobs.close();
-  return problems;
+  return verified;
 }
 
 /** As somebody would write it who knows of the checksum. */
@@ -109,6 +115,19 @@ function forged(anchor: RecordBody): string {
 
 describe("the anchor of a copy", () => {
   const OTHER = sha256("other");
+
+  it("that an earlier version wrote, without a checksum, is read, and verify says what it does not know", async () => {
+    const { problems, notes } = await verifiedCopy(({ workspace, seq, hash, ts, root, base, frontier }) => {
+      return `${JSON.stringify({ workspace, seq, hash, ts, root, base, frontier })}\n`;
+    });
+    expect(problems).toEqual([]);
+    expect(notes.join("\n")).toContain("without a checksum");
+  });
+
+  it("that was only brought into the order of an earlier version is refused", async () => {
+    const problems = await anchored((anchor) => `${JSON.stringify({ workspace: anchor["workspace"], ...anchor })}\n`);
+    expect(problems).toEqual([expect.objectContaining({ kind: "copy-unreadable" })]);
+  });
 
   it.each<[string, (anchor: RecordBody) => RecordBody]>([
     ["frontier", ({ frontier, ...rest }) => ({ ...rest, frontier: (frontier as string[]).map(() => OTHER) })],
