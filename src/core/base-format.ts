@@ -16,7 +16,7 @@ import type { WorkspacePath } from "./path.ts";
  *
  *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name · iteration u64 · seq u64
  *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime i64      d: mode u16 · folder hash, 32 bytes
- *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, seq, ts}
+ *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
  *
  * Roots: further ones by id, the first one (with an empty id) last; that is `comparePaths` order. A row's folder is the
  * nearest row before it in its section whose depth is smaller by one; depth 1 lies in the root. A live row's folder is a
@@ -54,6 +54,8 @@ export interface BaseRecord {
   readonly ts: string;
   readonly op: EventOp;
   readonly record: RecordBody;
+  /** That of its event, where it is not 0. Bases of earlier versions have none. */
+  readonly recursionDepth?: number;
 }
 
 /** One tracked root: its id (`""`: the first root) and its folder's Merkle hash. */

@@ -10,22 +10,28 @@ const ROW_START = 5;
 
 /** Of a record that is there: what was deleted has no row. */
 const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "migrate"]);
-const RECORD_KEYS = "op record record_id seq ts";
+/** Keys of a record; one with a depth has it among them. */
+const RECORD_KEYS: ReadonlySet<string> = new Set([
+  "op record record_id seq ts",
+  "op record record_id recursion_depth seq ts",
+]);
 
 /** Paths have entry rows, and a compaction is about the log itself. */
 function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
 }
 
-/** The record in the JSON of a row. Throws `INTEGRITY_VIOLATION` for another text than the canonical one of five fields. */
+/** The record in the JSON of a row. Throws `INTEGRITY_VIOLATION` for another text than the canonical one of its fields. */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
   const value = parseCanonical(bytes.toString("utf8"));
-  if (value === null || typeof value !== "object" || Object.keys(value).join(" ") !== RECORD_KEYS) {
-    return notABase("a record does not have the five fields");
+  if (value === null || typeof value !== "object" || !RECORD_KEYS.has(Object.keys(value).join(" "))) {
+    return notABase("a record does not have the fields of one");
   }
-  const { op, record, record_id: recordId, seq, ts } = value as { readonly [key: string]: unknown };
+  const fields = value as { readonly [key: string]: unknown };
+  const { op, record, record_id: recordId, recursion_depth: recursionDepth, seq, ts } = fields;
   const sound =
+    (recursionDepth === undefined || (Number.isSafeInteger(recursionDepth) && (recursionDepth as number) >= 1)) &&
     OPS.has(op) &&
     record !== null &&
     typeof record === "object" &&
@@ -40,12 +46,13 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
   // Throws for a number that only a user's record may hold.
   if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
-  return { recordId, seq, ts, op, record } as BaseRecord;
+  return { recordId, seq, ts, op, record, ...(recursionDepth === undefined ? {} : { recursionDepth }) } as BaseRecord;
 }
 
 /** The JSON of a record's row. */
-export function recordText({ op, record, recordId, seq, ts }: BaseRecord): Buffer {
-  return Buffer.from(canonicalJson({ op, record, record_id: recordId, seq, ts }));
+export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }: BaseRecord): Buffer {
+  const depth: RecordBody = recursionDepth === 0 ? {} : { recursion_depth: recursionDepth };
+  return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
 }
 
 /** Where the record rows of a base begin that has so many bytes and these records: they are its end. */

@@ -1,8 +1,8 @@
-import { BaseTreeCheck, decodeBase, type BaseBatch, type BaseEntry } from "../core/base.ts";
+import { BaseTreeCheck, decodeBase, type BaseBatch, type BaseEntry, type BaseRecord } from "../core/base.ts";
 import { canonicalJson } from "../core/canonical-json.ts";
 import { sameRecorded } from "../core/entry.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
-import type { RecordBody } from "../core/event.ts";
+import type { LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { displayPath } from "../core/path.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -20,8 +20,8 @@ export interface BaseCheckOptions {
   readonly root?: Hash;
   /** Every row must be what this index knows at its head. */
   readonly against?: IndexStore;
-  /** Reads what the log holds of a record; with `against`, every record of the base must be that. */
-  readonly recordOf?: (row: EventRow) => Promise<RecordBody>;
+  /** Reads the event of a record from the log; with `against`, every record of the base must be what that says. */
+  readonly eventOf?: (row: EventRow) => Promise<LogEvent>;
   /** Gets the rows as they are read. */
   readonly onRows?: (batch: BaseBatch) => void;
 }
@@ -39,7 +39,7 @@ export async function checkBase(
   if (reader === undefined) return undefined;
   const faults: BaseFault[] = [];
   const comparison =
-    options.against === undefined ? undefined : await Comparison.begin(options.against, options.recordOf);
+    options.against === undefined ? undefined : await Comparison.begin(options.against, options.eventOf);
   let tree: BaseTreeCheck | undefined;
   const breather = new Breather();
   for await (const batch of decodeBase(reader.pieces())) {
@@ -69,38 +69,47 @@ class Comparison {
   readonly #index: IndexStore;
   readonly #seq: number;
   readonly #records: Map<string, EventRow>;
-  readonly #recordOf: BaseCheckOptions["recordOf"];
+  readonly #eventOf: BaseCheckOptions["eventOf"];
   #missing: number;
 
   private constructor(
     index: IndexStore,
-    given: { seq: number; paths: number; records: readonly EventRow[]; recordOf: BaseCheckOptions["recordOf"] },
+    given: { seq: number; paths: number; records: readonly EventRow[]; eventOf: BaseCheckOptions["eventOf"] },
   ) {
     this.#index = index;
-    this.#recordOf = given.recordOf;
+    this.#eventOf = given.eventOf;
     this.#seq = given.seq;
     this.#missing = given.paths;
     this.#records = new Map(given.records.map((row) => [row.recordId, row]));
   }
 
-  static async begin(index: IndexStore, recordOf: BaseCheckOptions["recordOf"]): Promise<Comparison> {
+  static async begin(index: IndexStore, eventOf: BaseCheckOptions["eventOf"]): Promise<Comparison> {
     const { seq } = await index.head();
     const paths = (await index.touched(0, seq)).length;
-    return new Comparison(index, { seq, paths, records: await liveRecords(index), recordOf });
+    return new Comparison(index, { seq, paths, records: await liveRecords(index), eventOf });
   }
 
   async take({ entries = [], records = [] }: BaseBatch): Promise<BaseFault[]> {
     const faults = await this.#compareEntries(entries);
-    for (const { recordId, seq, ts, op, record } of records) {
+    for (const one of records) {
+      const { recordId, seq, ts, op } = one;
       const row = this.#records.get(recordId);
       this.#records.delete(recordId);
       if (row === undefined || row.seq !== seq || row.ts !== ts || row.op !== op) {
         faults.push({ where: recordId, detail: `stands there as of event ${seq}; the log has ${row?.seq ?? "none"}` });
-      } else if (this.#recordOf !== undefined && canonicalJson(await this.#recordOf(row)) !== canonicalJson(record)) {
+      } else if (!(await this.#isOfLog(row, one))) {
         faults.push({ where: recordId, detail: `is another one there than in event ${seq}` });
       }
     }
     return faults;
+  }
+
+  /** Bases of earlier versions do not hold the depth: what they do not say is not compared. */
+  async #isOfLog(row: EventRow, { record, recursionDepth }: BaseRecord): Promise<boolean> {
+    if (this.#eventOf === undefined) return true;
+    const event = await this.#eventOf(row);
+    const isSameDepth = recursionDepth === undefined || recursionDepth === event.recursionDepth;
+    return isSameDepth && canonicalJson(event.record) === canonicalJson(record);
   }
 
   finish(): BaseFault[] {

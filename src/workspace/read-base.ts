@@ -68,8 +68,8 @@ export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<L
   if (found?.recordId !== row.recordId) {
     throw new ChronicleError("INTEGRITY_VIOLATION", `the base ${row.hash} does not hold ${row.recordId}`);
   }
-  const { seq, ts, op, recordId, record } = found;
-  return { seq, ts, op, recordId, record, prevHash: "", hash: row.hash, recursionDepth: 0 };
+  const { seq, ts, op, recordId, record, recursionDepth = 0 } = found;
+  return { seq, ts, op, recordId, record, prevHash: "", hash: row.hash, recursionDepth };
 }
 
 /** The records at the end of a base, without a look at its entries, which can be hundreds of thousands. */

@@ -12,7 +12,7 @@ import { displayPath } from "../core/path.ts";
 import { decodeSentinel, headBefore, type Sentinel, sentinelId } from "../core/sentinel.ts";
 import { decodeSigner, signerRecordId } from "../core/signer-record.ts";
 import type { RawLine } from "../storage/event-log.ts";
-import type { EventRow, IndexStore } from "../storage/index-store.ts";
+import type { IndexStore } from "../storage/index-store.ts";
 import { breathe, Breather } from "../util/breathe.ts";
 import { isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
@@ -544,7 +544,7 @@ class LogVerifier {
     }
     const faults = await checkBase(this.#context.blobs, sentinel.base, {
       root: sentinel.root,
-      ...(isStart || isCopy ? {} : { against: this.#context.index, recordOf: (row) => this.#recordOf(row) }),
+      ...(isStart || isCopy ? {} : { against: this.#context.index, eventOf: (row) => readEvent(this.#context, row) }),
       onRows: (batch) => {
         for (const { path, entry, iteration } of isStart ? (batch.entries ?? []) : [])
           this.#state.set(path, entry, iteration);
@@ -564,10 +564,6 @@ class LogVerifier {
     for (const fault of (faults ?? []).filter((one) => one.where !== "root" || root === sentinel.root)) {
       this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
     }
-  }
-
-  async #recordOf(row: EventRow): Promise<RecordBody> {
-    return (await readEvent(this.#context, row)).record;
   }
 
   async #checkMilestone(event: LogEvent | undefined): Promise<void> {

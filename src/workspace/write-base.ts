@@ -67,7 +67,8 @@ async function lastRecords(context: HistoryContext): Promise<BaseRecord[]> {
   const records: BaseRecord[] = [];
   for (const row of await liveRecords(context.index)) {
     const { seq, ts, op, recordId } = row;
-    records.push({ seq, ts, op, recordId, record: (await readEvent(context, row)).record });
+    const { record, recursionDepth } = await readEvent(context, row);
+    records.push({ seq, ts, op, recordId, record, recursionDepth });
   }
   return records;
 }

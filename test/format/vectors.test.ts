@@ -225,7 +225,7 @@ interface BaseVector {
   root: Hash;
   further_roots: string[];
   entries: BaseRowVector[];
-  records: { op: EventOp; record: RecordBody; record_id: string; seq: number; ts: string }[];
+  records: { op: EventOp; record: RecordBody; record_id: string; recursion_depth?: number; seq: number; ts: string }[];
   sha256: Hash;
   bytes: string;
 }
@@ -246,7 +246,11 @@ describe("base", () => {
 
   it.each(bases)("$name", async ({ root, further_roots: further, bytes, ...vector }) => {
     const entries = vector.entries.map(baseEntry);
-    const records: BaseRecord[] = vector.records.map(({ record_id: recordId, ...rest }) => ({ recordId, ...rest }));
+    const records: BaseRecord[] = vector.records.map(
+      ({ record_id: recordId, recursion_depth: recursionDepth, ...rest }) => {
+        return { recordId, ...rest, ...(recursionDepth === undefined ? {} : { recursionDepth }) };
+      },
+    );
     const live = entries.flatMap((one) => (one.entry === undefined ? [] : [one.entry]));
     const tree = manifestRoot(live, further);
     expect(tree.root).toBe(root);

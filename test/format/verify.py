@@ -368,7 +368,10 @@ def verify_base(blob):
     for _ in range(records):
         demand(data.take(1) == b"r", "not a record row")
         record = parse_canonical(data.take(data.number("I")).decode("utf-8"))
-        demand(sorted(record) == ["op", "record", "record_id", "seq", "ts"], "not the five fields")
+        if "recursion_depth" in record:
+            count(record["recursion_depth"], 1, "bad depth")
+        known = [name for name in sorted(record) if name != "recursion_depth"]
+        demand(known == ["op", "record", "record_id", "seq", "ts"], "not the fields of a record")
         seq = count(record["seq"], 1, "bad seq")
         demand(record["op"] in ("upsert", "migrate"), "a deleted record, or a compaction")
         demand(not re.match("(file(64)?[@:]|compact:)", record["record_id"]), "it has no place in a base")
