@@ -25,6 +25,7 @@ import { NodeDisk } from "./disk/node-disk.ts";
 import { SyncController, type SyncControllerOptions } from "./replication/folder/sync-controller.ts";
 import type { IndexStore } from "./storage/index-store.ts";
 import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
+import { takesNoWrites } from "./storage/io-trouble.ts";
 import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
 import { MemoryBlobIndex } from "./storage/memory/memory-blob-index.ts";
 import { sqliteBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
@@ -67,13 +68,13 @@ const onceBackends: Backends = {
 
 /**
  * The index is derived data: a damaged one is discarded, and rebuilt from the log; where the disk is full or read-only
- * it is built in memory, so that reading and verifying still work.
+ * it is built in memory, and where this user may not write it, so that reading and verifying still work.
  */
 function openIndex(path: string): IndexStore {
   try {
     return openOrDiscard(path);
   } catch (error) {
-    if (!(error instanceof ChronicleError) || error.code !== "IO") throw error;
+    if (!takesNoWrites(error) && !(error instanceof ChronicleError && error.code === "IO")) throw error;
     return new MemoryIndexStore();
   }
 }
@@ -174,7 +175,7 @@ export function startedByAgent(store: StoreApi): Promise<boolean> {
 }
 
 /** May the user read and write a store's files and those of its configuration folder? Also of a store that cannot be opened. */
-export function checkAccess(places: { readonly home: string; readonly configFolder: string }): DoctorCheck {
+export function checkAccess(places: Pick<StoreOptions, "home" | "configFolder" | "userHome">): DoctorCheck {
   return accessCheck(disk, places);
 }
 

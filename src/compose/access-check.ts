@@ -2,6 +2,8 @@ import { join } from "node:path";
 import type { DoctorCheck } from "../api/store-api.ts";
 import { errnoOf } from "../core/errors.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
+import { userName } from "../disk/kept-owners.ts";
+import { refusedWrite } from "../disk/probe-writes.ts";
 
 /** Files that are named in full; the others are counted. */
 const NAMED = 3;
@@ -21,13 +23,15 @@ interface Hindered {
 interface Places {
   readonly home: string;
   readonly configFolder: string;
+  /** The user's home folder. */
+  readonly userHome?: string | undefined;
 }
 
 /**
- * May the user read and write each file of the store and of the configuration folder? For root the user is the one to whom the
- * folder belongs. A command that ran as another user leaves files on which every later command fails.
+ * May the user read and write each file of the store and of the configuration folder? For root the user is the one in whose home
+ * folder it lies, or to whom it belongs. A command that ran as another user leaves files on which every later command fails.
  */
-export function accessCheck(disk: Disk, { home, configFolder }: Places): DoctorCheck {
+export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
   const own = process.geteuid?.() ?? 0;
   const found: Hindered[] = [];
@@ -35,7 +39,7 @@ export function accessCheck(disk: Disk, { home, configFolder }: Places): DoctorC
   for (const folder of [home, configFolder]) {
     const stat = disk.lstat(folder);
     if (stat === undefined) continue;
-    const user = own === 0 ? stat.uid : own;
+    const user = own === 0 ? userOf(disk, { folder, userHome }) : own;
     const hindered = hinderedIn(disk, folder, user);
     found.push(...hindered);
     if (hindered.some(({ isOthers }) => isOthers)) mends.push(`${own === 0 ? "" : "sudo "}chown -R ${user} ${folder}`);
@@ -47,13 +51,24 @@ export function accessCheck(disk: Disk, { home, configFolder }: Places): DoctorC
   return { name, ok: false, detail, hint: mends.join(" && ") };
 }
 
+/** Whose a folder is meant to be, for root. */
+function userOf(
+  disk: Disk,
+  { folder, userHome }: { readonly folder: string; readonly userHome?: string | undefined },
+): number {
+  if (userHome !== undefined && folder.startsWith(`${userHome}/`)) return disk.lstat(userHome)?.uid ?? 0;
+  // A folder of root's may be the mount point of a store that a user has begun in it.
+  return (disk.lstat(join(folder, "workspaces")) ?? disk.lstat(join(folder, "heads")) ?? disk.lstat(folder))?.uid ?? 0;
+}
+
 function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
   const found: Hindered[] = [];
   const folders = [""];
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
     const path = join(folder, at);
     const stat = disk.lstat(path);
-    const why = stat === undefined ? undefined : hindrance(stat, uid);
+    const isUsable = at === "" && stat?.uid !== uid && refusedWrite(disk, path) === undefined;
+    const why = stat === undefined || isUsable ? undefined : hindrance(stat, uid);
     if (why !== undefined) found.push({ path, why, isOthers: stat?.uid !== uid });
     if (stat?.kind !== "dir" || NOT_OURS.test(at)) continue;
     for (const name of namesIn(disk, path)) folders.push(join(at, name));
@@ -64,7 +79,7 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
 /** The reason for which this user cannot use it. A link has none: it leads elsewhere, and may be anybody's. */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
-  if (owner !== uid) return `belongs to ${owner === 0 ? "root" : `user ${owner}`}`;
+  if (owner !== uid) return `belongs to ${userName(owner)}`;
   const needed = kind === "dir" ? 0o700 : 0o600;
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }

@@ -1,3 +1,4 @@
+import { hintOfErrno } from "../core/errno.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
 import {
@@ -40,7 +41,7 @@ interface HeadPlaces {
 
 /** The folder of the store in which a history was when its head was last kept; `undefined`: nobody has written that down. */
 export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
-  const home = readText(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
+  const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
   return home === "" ? undefined : home;
 }
 
@@ -140,7 +141,7 @@ export class FileHeadKeeper implements HeadKeeper {
     if (this.#noted.has(workspaceId)) return;
     this.#noted.add(workspaceId);
     const path = `${this.#headFile(workspaceId)}${STORE}`;
-    if (readText(this.#disk, path) === this.#home) return;
+    if (readDerived(this.#disk, path) === this.#home) return;
     makeFolders(this.#disk, `${this.#folder}/heads`);
     const fresh = `${path}.${this.#pid}.new`;
     if (this.#disk.lstat(fresh) !== undefined) this.#disk.unlink(fresh);
@@ -160,15 +161,14 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   #load(workspaceId: string, path: string): KeptHead | undefined {
-    const note = readText(this.#disk, path);
-    if (note === undefined) return undefined;
+    let note: string | undefined;
     try {
-      return this.#checkedWhenAsked(workspaceId, note, parseSignedHead(note).content);
+      note = readText(this.#disk, path);
+      return note === undefined ? undefined : this.#checkedWhenAsked(workspaceId, note, parseSignedHead(note).content);
     } catch (error) {
-      if (!(error instanceof ChronicleError)) throw error;
-      const nothing = "0".repeat(64) as KeptHead["hash"];
-      const isSignedBy = (): boolean => false;
-      return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, valid: false, isSignedBy };
+      if (error instanceof ChronicleError) return noHead(workspaceId, note ?? "");
+      if (!isNotPermitted(error)) throw error;
+      return { ...noHead(workspaceId, ""), unreadable: `${path} cannot be read: ${errnoOf(error) ?? ""}` };
     }
   }
 
@@ -240,8 +240,10 @@ export class FileHeadKeeper implements HeadKeeper {
         errno === undefined ? "holds no signing key (an Ed25519 private key in PEM)" : `cannot be read: ${errno}`;
       throw new ChronicleError("IO", `${this.keyFile} ${why}`, {
         hint:
-          "put the right key back from a copy; if there is none, move the file away: a new key is made for new workspaces, " +
-          "and `chronicle head --accept` goes on with it in those there are",
+          isNotPermitted(cause) && errno !== undefined
+            ? (hintOfErrno(errno) ?? "")
+            : "put the right key back from a copy; if there is none, move the file away: a new key is made for new workspaces, " +
+              "and `chronicle head --accept` goes on with it in those there are",
         data: { path: this.keyFile },
         cause,
       });
@@ -263,6 +265,13 @@ export class FileHeadKeeper implements HeadKeeper {
       disk.unlink(own);
     }
   }
+}
+
+/** Something stands where a head should be, and says nothing. */
+function noHead(workspaceId: string, note: string): KeptHead {
+  const nothing = "0".repeat(64) as KeptHead["hash"];
+  const isSignedBy = (): boolean => false;
+  return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, valid: false, isSignedBy };
 }
 
 function isSigned(note: string, key: string): boolean {
@@ -292,6 +301,20 @@ export function readText(disk: Disk, path: string): string | undefined {
   } finally {
     disk.close(fd);
   }
+}
+
+/** As `readText`, of a file that can be made anew: one that this user may not read counts as not there. */
+export function readDerived(disk: Disk, path: string): string | undefined {
+  try {
+    return readText(disk, path);
+  } catch (error) {
+    if (!isNotPermitted(error)) throw error;
+    return undefined;
+  }
+}
+
+function isNotPermitted(error: unknown): boolean {
+  return ["EACCES", "EPERM"].includes(errnoOf(error) ?? "");
 }
 
 /** Makes a folder and those above it, 0700, durably. */

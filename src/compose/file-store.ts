@@ -38,6 +38,7 @@ import { notePartsOf } from "./parts-of.ts";
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
+import { refuseOthersStore } from "./store-owner.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
@@ -79,6 +80,7 @@ class FileStore implements StoreApi {
     options: InitOptions,
     role?: OpenOptions["role"],
   ): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+    this.#mayWrite();
     const roots = rootsFrom(this.#parts.backends.disk, options);
     for (const { folder, only } of roots) {
       // Whoever names a single file means that file, wherever it lies.
@@ -116,6 +118,7 @@ class FileStore implements StoreApi {
     const folder = this.#realFolder(wholePath("folder", options.folder));
     const isUpstream = options.upstream === true;
     const readOnly = options.readOnly === true || isUpstream;
+    if (!readOnly) this.#mayWrite();
     const found = await this.#enclosing(folder, readOnly);
     const { client } = options;
     if (found !== undefined && isUpstream) {
@@ -147,6 +150,7 @@ class FileStore implements StoreApi {
   create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     return withCode(async () => {
       const { name, from } = options;
+      this.#mayWrite();
       if (name !== undefined) checkName(name);
       // What the source needs stays in the store until the fork needs it too.
       using _lease = await this.#parts.blobs.lease();
@@ -158,6 +162,7 @@ class FileStore implements StoreApi {
 
   archive(id: string, archived = true): Promise<WorkspaceShape> {
     return withCode(async () => {
+      this.#mayWrite();
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
       // Whoever lists them meanwhile, or after a crash, looks at the log again.
@@ -173,6 +178,7 @@ class FileStore implements StoreApi {
     return withCode(async () => {
       const { role, exact, readOnly = false, client, actor, upstream = false } = options;
       checkActorName(actor);
+      if (!readOnly && !upstream) this.#mayWrite();
       if ((role ?? this.#options.role) === "agent") refuseClaimedName(actor);
       const { id: whole } = await this.#byId(id, exact);
       if (upstream) return this.#workspace(await this.#openUpstream(whole, { client, actor, role }), role);
@@ -190,6 +196,7 @@ class FileStore implements StoreApi {
 
   forget(id: string, { now = false }: ForgetOptions = {}): Promise<WorkspaceShape> {
     return withCode(async () => {
+      this.#mayWrite();
       const found = await this.#byId(id);
       await this.#refuseAgent("forget", (one) => one === found.id);
       const shape = (await this.#shape(found)) ?? this.#gone(id);
@@ -201,6 +208,7 @@ class FileStore implements StoreApi {
 
   gc(): Promise<GcShape> {
     return withCode(async () => {
+      this.#mayWrite();
       await this.#refuseAgent("gc", () => true);
       await freeForgotten(this.#parts);
       return collectStore(this.#parts);
@@ -212,13 +220,18 @@ class FileStore implements StoreApi {
   }
 
   doctor(): Promise<DoctorShape> {
-    return examine(this.#parts, this.#options);
+    return withCode(() => examine(this.#parts, this.#options));
   }
 
   async close(): Promise<void> {
     for (const opened of this.#open) await opened.close();
     this.#open.clear();
     await this.#parts.blobs.close();
+  }
+
+  /** Throws `UNSAFE` where the store is another user's. */
+  #mayWrite(): void {
+    refuseOthersStore(this.#parts.backends.disk, this.#options);
   }
 
   async #begin(roots: readonly RootRecord[], options: InitOptions): Promise<OpenedContext> {

@@ -18,14 +18,14 @@ export class FileWhereabouts implements WhereaboutsFile {
     this.#roots = roots;
   }
 
-  /** What cannot be understood says nothing: the next capture writes it anew. */
+  /** What cannot be read or understood says nothing: the next capture writes it anew. */
   read(): Whereabouts | undefined {
-    const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
-    if (text === undefined) return undefined;
     try {
-      return decodeWhereabouts(text);
+      const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
+      return text === undefined ? undefined : decodeWhereabouts(text);
     } catch (error) {
-      if (error instanceof SyntaxError || error instanceof ChronicleError) return undefined;
+      const isUnreadable = errnoOf(error) === "EACCES" || errnoOf(error) === "EPERM";
+      if (isUnreadable || error instanceof SyntaxError || error instanceof ChronicleError) return undefined;
       throw error;
     }
   }

@@ -8,6 +8,7 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { removeTree } from "./remove-tree.ts";
 import { RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { bringPartBack } from "./bring-part-back.ts";
+import { refuseOthersStore } from "./store-owner.ts";
 import { isThere, storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "./sync-tokens.ts";
 import { tombstoneOf } from "./note-given-up.ts";
@@ -56,6 +57,7 @@ export async function forgetWorkspace(
  * workspace.
  */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
+  refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
   return withNames(parts, async () => {
     const { disk } = parts.backends;
     const one = forgottenBy(forgottenIn(parts), asked);

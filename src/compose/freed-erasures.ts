@@ -1,6 +1,6 @@
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
-import { makeFolders, readText } from "./file-head-keeper.ts";
+import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
 /**
  * The erasures whose bytes a collection has freed to the last one, so that the next need not read every pack for them. Derived:
@@ -17,7 +17,7 @@ export class FreedErasures {
 
   hasAll(erasures: ReadonlySet<string>): boolean {
     if (erasures.size === 0) return true;
-    const known = new Set((readText(this.#disk, this.#path) ?? "").split("\n"));
+    const known = new Set((readDerived(this.#disk, this.#path) ?? "").split("\n"));
     return [...erasures].every((one) => known.has(one));
   }
 

@@ -5,12 +5,14 @@ import type { Disk } from "../disk/disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
 import { SyncDesk } from "../storage/files/sync-desk.ts";
+import { takesNoWrites } from "../storage/io-trouble.ts";
 import { Signal } from "../util/signal.ts";
 import { HeadPace } from "../workspace/head-follower.ts";
 import type { Backends } from "./backends.ts";
 import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
 import type { StoreParts } from "./open-context.ts";
 import { StoreGauge } from "./store-gauge.ts";
+import { keepOwners } from "./store-owner.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
@@ -24,13 +26,22 @@ function refuseNoFolder(disk: Disk, home: string): void {
   });
 }
 
+/** Makes a folder and those above it. Where that is refused, there may be nothing to read, and whatever is written says so. */
+function makeWherePermitted(disk: Disk, folder: string): void {
+  try {
+    makeFolders(disk, folder);
+  } catch (error) {
+    if (!takesNoWrites(error)) throw error;
+  }
+}
+
 /** Opens what all workspaces of a store share; makes its folders (0700) where they are missing. */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;
   const layout = storeLayout(options.home);
   refuseNoFolder(disk, options.home);
-  makeFolders(disk, layout.workspaces);
+  if (keepOwners(disk, options)) makeWherePermitted(disk, layout.workspaces);
   const blobs = await FileBlobStore.open({
     disk,
     layout: layout.blobs,

@@ -5,7 +5,7 @@ import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import type { Disk } from "../disk/disk.ts";
-import { makeFolders, readText } from "./file-head-keeper.ts";
+import { makeFolders, readDerived } from "./file-head-keeper.ts";
 import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { refuseOtherHistory } from "../workspace/refuse-other-history.ts";
@@ -128,7 +128,7 @@ export class RootsCache {
     const stat = this.#disk.lstat(file);
     // Each writing makes a new file.
     const mark = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
-    if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readText(this.#disk, file)) };
+    if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readDerived(this.#disk, file)) };
     return this.#loaded.known;
   }
 

@@ -3,7 +3,7 @@ import { errnoOf } from "../core/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import type { TraitsMemory } from "../worktree/folder-probe.ts";
-import { makeFolders, readText } from "./file-head-keeper.ts";
+import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
 /** So many mounts are remembered; the oldest go. */
 const MOST = 64;
@@ -43,7 +43,7 @@ export class FileTraitsMemory implements TraitsMemory {
 
   #read(): Map<string, FolderTraits> {
     try {
-      const kept = JSON.parse(readText(this.#disk, this.#path) ?? "null") as Kept | null;
+      const kept = JSON.parse(readDerived(this.#disk, this.#path) ?? "null") as Kept | null;
       return new Map(kept?.version === VERSION ? kept.mounts : []);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;

@@ -72,12 +72,17 @@ export function errnoOf(error: unknown): string | undefined {
 export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
-  const hint = hintOfErrno(errno);
+  const hint = hintOfSystemError(error, errno);
   return new ChronicleError("IO", plainMessage(error, errno), {
     ...(hint === undefined ? {} : { hint }),
     cause: error,
     data: { errno },
   });
+}
+
+/** What to do about a failure of the operating system; where Chronicle itself has raised it, its own hint. */
+export function hintOfSystemError(error: Error, errno: string): string | undefined {
+  return "hint" in error && typeof error.hint === "string" ? error.hint : hintOfErrno(errno);
 }
 
 /** What the system has refused, as a sentence; else what it says itself. Names of this process's descriptors tell nobody anything. */

@@ -1,6 +1,7 @@
 import * as fs from "node:fs";
 import { errnoOf } from "../core/errors.ts";
 import type { DiskPath, Owner } from "./disk.ts";
+import { effectiveUser } from "./kept-owners.ts";
 
 /** What a file system says that keeps no owners, and what a container's root is told of users whom it does not know. */
 const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
@@ -18,7 +19,7 @@ let hasDescriptorPaths: boolean | undefined;
  * A path below `/proc/self/fd` is left as it is: so the files of a workspace are reached, which have owners of their own.
  */
 export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, owner?: Owner) => T): T {
-  if (process.geteuid?.() !== 0 || typeof path !== "string" || path.startsWith("/proc/")) return make(path);
+  if (effectiveUser() !== 0 || typeof path !== "string" || path.startsWith("/proc/")) return make(path);
   const at = path.lastIndexOf("/");
   const folder = path.slice(0, at) || "/";
   const isOthers = (fs.statSync(folder, { throwIfNoEntry: false })?.uid ?? 0) !== 0;
@@ -33,6 +34,11 @@ export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, own
   } finally {
     fs.closeSync(fd);
   }
+}
+
+/** Does what this process makes in a folder of this user's belong to that user, as far as can be told beforehand? */
+export function makesFor(uid: number): boolean {
+  return effectiveUser() === uid || (effectiveUser() === 0 && canAnchor());
 }
 
 /** Gives what this process has just made, and holds open, to its owner. */

@@ -122,6 +122,13 @@ export interface Disk {
    */
   give(fd: number, owner: Owner): boolean;
   /**
+   * From here on, what is made in this folder (absolute) or beneath it belongs to this user, or is not made (`EACCES`). What is there
+   * may be written whoever it belongs to, as far as its permissions let it.
+   */
+  keepTo(folder: string, uid: number): void;
+  /** Does what this process makes in a folder of this user's belong to that user, as far as can be told beforehand? */
+  makesFor(uid: number): boolean;
+  /**
    * Those of the folders (absolute) in which a new file gets the same group, access control list and security label as in the folder
    * `like`, so that it can be made there and renamed. `undefined`: that cannot be told here.
    */

@@ -14,10 +14,11 @@ import type {
   Owner,
 } from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
-import { giveAsPermitted, giveFolderTo, giveTo, makeForFolderOwner } from "./as-root.ts";
+import { giveAsPermitted, giveFolderTo, giveTo, makeForFolderOwner, makesFor } from "./as-root.ts";
 import { birthTime } from "./birth-time.ts";
 import { fileSystemOf } from "./file-system.ts";
 import { foldersAlike } from "./folders-alike.ts";
+import { type KeptOwner, KeptOwners, mustBelongTo } from "./kept-owners.ts";
 import { syncFileSystem, syncFileSystemBeside } from "./sync-file-system.ts";
 
 const C = fs.constants;
@@ -56,13 +57,15 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
 export class NodeDisk implements Disk {
   /** Read once, when a mode first could be narrowed by it. */
   #umask: number | undefined;
+  readonly #kept = new KeptOwners();
 
   open(path: DiskPath, how: OpenHow, mode = 0o600): number {
     if (how === "read") return fs.openSync(path, FLAGS.read);
     if (how === "folder") return fs.openSync(anchored(path), FLAGS.folder);
+    const kept = this.#kept.otherOwnerOf(path);
     return makeForFolderOwner(path, (at, owner) => {
-      if (owner === undefined && !this.#narrows(mode)) return fs.openSync(at, FLAGS[how], mode);
-      return this.#openWithExactMode(at, how, { mode, owner });
+      if (owner === undefined && kept === undefined && !this.#narrows(mode)) return fs.openSync(at, FLAGS[how], mode);
+      return this.#openWithExactMode(at, how, { mode, owner, kept });
     });
   }
 
@@ -157,12 +160,14 @@ export class NodeDisk implements Disk {
   makeFolder(path: DiskPath, mode = 0o700): void {
     // mkdir(2) drops the set-id bits besides what the umask takes.
     const isPlain = !this.#narrows(mode) && (mode & 0o6000) === 0;
+    const kept = this.#kept.otherOwnerOf(path);
     makeForFolderOwner(path, (at, owner) => {
       fs.mkdirSync(at, isPlain ? mode : (mode & 0o1777) | 0o700);
-      if (isPlain && owner === undefined) return;
+      if (isPlain && owner === undefined && kept === undefined) return;
       const fd = fs.openSync(at, FLAGS.folder);
       try {
         if (owner !== undefined) giveFolderTo(fd, owner);
+        if (kept !== undefined) mustBelongTo(kept, fd, () => fs.rmdirSync(at));
         // A folder in one with setgid has it, too.
         if (!isPlain) fs.fchmodSync(fd, mode | (fs.fstatSync(fd).mode & SETGID));
       } finally {
@@ -215,6 +220,14 @@ export class NodeDisk implements Disk {
     return giveAsPermitted(fd, owner);
   }
 
+  keepTo(folder: string, uid: number): void {
+    this.#kept.keep(folder, uid);
+  }
+
+  makesFor(uid: number): boolean {
+    return makesFor(uid);
+  }
+
   makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined> {
     return foldersAlike(folders, like);
   }
@@ -227,10 +240,11 @@ export class NodeDisk implements Disk {
   }
 
   clone(from: DiskPath, to: DiskPath): boolean {
+    const kept = this.#kept.otherOwnerOf(to);
     try {
       return makeForFolderOwner(to, (at, owner) => {
         // A clone is made by name, so it cannot be given away safely: it is copied into a file that can.
-        if (owner !== undefined) return false;
+        if (owner !== undefined || kept !== undefined) return false;
         fs.copyFileSync(from, at, C.COPYFILE_FICLONE_FORCE | C.COPYFILE_EXCL);
         return true;
       });
@@ -278,11 +292,7 @@ export class NodeDisk implements Disk {
   }
 
   /** Only whoever created the file may set its mode and give it away, so creating and opening are told apart. */
-  #openWithExactMode(
-    path: DiskPath,
-    how: "create" | "append" | "update",
-    { mode, owner }: { readonly mode: number; readonly owner: Owner | undefined },
-  ): number {
+  #openWithExactMode(path: DiskPath, how: "create" | "append" | "update", { mode, owner, kept }: MadeHow): number {
     let fd: number;
     try {
       fd = fs.openSync(path, FLAGS[how] | C.O_EXCL, mode);
@@ -292,6 +302,7 @@ export class NodeDisk implements Disk {
     }
     try {
       if (owner !== undefined) giveTo(fd, owner);
+      if (kept !== undefined) mustBelongTo(kept, fd, () => fs.unlinkSync(path));
       fs.fchmodSync(fd, mode);
       return fd;
     } catch (error) {
@@ -299,6 +310,15 @@ export class NodeDisk implements Disk {
       throw error;
     }
   }
+}
+
+/** How a file is made that is not there yet. */
+interface MadeHow {
+  readonly mode: number;
+  /** To whom it is given. */
+  readonly owner: Owner | undefined;
+  /** To whom it must belong in the end. */
+  readonly kept: KeptOwner | undefined;
 }
 
 /** `/proc/self/fd/<fd>` is a link itself and would be refused; with `/.` the same folder is reached without one. */

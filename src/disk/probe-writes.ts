@@ -25,6 +25,18 @@ function probeWrites(disk: Disk, folder: string): void {
   }
 }
 
+/** Why this user may not write a file: the name of the system's error; `undefined`: it may, or the file is not there. */
+export function refusedWrite(disk: Disk, path: string): string | undefined {
+  try {
+    if (disk.lstat(path) !== undefined) disk.checkWrite(path);
+    return undefined;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return errno;
+  }
+}
+
 /** Why a folder takes no writes now: the name of the system's error; `undefined`: it takes them. */
 export function whyNotWritable(disk: Disk, folder: string): string | undefined {
   try {

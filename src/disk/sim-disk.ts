@@ -215,6 +215,13 @@ export class SimDisk implements Disk {
   }
 
   /** Everything belongs to one user. */
+  /** Everything here belongs to one user. */
+  keepTo(): void {}
+
+  makesFor(): boolean {
+    return true;
+  }
+
   give(fd: number, { uid }: Owner): boolean {
     return this.fstat(fd).uid === uid;
   }

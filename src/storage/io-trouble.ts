@@ -1,11 +1,11 @@
-import { hintOfErrno, systemMessage } from "../core/errno.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { systemMessage } from "../core/errno.ts";
+import { ChronicleError, errnoOf, hintOfSystemError } from "../core/errors.ts";
 
 /** The same trouble as an `IO` error that says what was tried; anything but a system error comes back as it is. */
 export function ioTrouble(error: unknown, doing: string): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
-  const hint = hintOfErrno(errno);
+  const hint = hintOfSystemError(error, errno);
   return new ChronicleError("IO", `${doing}: ${systemMessage(error)}`, {
     cause: error,
     data: { errno },

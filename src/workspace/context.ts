@@ -300,6 +300,8 @@ export interface KeptHead extends HeadToSign {
   /** The signature verifies with our own key. False while that is missing. */
   readonly valid: boolean;
   readonly note: string;
+  /** Its file is there, and this user may not read it: why, as a sentence. */
+  readonly unreadable?: string;
   /** Does the signature verify with this verifier key? */
   isSignedBy(key: string): boolean;
 }

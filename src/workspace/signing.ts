@@ -16,6 +16,10 @@ import type { LoggedSigner, SigningFault } from "./signing-fault.ts";
 const ACCEPT =
   "`chronicle verify` says what can be proved; if this is the right history, a person goes on with it by `chronicle head --accept`";
 
+const GIVE_BACK =
+  "it belongs to another user, or its permissions keep this one out: `chronicle doctor` says how to get it back, and what was recorded " +
+  "until then is signed with the next change";
+
 /** The signer in force, as the index finds it. */
 async function signerInForce(context: HistoryContext): Promise<LoggedSigner | undefined> {
   const row = await context.index.record(signerRecordId(context.workspaceId));
@@ -106,6 +110,7 @@ async function coverFault(
   signer: LoggedSigner,
   kept: KeptHead,
 ): Promise<SigningFault | undefined> {
+  if (kept.unreadable !== undefined) return fault("bad-head", `the signed head: ${kept.unreadable}`, GIVE_BACK);
   const by = kept.seq === 0 ? undefined : await signedBySigner(context, kept);
   if (by === undefined) {
     const what = "is damaged, or was not signed with the key of this history";

@@ -58,7 +58,8 @@ function checkHead(
     return undefined;
   }
   if (kept.valid || signers.some(({ key }) => kept.isSignedBy(key))) return kept;
-  tell("head-invalid", where, "the signature of the kept head does not verify with the key beside it");
+  const why = kept.unreadable ?? "the signature of the kept head does not verify with the key beside it";
+  tell("head-invalid", where, why);
   return undefined;
 }
 

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { folderOf } from "../../disk/write-fully.ts";
@@ -436,7 +436,8 @@ function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
     }
     return true;
   } catch (error) {
-    if (takesNoWrites(error)) return false;
+    // The store's own folder could not be made either.
+    if (takesNoWrites(error) || errnoOf(error) === "ENOENT") return false;
     throw ioTrouble(error, `creating ${layout.folder}`);
   }
 }

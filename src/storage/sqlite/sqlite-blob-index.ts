@@ -287,7 +287,8 @@ function isUnsound(error: unknown): boolean {
 }
 
 function cannotWrite(error: unknown): boolean {
-  return isOfTheDisk(error) || takesNoWrites(error);
+  // Where the store's folder could not be made, there is none that could hold it.
+  return isOfTheDisk(error) || takesNoWrites(error) || errnoOf(error) === "ENOENT";
 }
 
 type Row = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { hintOfErrno } from "../../core/errno.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { whyNotWritable } from "../../disk/probe-writes.ts";
+import { refusedWrite, whyNotWritable } from "../../disk/probe-writes.ts";
 
 const GENERIC = 1;
 const BUSY = 5;
@@ -97,7 +97,7 @@ export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
 
 function diskError(error: Error, code: number, { disk, path, isDerived }: DatabasePlace): ChronicleError {
   const said = CALLS[extendedCode(error) ?? code] ?? NAMES[code] ?? `SQLite's error ${code}`;
-  const errno = whyNotWritable(disk, path.slice(0, Math.max(1, path.lastIndexOf("/"))));
+  const errno = refusedWrite(disk, path) ?? whyNotWritable(disk, path.slice(0, Math.max(1, path.lastIndexOf("/"))));
   const known = code === FULL ? (errno ?? "ENOSPC") : errno;
   const why = known === undefined ? said : `${said}; writing there says ${known}`;
   const next = known === undefined ? PASSING : hintOfErrno(known);

@@ -1,0 +1,92 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { chronicleBin } from "./cli-package.ts";
+
+/** Two users. Ids suffice: neither needs an entry in `/etc/passwd`. */
+export const ALICE = 61_001;
+export const BOB = 61_002;
+
+/** How a command ended, and what it wrote to both streams. */
+export interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+}
+
+/** How a script runs otherwise. */
+export interface RunHow {
+  /** Whose home folder `$HOME` is. Default: the user's own. */
+  readonly home?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** What runs the shell: `["unshare", "-m"]`. */
+  readonly within?: readonly string[];
+}
+
+/** Users of one machine, each with a home folder, and a project of Alice's. Only root can make them. `dispose` removes everything. */
+export class People implements Disposable {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-people-")));
+  readonly project = join(this.folder, "project");
+
+  constructor() {
+    const bin = chronicleBin();
+    for (const path of [this.folder, dirname(dirname(bin))]) chmodSync(path, 0o755);
+    mkdirSync(this.project);
+    execFileSync("chown", [`${ALICE}:${ALICE}`, this.project]);
+    for (const uid of [0, ALICE, BOB]) {
+      mkdirSync(this.home(uid));
+      execFileSync("chown", [`${uid}:${uid}`, this.home(uid)]);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  home(uid: number): string {
+    return join(this.folder, `home-${uid}`);
+  }
+
+  /** The usual store of a user. */
+  store(uid: number): string {
+    return join(this.home(uid), ".local/state/chronicle");
+  }
+
+  /** The usual configuration folder of a user. */
+  config(uid: number): string {
+    return join(this.home(uid), ".config/chronicle");
+  }
+
+  /** Runs a shell script as a user, with the umask that most systems have. */
+  run(uid: number, script: string, { home = uid, env = {}, cwd = this.project, within = [] }: RunHow = {}): Ran {
+    const chronicle = `chronicle() { "${process.execPath}" "${chronicleBin()}" "$@"; }`;
+    const as = ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
+    const [first, ...words] = [...within, ...as, "sh", "-ec", `umask 022; ${chronicle}; ${script}`];
+    const ran = spawnSync(first, words, {
+      cwd,
+      env: { PATH: process.env["PATH"], HOME: this.home(home), LC_ALL: "C.UTF-8", ...env },
+      encoding: "utf8",
+    });
+    if (ran.error !== undefined) throw ran.error;
+    return { code: ran.status, out: ran.stdout + ran.stderr };
+  }
+
+  /** As `run`; a script that fails is an error. */
+  as(uid: number, script: string, how: RunHow = {}): string {
+    const { code, out } = this.run(uid, script, how);
+    if (code !== 0) throw new Error(`${script} ended with ${code}: ${out}`);
+    return out;
+  }
+
+  /** Every file and folder below a path that belongs to a user. */
+  ownedBy(uid: number, path: string): string[] {
+    if (!existsSync(path)) return [];
+    const stat = lstatSync(path);
+    const below = stat.isDirectory() ? readdirSync(path).flatMap((name) => this.ownedBy(uid, join(path, name))) : [];
+    return stat.uid === uid ? [path, ...below] : below;
+  }
+}
+
+/** Can this test run have several users? */
+export const hasPeople = process.getuid?.() === 0 && spawnSync("setpriv", ["--version"]).status === 0;
