@@ -48,8 +48,17 @@ function storeFolder() {
   const at = process.argv.indexOf("--store");
   const end = process.argv.indexOf("--");
   if (at > 0 && (end < 0 || at < end) && process.argv[at + 1]) return process.argv[at + 1];
-  const state = process.env.XDG_STATE_HOME || join(homedir(), ".local", "state");
-  return process.env.CHRONICLE_HOME || join(state, "chronicle");
+  if (process.env.CHRONICLE_HOME) return process.env.CHRONICLE_HOME;
+  return join(process.env.XDG_STATE_HOME || join(home(), ".local", "state"), "chronicle");
+}
+
+/** Empty where nobody knows it: a container's user often stands in no list of users. */
+function home() {
+  try {
+    return homedir();
+  } catch {
+    return "";
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
-import { hintOfErrno } from "../core/errno.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { hintOfErrno, systemMessage } from "../core/errno.ts";
+import { ChronicleError, errnoOf, hintOfSystemError } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
 import {
   encodeHead,
@@ -71,7 +71,7 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   makeKey(): string {
-    if (this.#keyPair() === undefined) this.#writeKey();
+    if (this.#keyPair() === undefined) this.#orNotKept(() => this.#writeKey());
     return this.#ownKey().vkey;
   }
 
@@ -89,8 +89,10 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   signFirst(head: HeadToSign): void {
-    this.#noteStore(head.workspaceId);
-    this.#write(this.#firstFile(head.workspaceId), this.sign(head).note);
+    this.#orNotKept(() => {
+      this.#noteStore(head.workspaceId);
+      this.#write(this.#firstFile(head.workspaceId), this.sign(head).note);
+    });
   }
 
   keep(head: HeadToSign): void {
@@ -153,6 +155,15 @@ export class FileHeadKeeper implements HeadKeeper {
       this.#disk.close(fd);
     }
     this.#disk.rename(fresh, path);
+  }
+
+  /** A history is not begun where its key and its heads cannot be kept: which place that is, and how to choose another. */
+  #orNotKept(keep: () => void): void {
+    try {
+      keep();
+    } catch (error) {
+      throw notKept(error, this.#folder);
+    }
   }
 
   #write(path: string, note: string): void {
@@ -267,6 +278,22 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 }
 
+function notKept(error: unknown, folder: string): unknown {
+  const errno = errnoOf(error);
+  if (errno === undefined || !(error instanceof Error)) return error;
+  const hint = hintOfSystemError(error, errno);
+  const another = "choose another place for them with XDG_CONFIG_HOME";
+  return new ChronicleError(
+    "IO",
+    `the signing key and the signed heads cannot be kept in ${folder}: ${systemMessage(error)}`,
+    {
+      hint: hint === undefined ? another : `${another}; ${hint}`,
+      data: { errno, path: folder },
+      cause: error,
+    },
+  );
+}
+
 /** Something stands where a head should be, and says nothing. */
 function noHead(workspaceId: string, note: string): KeptHead {
   const nothing = "0".repeat(64) as KeptHead["hash"];
@@ -327,5 +354,6 @@ export function makeFolders(disk: Disk, folder: string): void {
   } catch (error) {
     if (disk.lstat(folder) === undefined) throw error;
   }
-  disk.syncFolder(parent);
+  // A folder above may be a link.
+  disk.syncFolder(disk.realpath(parent));
 }

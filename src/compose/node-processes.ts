@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { constants, uptime } from "node:os";
+import { hintOfErrno } from "../core/errno.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { runCommand } from "../util/run-command.ts";
@@ -111,11 +112,19 @@ async function run(command: readonly string[], options: ProcessOptions): Promise
   }
 }
 
+/** The program's own permissions are in the way only where the system says so. */
+function hintOfStart(errno: string | undefined): string {
+  const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
+  return (
+    (isRefused ? undefined : hintOfErrno(errno)) ?? "check its permissions, and that it is a program for this machine"
+  );
+}
+
 function notStarted(program: string, cause: unknown): ChronicleError {
   const missing = errnoOf(cause) === "ENOENT";
   const why = cause instanceof Error ? cause.message : String(cause);
   return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${why}`, {
-    hint: missing ? "is it installed, and on the PATH?" : "check its permissions",
+    hint: missing ? "is it installed, and on the PATH?" : hintOfStart(errnoOf(cause)),
     cause,
   });
 }

@@ -218,12 +218,14 @@ function folderFiles(
   const { disk, newPackId, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
+  // By both names: a folder of configuration is often a link to where somebody keeps theirs.
+  const own = [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]);
   const worktree = new DiskWorktree({
     disk,
     roots,
     cacheFile: files.statCache,
     staging: `${files.folder}/staging`,
-    storeFolders: [layout.home],
+    storeFolders: own,
     clock: backends.now,
     crew: stageCrew(parts, pools),
     traitsOf: traitsOf(parts, readOnly),
@@ -232,7 +234,7 @@ function folderFiles(
   const outside = new DiskOutsideFiles({
     disk,
     home: parts.userHome,
-    own: [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]),
+    own,
     roots: roots.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
   });
   const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads });

@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 
@@ -59,9 +59,16 @@ export class GroupProbe implements Disposable {
 
   /** Resolves to `undefined` where none can be started: without a shell, or without room for a process. */
   static async start(): Promise<GroupProbe | undefined> {
-    const probe = new GroupProbe(
-      spawn("/bin/sh", ["-c", SCRIPT], { cwd: "/", env: {}, stdio: ["pipe", "pipe", "ignore"] }),
-    );
+    const shell: ChildProcess = spawn("/bin/sh", ["-c", SCRIPT], {
+      cwd: "/",
+      env: {},
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    if (!hasPipes(shell)) {
+      shell.on("error", () => undefined);
+      return undefined;
+    }
+    const probe = new GroupProbe(shell);
     if (await probe.#answer(1)) return probe;
     probe[Symbol.dispose]();
     return undefined;
@@ -117,4 +124,11 @@ export class GroupProbe implements Disposable {
     }
     if (this.#waiting !== undefined && this.#answers >= this.#waiting.answers) this.#waiting.done(true);
   }
+}
+
+type Piped = ChildProcessByStdio<Writable, Readable, null>;
+
+/** Without descriptors for its pipes a child has none, whatever the types say. */
+function hasPipes(child: ChildProcess): child is Piped {
+  return (child.stdin ?? undefined) !== undefined && (child.stdout ?? undefined) !== undefined;
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { knownHome } from "../places.ts";
 import { readTextIfThere, removeUserFile, replaceUserFile } from "../user-files.ts";
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
 import { wholePath } from "../../core/whole-path.ts";
@@ -39,9 +40,17 @@ export function configPath(agent: AgentConfig, path: string, { scope, env, userH
   if (scope === "project") return join(project, path);
   const { moved } = agent;
   const folder = moved === undefined ? undefined : env[moved.variable];
-  if (moved === undefined || folder === undefined || folder === "") return join(userHome, path);
+  if (moved === undefined || folder === undefined || folder === "") return join(userHome || NO_HOME, path);
   const inner = moved.instead !== "" && path.startsWith(`${moved.instead}/`) ? path.slice(moved.instead.length) : path;
   return join(wholePath(`$${moved.variable}`, folder), inner);
+}
+
+/** The home folder that the system gives to users who have none: nothing is there. */
+const NO_HOME = "/nonexistent";
+
+/** Throws `USAGE` for files of a home folder that nobody knows. */
+function refuseHomeless({ scope, userHome }: AgentBase): void {
+  if (scope === "user") knownHome(userHome);
 }
 
 function backupOf(path: string): string {
@@ -50,6 +59,7 @@ function backupOf(path: string): string {
 
 /** What `install` would do, file by file. Throws `REFUSED`, with the file's name, before anything is written. */
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
+  refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
     const before = readConfig(path);
@@ -63,6 +73,7 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
 
 /** What `uninstall` would do. A file that was made for Chronicle alone is removed. */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
+  refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
     const before = readConfig(path);

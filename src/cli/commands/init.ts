@@ -26,11 +26,18 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
   return config;
 }
 
-function printResult(context: CommandContext, result: InitShape, changed: readonly string[]): void {
+interface Began {
+  readonly result: InitShape;
+  readonly changed: readonly string[];
+  /** Of a history that stood already. */
+  readonly isSigned: boolean;
+}
+
+function printResult(context: CommandContext, { result, changed, isSigned }: Began): void {
   const { paint } = context;
   const where = `${printable(result.path)}  ${paint("dim", result.workspace)}`;
   if (!result.created) {
-    context.print(`already protected: ${where}`);
+    context.print(`${isSigned ? "already protected" : "recorded, but not signed"}: ${where}`);
     if (changed.length > 0) context.print(`changed: ${changed.join(", ")}`);
     return;
   }
@@ -63,7 +70,8 @@ export async function init(context: CommandContext): Promise<number> {
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   if (context.json) context.printJson(result);
   else {
-    printResult(context, result, Object.keys(config));
+    const isSigned = result.created || (await workspace.signing()).state === "signed";
+    printResult(context, { result, changed: Object.keys(config), isSigned });
     if (result.created) for (const line of repositoryLines(result.path, io)) context.say(line);
   }
   return result.snapshot.coverage.complete || !result.created ? EXIT.done : EXIT.failed;

@@ -212,7 +212,8 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
     try {
       return { ...openOrDiscard(disk, path), readOnly: false };
     } catch (error) {
-      if (whenReadOnly === undefined || !cannotWrite(error)) throw fromSqlite(error, { disk, path, isDerived: true });
+      const trouble = fromSqlite(error, { disk, path, isDerived: true });
+      if (whenReadOnly === undefined || !cannotWrite(error) || isOutOfDescriptors(trouble)) throw trouble;
       return { index: whenReadOnly(), fresh: true, readOnly: true };
     }
   };
@@ -284,6 +285,12 @@ function versionOf(db: DatabaseSync): number {
 function isUnsound(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === 1 /* a table is missing */ || code === 11 /* CORRUPT */ || code === 26; /* NOTADB */
+}
+
+/** Then nothing is wrong with the disk, and nothing else could be opened either. */
+function isOutOfDescriptors(trouble: unknown): boolean {
+  const errno = trouble instanceof ChronicleError ? trouble.data["errno"] : errnoOf(trouble);
+  return errno === "EMFILE" || errno === "ENFILE";
 }
 
 function cannotWrite(error: unknown): boolean {
