@@ -73,7 +73,7 @@ const HARD: Kind = {
   },
 };
 
-/** Ordinary weather, and whole machines, stores or folders that are put back to an earlier state, or run twice. CI runs 150. */
+/** Ordinary weather, and whole machines, stores or folders that are put back to an earlier state, or run twice. CI runs 1,000. */
 const PUT_BACK: Kind = {
   name: "an origin and replicas that are put back to an earlier state, copied, and run twice",
   isHard: false,
