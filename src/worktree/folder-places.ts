@@ -8,7 +8,10 @@ import { removeTree } from "./remove-staged.ts";
 /** Where a note stands for the tracked folder itself: no folder has this path. */
 const TOP = Buffer.from(".");
 
-/** A folder in which nothing can be staged: what goes into it is staged elsewhere. */
+/**
+ * A folder in which nothing can be staged, or a disk without symbolic links for the note: what goes into it is staged elsewhere. A disk
+ * without links seldom has groups and access control lists.
+ */
 const REFUSED: ReadonlySet<string> = new Set([
   "EACCES",
   "EPERM",
@@ -19,6 +22,9 @@ const REFUSED: ReadonlySet<string> = new Set([
   "ENAMETOOLONG",
   "EINVAL",
   "EILSEQ",
+  "ENOSYS",
+  "ENOTSUP",
+  "EOPNOTSUPP",
 ]);
 
 /** What the places of an apply are made from. */
