@@ -93,6 +93,8 @@ export class FolderPlaces {
   #make(folder: WorkspacePath): WorkspacePath | undefined {
     const { notes, noteFolder } = this.#options;
     const place = childOf(folder, this.#name);
+    // What is mounted in the tracked folder is not entered.
+    if (this.fs.lstat(folder)?.dev !== this.fs.lstat(ROOT)?.dev) return undefined;
     try {
       if (this.#made.size === 0) makeIfMissing(notes, noteFolder);
       notes.symlink(folder === ROOT ? TOP : pathToBytes(folder), childOf(noteFolder, String(this.#made.size)));
