@@ -1,5 +1,6 @@
 import { isatty, type WriteStream } from "node:tty";
-import { errnoOf } from "../core/errors.ts";
+import { EXIT } from "../api/problems.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
 import type { Inheritance } from "./inheritance.ts";
 import type { Io, Sink } from "./io.ts";
 import { ownHome } from "./own-home.ts";
@@ -61,6 +62,27 @@ function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
   };
 }
 
+/**
+ * An error of the system or of a database that nobody has waited for ends nothing: what was acknowledged is durable, and whoever needs the
+ * disk next is told by it. Any other one is a mistake in the program: it ends, as it would without this.
+ */
+function onUncaught(callback: (error: unknown) => void): () => void {
+  const take = (error: unknown): void => {
+    callback(error);
+    if (isOfMachine(error)) return;
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exit(EXIT.failed);
+  };
+  process.on("uncaughtException", take);
+  return () => void process.off("uncaughtException", take);
+}
+
+function isOfMachine(error: unknown): boolean {
+  if (error instanceof ChronicleError) return true;
+  const isOfSqlite = error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
+  return isOfSqlite || errnoOf(error) !== undefined;
+}
+
 /** The world of this process. */
 export function processIo(version: string, inherited: Inheritance): Io {
   return {
@@ -80,5 +102,6 @@ export function processIo(version: string, inherited: Inheritance): Io {
     now: () => Date.now(),
     openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),
     onInterrupt,
+    onUncaught,
   };
 }

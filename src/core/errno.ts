@@ -122,3 +122,20 @@ const FAILURES: ReadonlySet<string> = new Set([
 export function isDiskFailure(errno: string | undefined): boolean {
   return errno !== undefined && FAILURES.has(errno);
 }
+
+/** Is it trouble of the disk that may pass, or be mended, while a process goes on: no room, read-only, failing? */
+export function isTroubleOfDisk(errno: string | undefined): boolean {
+  return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
+}
+
+/** Why changes are refused until the process is started anew, for people who need not know where the file lies. */
+export const STAYS_IN_WORDS =
+  "an earlier write may be in the file and not on the disk: changes are taken again once the server was ended and started anew";
+
+/** What a store's disk says, for people who need not know where it lies. */
+export function troubleInWords(errno: string): string {
+  if (errno === "EDQUOT") return "the quota of the store's disk is used up (EDQUOT)";
+  if (isOutOfSpace(errno)) return `the store's disk has no room (${errno})`;
+  if (errno === "EROFS") return "the store's file system is read-only (EROFS)";
+  return isDiskFailure(errno) ? `the store's disk fails (${errno})` : `the system refuses it (${errno})`;
+}

@@ -141,6 +141,9 @@ export function syncNames(machine: SimMachine, call: "sync" | "syncFolder", fold
   machine.faults.mutate(call, path, {
     whole: () => saveNode(machine, folder),
     torn: () => machine.state.saveNames(folder, Math.floor(machine.state.pendingOf(folder) / 2)),
+    failed: () => {
+      if (machine.options.losesNames === true) machine.state.loseNames(folder);
+    },
   });
 }
 

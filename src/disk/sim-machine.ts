@@ -21,6 +21,8 @@ export interface SimDiskOptions {
   readonly clones?: boolean;
   /** Whether `syncAll` works. Default false, as on the operating system's disk. */
   readonly syncsAll?: boolean;
+  /** Whether a failed `syncFolder` leaves the names beyond the reach of later ones, as a failed `sync` leaves bytes. Default false. */
+  readonly losesNames?: boolean;
   /** The most bytes that one `read` or `write` moves. Default: no limit. */
   readonly mostBytes?: number;
   /** How many descriptors may be open; then `EMFILE`. Default 1024. */

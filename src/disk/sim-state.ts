@@ -54,6 +54,8 @@ export class SimState {
   nodes = new Map<number, SimNode>();
   /** Changes of names that no `syncFolder` has made durable yet, oldest first. */
   pendingNames: NameChange[] = [];
+  /** Those of them that a sync has failed to make durable: no later one does, but with a later change of the same name. */
+  lostNames = new Set<NameChange>();
   usedBytes = 0;
   clockNs = 1_700_000_000_000_000_000n;
   #nextId = ROOT;
@@ -70,6 +72,7 @@ export class SimState {
     const twin = new SimState();
     twin.nodes = new Map(this.nodes);
     twin.pendingNames = [...this.pendingNames];
+    twin.lostNames = new Set(this.lostNames);
     twin.usedBytes = this.usedBytes;
     twin.clockNs = this.clockNs;
     twin.#nextId = this.#nextId;
@@ -141,7 +144,7 @@ export class SimState {
    * rests on: earlier changes of the same names, in other folders too.
    */
   saveNames(folder: number, count = Number.POSITIVE_INFINITY): void {
-    const own = this.pendingNames.filter((change) => change.some((slot) => slot.folder === folder));
+    const own = this.#pendingIn(folder).filter((change) => !this.lostNames.has(change));
     const wanted = new Set(own.slice(0, count));
     if (wanted.size === 0) return;
     const slots = new Set<string>();
@@ -151,12 +154,22 @@ export class SimState {
       for (const slot of change) slots.add(slotKey(slot));
     }
     this.pendingNames = this.pendingNames.filter((change) => !wanted.has(change));
+    for (const change of wanted) this.lostNames.delete(change);
     if (this.pendingNames.length === 0) this.#forgetUnused();
   }
 
   /** How many changes of names in a folder are pending. */
   pendingOf(folder: number): number {
-    return this.pendingNames.filter((change) => change.some((slot) => slot.folder === folder)).length;
+    return this.#pendingIn(folder).length;
+  }
+
+  /** A sync of a folder failed: what was changed in it may or may not reach the disk, and no later sync will say so. */
+  loseNames(folder: number): void {
+    for (const change of this.#pendingIn(folder)) this.lostNames.add(change);
+  }
+
+  #pendingIn(folder: number): NameChange[] {
+    return this.pendingNames.filter((change) => change.some((slot) => slot.folder === folder));
   }
 
   #gainName(id: number, folder: number): void {

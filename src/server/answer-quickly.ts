@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { problemReply } from "./problem-reply.ts";
 import type { RouteMatch, ServerReply } from "./route.ts";
 import { sendProblem } from "./send.ts";
-import { makeProblem } from "./problem.ts";
+import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 
 /** How long the body of a quick request may take, in milliseconds. */
 const BODY_MS = 60_000;
@@ -14,14 +13,14 @@ class BodyTooLarge extends Error {}
 export interface QuickAnswering {
   readonly found: RouteMatch;
   readonly isOwner: boolean;
-  readonly onError: (error: unknown) => void;
+  readonly report: Report;
 }
 
 /** Answers by one of the quick routes: their bodies are read whole. */
 export async function answerQuickly(
   request: IncomingMessage,
   response: ServerResponse,
-  { found, isOwner, onError }: QuickAnswering,
+  { found, isOwner, report }: QuickAnswering,
 ): Promise<void> {
   const { route, params } = found;
   const { method = "GET", headers, url = "/" } = request;
@@ -32,8 +31,7 @@ export async function answerQuickly(
     sendReply(response, await route.handle({ method, path, params, query, headers, body, isOwner }));
   } catch (error) {
     if (error instanceof BodyTooLarge) return sendProblem(response, makeProblem(413, "LIMIT_EXCEEDED", error.message));
-    onError(error);
-    sendReply(response, problemReply(500, "INTERNAL", "this request could not be answered"));
+    sendProblem(response, unexpectedProblem(error, { report }));
   }
 }
 

@@ -15,7 +15,7 @@ import { isReused, onlyOnce, reused } from "./idempotent.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Lease } from "./open-workspaces.ts";
 import { undecodable } from "./path-pattern.ts";
-import { type Problem, problemOf, withStatus } from "./problem.ts";
+import { type Problem, problemOf, type Report, withStatus } from "./problem.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { chosenHash, conditionOf, idempotencyKey, refuseEncoded } from "./received.ts";
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
@@ -43,7 +43,7 @@ export interface Answering extends StoreParts {
   /** Folders of this machine that no problem's body names. */
   readonly hidden: readonly string[];
   /** Takes a line for the diagnostics. */
-  readonly report: (line: string) => void;
+  readonly report: Report;
   /** The server is told to leave: what only follows ends. */
   readonly stopping: AbortSignal;
 }

@@ -12,7 +12,7 @@ import type { Door } from "./door.ts";
 import { endUpgrade } from "./end-upgrade.ts";
 import type { Refusal } from "./guard.ts";
 import type { ServerLimits } from "./limits.ts";
-import { makeProblem } from "./problem.ts";
+import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 import { RequestSeats } from "./request-seats.ts";
 import type { RequestTally } from "./request-tally.ts";
 import { tellApart } from "./replicas/told-apart.ts";
@@ -44,6 +44,8 @@ export interface HttpServerOptions {
   readonly replicas?: (socket: Socket) => void;
   /** What nobody expected; the client gets a 500 without its words. */
   readonly onError: (error: unknown) => void;
+  /** The same, of a request that was told an id; default: `onError`. */
+  readonly report?: Report;
   readonly limits: ServerLimits;
   readonly tally?: RequestTally;
 }
@@ -215,7 +217,7 @@ export class HttpServer {
       this.#unanswered.delete(response);
       this.#exit();
     });
-    const { routes, guard, onError, tally } = this.#options;
+    const { routes, guard, tally } = this.#options;
     tally?.enter(request, response);
     try {
       if (this.#stopping.signal.aborted) return sendRefusal(response, leaving());
@@ -229,13 +231,17 @@ export class HttpServer {
       if ("status" in admitted) return sendRefusal(response, admitted);
       const { isOwner } = admitted.caller;
       if (found !== undefined && isAnswered(found.route, admitted.caller))
-        return await answerQuickly(request, response, { found, isOwner, onError });
+        return await answerQuickly(request, response, { found, isOwner, report: this.#report });
       if (found?.route.forOperators === true) return sendRefusal(response, FOR_OPERATORS);
       (await this.#loadApp()).answer(request, response, admitted);
     } catch (error) {
-      onError(error);
-      response.destroy();
+      sendProblem(response, unexpectedProblem(error, { report: this.#report }));
     }
+  }
+
+  get #report(): Report {
+    const { report, onError } = this.#options;
+    return report ?? ((_line, error) => onError(error));
   }
 
   /** Resolves to whether the connection speaks the other protocol now. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { httpStatusOf } from "../api/problems.ts";
-import { isOutOfSpace } from "../core/errno.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../core/errno.ts";
+import { ChronicleError, codedError } from "../core/errors.ts";
 
 /** What went wrong, in the form of RFC 9457. */
 export interface Problem {
@@ -25,9 +25,11 @@ export interface ProblemSetting {
   readonly hidden: readonly string[];
   /** The caller has the command line at hand: hints may name its commands. */
   readonly commands?: boolean;
-  /** Takes a line for the server's diagnostics. */
-  readonly report: (line: string) => void;
+  readonly report: Report;
 }
+
+/** Takes a line for the server's diagnostics, and what it is about. */
+export type Report = (line: string, error?: unknown) => void;
 
 /** Stands where a folder of this machine stood. */
 const HIDDEN = "…";
@@ -55,12 +57,10 @@ export function statusOf({ code, data }: ChronicleError): number {
  * What a caller is told of an error. Trouble of the store or of this machine, and whatever nobody expected, is told by its
  * code and an id alone: the words, which may name files of this machine, go to the diagnostics under the same id.
  */
-export function problemOf(error: unknown, setting: ProblemSetting): Problem {
-  if (!(error instanceof ChronicleError)) return unexpected(error, 500, "INTERNAL", setting);
+export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
+  const error = codedError(thrown);
+  if (!(error instanceof ChronicleError) || isForDiagnostics(error)) return unexpectedProblem(error, setting);
   const status = statusOf(error);
-  if (status >= 500 && error.code !== "LOCKED" && error.code !== "UNAVAILABLE") {
-    return unexpected(error, status, error.code, setting);
-  }
   const clean = (text: string): string => hide(text, setting.hidden).slice(0, MAX_DETAIL);
   const data = cleanData(error.data, setting.hidden);
   return {
@@ -73,15 +73,49 @@ export function problemOf(error: unknown, setting: ProblemSetting): Problem {
 /** A command helps nobody who has none. */
 const COMMAND = /\bchronicle (?:-\w \S+ )?[a-z]/;
 
-function isFor(hint: string, { commands }: ProblemSetting): boolean {
+function isFor(hint: string, { commands }: { readonly commands?: boolean }): boolean {
   return commands === true || !COMMAND.test(hint);
 }
 
-function unexpected(error: unknown, status: number, code: string, { report }: ProblemSetting): Problem {
+function isForDiagnostics(error: ChronicleError): boolean {
+  if (error.code === "LOCKED" || error.code === "UNAVAILABLE") return false;
+  return statusOf(error) >= 500 || (error.code === "READ_ONLY" && errnoIn(error) !== undefined);
+}
+
+/** The problem of what a caller can do nothing about. The reason is named where it is the disk: that tells nothing of the machine. */
+export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<ProblemSetting, "hidden">): Problem {
+  const error = codedError(thrown);
   const id = randomUUID();
-  report(`${id} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-  const detail = `this request could not be answered; the server's diagnostics say more under ${id}`;
-  return { ...makeProblem(status, code, detail), id };
+  report(`${id} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, error);
+  const more = `the server's diagnostics say more under ${id}`;
+  if (!(error instanceof ChronicleError)) {
+    return { ...makeProblem(500, "INTERNAL", `this request could not be answered; ${more}`), id };
+  }
+  const errno = errnoIn(error);
+  const why = whyOf(error, errno);
+  const hint = errno === undefined ? undefined : hintOfErrno(errno);
+  return {
+    ...makeProblem(
+      statusOf(error),
+      error.code,
+      `this request could not be answered${why === undefined ? "" : `: ${why}`}; ${more}`,
+    ),
+    ...(hint === undefined || !isFor(hint, { commands: commands === true }) ? {} : { hint }),
+    ...(errno === undefined ? {} : { data: { errno } }),
+    id,
+  };
+}
+
+function whyOf({ code, data }: ChronicleError, errno: string | undefined): string | undefined {
+  if (data["stays"] === true) return STAYS_IN_WORDS;
+  if (errno !== undefined) return troubleInWords(errno);
+  return code === "POISONED"
+    ? "an earlier write could not be made durable, and the store is not taken up again yet"
+    : undefined;
+}
+
+function errnoIn({ data }: ChronicleError): string | undefined {
+  return typeof data["errno"] === "string" ? data["errno"] : undefined;
 }
 
 /** The text, without these folders of the machine. */

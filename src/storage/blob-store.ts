@@ -15,7 +15,8 @@ import type { HeldLock } from "./lock.ts";
  * - Every read is checked: bytes that do not hash to their name throw `BLOB_CORRUPT`; they are never returned as good.
  *   A stream is checked at its end: a consumer must not act on its bytes before it has ended without an error.
  * - Absence is `undefined`. Concurrent batches, also of other processes, are safe.
- * - After a failed sync the store is poisoned: every later write throws `POISONED` until it is reopened.
+ * - After a failed sync the store is poisoned: every write throws `POISONED` until the disk takes a write and a sync of another
+ *   file, and the batches that failed with it have ended. Nothing of what was not synced is stored then. A sync is never retried.
  */
 export interface BlobStore {
   /** Those of the hashes that are stored durably. */

@@ -10,7 +10,8 @@ import type { Hash } from "../core/hash.ts";
  * - `append` resolves only when every line is durable; lines of one call land together or are cut off together.
  *   Calls made while one is being synced are grouped into the next sync.
  * - A failed write is cut back; if that fails too, or a sync fails, the log is poisoned: every later `append` throws
- *   `POISONED` until it is reopened. A sync is never retried.
+ *   `POISONED` until the disk takes a write and a sync of another file; then the log begins as one that was reopened. Where
+ *   the failure was about anything but lines of an append that were cut off, it stays so until it is reopened. A sync is never retried.
  * - The log checks that `seq` and `prevHash` go on from its head, and throws `INTEGRITY_VIOLATION` if they do not; it
  *   does not hash (the door that seals events does).
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see

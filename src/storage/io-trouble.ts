@@ -1,14 +1,14 @@
 import { systemMessage } from "../core/errno.ts";
 import { ChronicleError, errnoOf, hintOfSystemError } from "../core/errors.ts";
 
-/** The same trouble as an `IO` error that says what was tried; anything but a system error comes back as it is. */
-export function ioTrouble(error: unknown, doing: string): unknown {
+/** The same trouble as an `IO` error that says what was tried (with which file); anything but a system error comes back as it is. */
+export function ioTrouble(error: unknown, doing: string, path?: string): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
   const hint = hintOfSystemError(error, errno);
   return new ChronicleError("IO", `${doing}: ${systemMessage(error)}`, {
     cause: error,
-    data: { errno },
+    data: { errno, ...(path === undefined ? {} : { path }) },
     ...(hint === undefined ? {} : { hint }),
   });
 }

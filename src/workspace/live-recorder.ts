@@ -1,4 +1,5 @@
 import type { FollowOptions } from "../api/workspace-api.ts";
+import { isTroubleOfDisk } from "../core/errno.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { capture } from "./capture.ts";
@@ -18,6 +19,9 @@ const TIMERS = {
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },
 };
+/** A disk in trouble is asked again after so long, in milliseconds: at first, and at most. */
+const RETRY_MS = 2_000;
+const LONGEST_RETRY_MS = 30_000;
 /** Looks may take this share of the time at most, so that a busy folder is not read all the time. */
 const BUSY_FACTOR = 3;
 
@@ -44,6 +48,7 @@ export class LiveRecorder {
   /** What was waited for long enough. */
   #late = new Set<WorkspacePath>();
   readonly #first = Promise.withResolvers<void>();
+  #retryMs = RETRY_MS;
   /** What went wrong last, if it still does. */
   #told: string | undefined;
 
@@ -88,15 +93,27 @@ export class LiveRecorder {
   async #work(): Promise<void> {
     const began = performance.now();
     this.#isWanted = false;
+    let isPassing = false;
     try {
       await this.#turns.change(() => this.#look());
       this.#told = undefined;
+      this.#retryMs = RETRY_MS;
     } catch (error) {
-      this.#failed(error);
+      isPassing = isOfTheDisk(error);
+      this.#failed(error, isPassing);
     }
     this.#working = undefined;
     this.#first.resolve();
-    if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+    if (isPassing) this.#planAgain();
+    else if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+  }
+
+  /** What was not recorded for want of a disk is recorded once it is there again, though nobody changes anything then. */
+  #planAgain(): void {
+    // Nobody knows which of the paths that were taken were recorded.
+    this.#context.live.giveBack(undefined);
+    this.#plan(this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
   }
 
   async #look(): Promise<void> {
@@ -121,8 +138,8 @@ export class LiveRecorder {
   }
 
   /** An archived workspace is not recorded any more; whoever takes it up again opens it anew. */
-  #failed(error: unknown): void {
-    if (error instanceof ChronicleError && error.code === "READ_ONLY") {
+  #failed(error: unknown, isPassing: boolean): void {
+    if (!isPassing && error instanceof ChronicleError && error.code === "READ_ONLY") {
       this.#listening?.[Symbol.dispose]();
       this.#listening = undefined;
       return;
@@ -132,4 +149,10 @@ export class LiveRecorder {
     if (what !== this.#told) this.#onError?.(error);
     this.#told = what;
   }
+}
+
+function isOfTheDisk(error: unknown): boolean {
+  if (!(error instanceof ChronicleError)) return false;
+  const errno = error.data["errno"];
+  return error.code === "POISONED" || (typeof errno === "string" && isTroubleOfDisk(errno));
 }

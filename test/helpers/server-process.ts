@@ -16,11 +16,13 @@ export class ServerProcess implements AsyncDisposable {
   readonly socketUrl: string;
   #child: ChildProcess | undefined;
   readonly #options: readonly string[];
+  readonly #more: NodeJS.ProcessEnv;
   #port = 0;
 
-  /** `options`: more of them for `serve`. */
-  constructor(options: readonly string[] = []) {
+  /** `options`: more of them for `serve`; `env`: more for its process. */
+  constructor(options: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
     this.#options = options;
+    this.#more = env;
     this.base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-killed-")));
     this.home = join(this.base, "store");
     this.configFolder = join(this.base, "config", "chronicle");
@@ -71,6 +73,11 @@ export class ServerProcess implements AsyncDisposable {
     throw new Error(`the server ended: ${child.exitCode ?? child.signalCode} ${said}`);
   }
 
+  /** Does its process live? */
+  get lives(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** A new token of this role, as its owner makes one. */
   makeToken(role: "reader" | "agent" | "operator"): string {
     const options = ["--json", "--store", this.home, "token", "create", "--role", role];
@@ -86,6 +93,7 @@ export class ServerProcess implements AsyncDisposable {
       XDG_CONFIG_HOME: join(this.base, "config"),
       XDG_RUNTIME_DIR: join(this.base, "run"),
       CHRONICLE_TOKEN: this.token,
+      ...this.#more,
     };
   }
 

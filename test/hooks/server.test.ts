@@ -424,7 +424,7 @@ describe("the long-lived process", () => {
     await home.serve();
     const ask = (path: string, body: string) => askServer({ door: home.door, path, version: VERSION, body });
     expect((await ask("/hooks/claude/../../etc", ""))?.status).toBe(404);
-    expect((await ask("/hooks/%2e%2e%2fetc", "{}"))?.status).toBe(500);
+    expect((await ask("/hooks/%2e%2e%2fetc", "{}"))?.status).toBe(400);
     expect((await ask("/hooks/claude", "nonsense"))?.problem).toMatch(/no JSON/);
     expect((await home.health())?.status).toBe(200);
   });

@@ -80,12 +80,14 @@ export async function serve(context: CommandContext): Promise<number> {
     },
     onFolder: (hosted) => tellFolder(context, hosted),
     onWatching: (watched, left) => tellWatching(context, watched, left),
+    onUnwritten: (line) => io.err.write(`chronicle: ${printable(line.split("\n", 1)[0] ?? "")}\n`),
     ...(watchMost === undefined ? {} : { watchMost }),
     ...(input.flag("replication") ? { replicaDoor: (onError: OnError) => doorOf(store, onError) } : {}),
     syncs: (onError: OnError) =>
       syncsOf(store, onError, findSyncProcess(disk, { env: io.env, home: store.home, uid }, io.version)),
   });
   const endInterrupt = onInterrupt(context, server);
+  const endUncaught = io.onUncaught((error) => server.noteUncaught(error));
   try {
     const left = await server.serve();
     if (server.leavesSyncs && left !== "signal") await succeed(context, disk, usual);
@@ -94,6 +96,7 @@ export async function serve(context: CommandContext): Promise<number> {
   } catch (error) {
     throw listenTrouble(error);
   } finally {
+    endUncaught();
     endInterrupt();
   }
 }

@@ -39,6 +39,8 @@ export interface ServeOptions {
   /** Loads what runs the store's syncs. Absent: this process runs none. */
   readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
   readonly limits?: Partial<ServerLimits>;
+  /** Takes a line of the diagnostics that the store's disk does not take. */
+  readonly onUnwritten?: (line: string) => void;
   /** Called when everybody can be answered. */
   readonly onListening: (urls: readonly string[]) => void;
   /** Called when the folder is hosted, or with why it is not. */

@@ -21,7 +21,7 @@ import { ServedSyncs } from "../serving/served-syncs.ts";
 import { WatchedFolders } from "../serving/watched-folders.ts";
 import { lazyIssuer } from "../serving/lazy-issuer.ts";
 import { isLater } from "./compare-versions.ts";
-import { addDiagnostic, OF_REPLICA } from "./diagnostics.ts";
+import { OF_REPLICA } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
 import { codeMark } from "./code-mark.ts";
 import { guardedOf } from "../../hooks/refuse-persons-commands.ts";
@@ -29,6 +29,8 @@ import { HookDesk } from "./hook-desk.ts";
 import { openApiPath } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
 import type { ServeOptions } from "./serve-options.ts";
+import { ServerDiagnostics } from "./server-diagnostics.ts";
+import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 
 /** How often the process looks whether it is still wanted, at most, in milliseconds. */
@@ -55,18 +57,23 @@ export class StoreServer {
   readonly #replicas: ServedReplicas | undefined;
   readonly #tally = new RequestTally();
   readonly #settledFolder = Promise.withResolvers<void>();
+  readonly #diagnostics: ServerDiagnostics;
+  readonly #health: StoreHealth;
   #gateway: Gateway | undefined;
   #metrics: Promise<Metrics> | undefined;
-  #errors = 0;
   #socket: ServerSocket | undefined;
   #isFolderSettled = false;
   #isReclaiming = false;
+  #hosting: Promise<void> = Promise.resolve();
   #leavesSyncs = false;
 
   constructor(options: ServeOptions) {
     this.#options = options;
     const { disk, store, run, version, folder, idleMs } = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    const { onUnwritten: say } = options;
+    this.#diagnostics = new ServerDiagnostics({ disk, folder: run.folder, ...(say === undefined ? {} : { say }) });
+    this.#health = new StoreHealth({ disk, home: store.home, onHealed: (before) => this.#onHealed(before) });
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
       now: () => Date.now(),
@@ -87,13 +94,14 @@ export class StoreServer {
       diagnose: (line) => this.#diagnose(line),
     });
     this.#http = new HttpServer({
-      routes: [this.#health("/healthz"), this.#health("/readyz"), this.#metricsRoute(), hooks.route],
+      routes: [this.#healthRoute("/healthz"), this.#healthRoute("/readyz"), this.#metricsRoute(), hooks.route],
       tally: this.#tally,
       guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
       admission: this.#admission(),
       app: (stopping) => this.#loadApp(stopping),
       ...(replicas === undefined ? {} : { replicas: (socket: Socket) => this.#takeReplica(replicas, socket) }),
       onError: (error) => this.#onError(error),
+      report: (line, error) => this.#report(line, error),
       limits: this.#limits,
     });
     this.#code = codeMark(this.#options.disk);
@@ -108,11 +116,11 @@ export class StoreServer {
       onListening(await this.#listenOnPorts());
       // Clients are expected: they need not wait for the rest to be loaded.
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
-      const hosting = this.#host();
-      void hosting.then(() => this.#watched?.keepUp());
-      void this.#syncs?.takeUp();
+      this.#hosting = this.#host();
+      this.#hosting.then(() => this.#watched?.keepUp()).catch((error: unknown) => this.#onError(error));
+      this.#syncs?.takeUp().catch((error: unknown) => this.#onError(error));
       const left = await this.#leaving.promise;
-      await hosting;
+      await this.#hosting;
       return left;
     } finally {
       clearInterval(timer);
@@ -183,6 +191,7 @@ export class StoreServer {
       const hosted = await this.#hosted?.open();
       if (hosted !== undefined) onFolder?.(hosted);
     } catch (error) {
+      this.#health.note(error);
       onFolder?.(error instanceof Error ? error : new Error(String(error)));
     } finally {
       this.#isFolderSettled = true;
@@ -244,7 +253,7 @@ export class StoreServer {
     const shared = {
       ...{ stopping, workspaces: this.#workspaces, limits: this.#limits },
       hidden: [store.home, configFolder],
-      report: (line: string) => this.#diagnose(line),
+      report: (line: string, error?: unknown) => this.#report(line, error),
     };
     const gateway = new gatewayModule.Gateway(shared);
     const syncs = this.#syncs;
@@ -273,7 +282,7 @@ export class StoreServer {
           gateway: () => this.#gateway?.load ?? { connections: 0, subscriptions: 0 },
           replicas: async () => (await this.#replicas?.load()) ?? { replicas: 0, lag: 0 },
           recorded: () => recorded,
-          errors: () => this.#errors,
+          errors: () => this.#diagnostics.count,
           storedBytes: async () => (await store.du()).total_bytes,
         }),
     );
@@ -299,13 +308,35 @@ export class StoreServer {
     return text === undefined ? undefined : Buffer.from(text);
   }
 
+  /** Whatever the disk says to a look, the process goes on: it may be well again at the next one. */
   #look(): void {
+    try {
+      this.#lookAtAll();
+    } catch (error) {
+      this.#diagnostics.addOnce(wordsOf(error));
+    }
+  }
+
+  #lookAtAll(): void {
     const { idleMs } = this.#options;
+    const again = (error: unknown): void => this.#onTimerError(error);
+    if (this.#health.isTroubled) this.#health.look();
     const idle = this.#runsSyncs ? 0 : this.#http.idleMs(Date.now());
     if (idleMs > 0 && idle >= idleMs) this.leave("idle");
-    else if (this.#socket?.isOurs() === false) this.#yieldOrReclaim().catch((error: unknown) => this.#onError(error));
+    else if (this.#socket?.isOurs() === false) this.#yieldOrReclaim().catch(again);
     else if (codeMark(this.#options.disk) !== this.#code) this.leave("changed code");
-    else this.#keepUp().catch((error: unknown) => this.#onError(error));
+    else this.#keepUp().catch(again);
+  }
+
+  /** The store takes writes again: what could not be begun without is begun now. */
+  #onHealed({ reason }: StoreTrouble): void {
+    this.#diagnostics.addOnce(`the store takes writes again: ${reason} before`);
+    const onError = (error: unknown): void => this.#onError(error);
+    if (this.#hosted !== undefined && this.#hosted.workspace === undefined) {
+      this.#hosting = this.#hosting.then(() => this.#host());
+    }
+    this.#watched?.lookAgain();
+    this.#syncs?.takeUp().catch(onError);
   }
 
   /**
@@ -349,26 +380,51 @@ export class StoreServer {
     return JSON.stringify([await workspace.config(), files]);
   }
 
-  #health(path: string): Route {
-    const { version, disk, store, idleMs } = this.#options;
+  #healthRoute(path: string): Route {
+    const { version, idleMs } = this.#options;
     return {
       method: "GET",
       path,
       maxBody: 0,
       open: true,
       handle: ({ isOwner }) => {
-        const ok = path === "/healthz" || disk.lstat(store.home)?.kind === "dir";
+        const trouble = path === "/healthz" ? undefined : this.#unready();
+        const ok = trouble === undefined;
+        const who = isOwner ? { version, pid: process.pid, stays: idleMs === 0 } : {};
         return Promise.resolve({
           status: ok ? 200 : 503,
           headers: { "content-type": "application/json", "cache-control": "no-store" },
-          body: JSON.stringify(isOwner ? { ok, version, pid: process.pid, stays: idleMs === 0 } : { ok }),
+          body: JSON.stringify({ ok, ...who, ...trouble }),
         });
       },
     };
   }
 
+  /** Why no changes are taken now. It names nothing of the machine: anybody may ask. */
+  #unready(): { readonly reason: string; readonly errno?: string } | undefined {
+    const { disk, store } = this.#options;
+    const trouble = this.#health.look();
+    if (trouble !== undefined) return { reason: trouble.reason, errno: trouble.errno };
+    return disk.lstat(store.home)?.kind === "dir" ? undefined : { reason: "the store's folder is not there" };
+  }
+
+  /** What nobody waited for is told, and ends nothing. */
+  noteUncaught(error: unknown): void {
+    this.#onError(error);
+  }
+
   #onError(error: unknown): void {
-    this.#diagnose(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    this.#report(wordsOf(error), error);
+  }
+
+  #onTimerError(error: unknown): void {
+    this.#health.note(error);
+    this.#diagnostics.addOnce(wordsOf(error));
+  }
+
+  #report(line: string, error: unknown): void {
+    this.#health.note(error);
+    this.#diagnose(line);
   }
 
   /** What a replica says, or what became of it, is told as such: it may be wrong, and is no trouble of this process. */
@@ -378,7 +434,10 @@ export class StoreServer {
   }
 
   #diagnose(line: string): void {
-    this.#errors += 1;
-    addDiagnostic(this.#options.disk, this.#options.run.folder, line);
+    this.#diagnostics.add(line);
   }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably, writeFully } from "../../disk/write-fully.ts";
 import { type BookEntry, MemoryReplyBook } from "../../server/memory-reply-book.ts";
@@ -34,7 +35,7 @@ export class FileReplyBook implements ReplyBook {
     this.#path = path;
     const text = readSmall(disk, path) ?? "";
     for (const line of text.split("\n")) this.#take(lineIn(line));
-    this.#size = this.#writeAnew();
+    this.#size = this.#begunAnew() ?? Buffer.byteLength(text);
   }
 
   begin(key: string, print: string, now: number): Standing {
@@ -71,6 +72,17 @@ export class FileReplyBook implements ReplyBook {
     this.#isHurt = true;
     this.#append(line, isSynced);
     this.#isHurt = false;
+  }
+
+  /** A disk that takes nothing now keeps nobody from being answered: the next change that is begun writes the file. */
+  #begunAnew(): number | undefined {
+    try {
+      return this.#writeAnew();
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      this.#isHurt = true;
+      return undefined;
+    }
   }
 
   #take(line: Line | undefined): void {

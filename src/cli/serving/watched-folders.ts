@@ -53,6 +53,13 @@ export class WatchedFolders {
     return this.#working;
   }
 
+  /** What could not be opened before is tried once more at the next look. */
+  lookAgain(): void {
+    this.#listed = new Set();
+    this.#mark = undefined;
+    this.#listAgainAt = 0;
+  }
+
   /** Gives them back. */
   async close(): Promise<void> {
     this.#isClosed = true;

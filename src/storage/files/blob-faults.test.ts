@@ -32,26 +32,32 @@ describe("a disk in trouble", () => {
     expect(await problemsOf(await blobs.restarted().open())).toEqual([]);
   });
 
-  test("a failed sync: every later write is refused, reading goes on, and reopening looks at the disk", async () => {
+  test("a failed sync: writes are refused while the disk fails, reading goes on, and the store is taken up again", async () => {
     const blobs = new SimBlobs();
+    blobs.disk.syncFolder("/");
     const store = await blobs.open();
     const [early] = (await putAll(store, [someBytes(2_000, 1)])) as [Hash];
     const waiting = await store.batch();
     await waiting.put(someBytes(100, 9));
     blobs.disk.plan = ({ name }) => (name === "sync" ? { errno: "EIO" } : "go");
     await expect(putAll(store, [someBytes(2_000, 2)])).rejects.toMatchObject({ code: "IO" });
+    await expect(store.batch()).rejects.toMatchObject({ code: "POISONED", data: { errno: "EIO" } });
     blobs.disk.plan = undefined;
-    await expect(store.batch()).rejects.toMatchObject({ code: "POISONED" });
+    // A batch that was begun before is none of the store that begins anew.
+    await expect(store.batch()).rejects.toMatchObject({ code: "POISONED", message: expect.stringContaining("ended") });
     await expect(waiting.commit()).rejects.toMatchObject({ code: "POISONED" });
     await expect(store.publish([])).rejects.toMatchObject({ code: "POISONED" });
-    await expect(store.collect(() => true)).rejects.toMatchObject({ code: "POISONED" });
     expect(await store.get(early)).toEqual(someBytes(2_000, 1));
     expect(await store.has([sha256(someBytes(2_000, 2))])).toEqual(new Set());
+    await putAll(store, [someBytes(2_000, 3)]);
     await store.close();
-    const again = await blobs.restarted(blobs.disk.crash("keep")).open();
-    expect(await again.get(early)).toEqual(someBytes(2_000, 1));
-    await putAll(again, [someBytes(2_000, 2)]);
-    expect(await problemsOf(again)).toEqual([]);
+    for (const left of ["keep", "forget"] as const) {
+      const again = await blobs.restarted(blobs.disk.crash(left)).open();
+      expect(await again.get(early)).toEqual(someBytes(2_000, 1));
+      expect(await again.get(sha256(someBytes(2_000, 3)))).toEqual(someBytes(2_000, 3));
+      await putAll(again, [someBytes(2_000, 2)]);
+      expect(await problemsOf(again)).toEqual([]);
+    }
   });
 
   test("a failed sync of a large content poisons as well", async () => {
@@ -60,9 +66,12 @@ describe("a disk in trouble", () => {
     blobs.disk.plan = ({ name, path }) => (name === "sync" && path.includes("large") ? { errno: "EIO" } : "go");
     const batch = await store.batch();
     await expect(batch.put(someBytes(20 * KIB, 1))).rejects.toMatchObject({ code: "IO" });
-    blobs.disk.plan = undefined;
+    blobs.disk.plan = ({ name }) => (name === "sync" ? { errno: "EIO" } : "go");
     await batch.abandon();
     await expect(store.batch()).rejects.toMatchObject({ code: "POISONED" });
+    blobs.disk.plan = undefined;
+    await putAll(store, [someBytes(20 * KIB, 1)]);
+    expect(await store.get(sha256(someBytes(20 * KIB, 1)))).toEqual(someBytes(20 * KIB, 1));
   });
 
   test.each(["EMFILE", "EACCES", "EROFS", "EDQUOT", "EIO"])(
@@ -87,16 +96,41 @@ describe("a disk in trouble", () => {
     const contents = [someBytes(2_000, 1), someBytes(20 * KIB, 2, true), someBytes(300 * KIB, 3)];
     const hashes = await putAll(first, contents);
     await first.close();
-    const before = blobs.disk.operations;
+    const changes: string[] = [];
+    blobs.disk.plan = ({ name, path, reads }) => {
+      if (reads || path.endsWith("/blobs")) return "go";
+      changes.push(`${name} ${path}`);
+      return { errno: "EROFS" };
+    };
     const openIndex = () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true });
     const store = await blobs.open({ openIndex });
     expect(store.readOnly).toBe(true);
     for (const [i, hash] of hashes.entries()) expect(await store.get(hash)).toEqual(contents[i]);
     expect(await problemsOf(store)).toEqual([]);
-    await expect(store.batch()).rejects.toMatchObject({ code: "READ_ONLY" });
-    await expect(store.collect(() => true)).rejects.toMatchObject({ code: "READ_ONLY" });
+    expect(changes).toEqual([]);
+    const readOnly = { code: "READ_ONLY", data: { errno: "EROFS" } };
+    await expect(store.batch()).rejects.toMatchObject(readOnly);
+    await expect(store.collect(() => true)).rejects.toMatchObject(readOnly);
     await store.close();
-    expect(blobs.disk.operations).toBe(before);
+    expect(changes.filter((change) => !change.includes("/.probe-"))).toEqual([]);
+  });
+
+  test("a store that was opened on a full disk takes writes as soon as there is room", async () => {
+    const blobs = new SimBlobs();
+    const first = await blobs.open();
+    await putAll(first, [someBytes(2_000, 1)]);
+    await first.close();
+    let isFull = true;
+    blobs.disk.plan = ({ name }) => (isFull && name === "write" ? { errno: "ENOSPC" } : "go");
+    const openIndex = () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: isFull });
+    const store = await blobs.open({ openIndex });
+    expect(store.readOnly).toBe(true);
+    await expect(store.batch()).rejects.toMatchObject({ code: "IO", data: { errno: "ENOSPC" } });
+    isFull = false;
+    await putAll(store, [someBytes(2_000, 2)]);
+    expect(store.readOnly).toBe(false);
+    for (const n of [1, 2]) expect(await store.get(sha256(someBytes(2_000, n)))).toEqual(someBytes(2_000, n));
+    expect(await problemsOf(store)).toEqual([]);
   });
 
   test("nothing stays open", async () => {

@@ -103,13 +103,13 @@ describe("a pack whose header did not reach the disk before the power went", () 
     const [row] = blobs.index.packs();
     const { disk, layout } = blobs;
     const grant = { lane: 0, pack: { ulid: row?.ulid ?? "", bytes: row?.bytes ?? 0 } };
-    const writer = new PackWriter(disk, layout, grant, blobs.newPackId);
+    const writer = new PackWriter({ disk, layout, newPackId: blobs.newPackId }, grant);
     writer.seal();
     const raw = someBytes(7_000, 6);
     writer.append(encodeBlock({ hashes: hashToBytes(sha256(raw)), lengths: [raw.length], raw }));
     writer.close();
     zeroHeader(blobs);
-    settleLane({ disk, layout, index: blobs.index, newPackId: blobs.newPackId }, 0, new Map());
+    settleLane({ disk, layout, index: blobs.index, newPackId: blobs.newPackId, unsure: new Set() }, 0, new Map());
     blobs.loseIndex();
     expect(await found(await blobs.open(), [...three, raw])).toEqual([true, true, true, true]);
   });

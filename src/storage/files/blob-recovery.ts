@@ -7,6 +7,7 @@ import { PACK_HEADER_BYTES } from "../block.ts";
 import type { BlobFiles, Lanes } from "./lanes.ts";
 import { largeLength } from "./large-reader.ts";
 import { addBlockRows, checkTail, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
+import { makeNamesSure } from "./sure-names.ts";
 
 /** The packs that are on the disk. */
 export interface PackListing {
@@ -54,7 +55,11 @@ export function isBehind(files: BlobFiles, lanes: Lanes): boolean {
  */
 export async function catchUpPacks(files: BlobFiles, lanes: Lanes): Promise<void> {
   const listing = listPacks(files);
-  for (const ulid of listing.sealed) learnSealed(files, ulid);
+  const { layout, index } = files;
+  const unknown = listing.sealed.filter((ulid) => !isKnownSealed(index.packOf(ulid)));
+  const paths = unknown.map((ulid) => layout.sealedPack(ulid));
+  makeNamesSure(files, [layout.packs, layout.active], paths);
+  for (const ulid of unknown) learnSealed(files, ulid);
   for (const { lane } of listing.active) (await lanes.tryTake(lane))?.release();
   const lost = files.index.packs().filter((row) => !lanes.holds(row.lane ?? -1) && isLost(files, row));
   if (lost.length > 0) files.index.apply({ forgetPacks: lost.map(({ id }) => id) });
@@ -82,10 +87,14 @@ export function learnForeignLanes(files: BlobFiles, lanes: Lanes): void {
   }
 }
 
-/** Publishes what lies in large files. Their names are believed here; every read checks the bytes. */
+/** Publishes what lies in large files, once their names are durable. These say what is in them; every read checks the bytes. */
 export function catchUpLarge(files: BlobFiles): void {
-  const rows = listLarge(files).filter(({ hash }) => !files.index.has(hash));
-  if (rows.length > 0) files.index.apply({ large: rows });
+  const { layout, index } = files;
+  const rows = listLarge(files).filter(({ hash }) => !index.has(hash));
+  const folders = new Set([layout.large, ...rows.map(({ hash }) => layout.largeFolder(hash))]);
+  const paths = rows.map((row) => largePath(files, row));
+  makeNamesSure(files, [...folders], paths);
+  if (rows.length > 0) index.apply({ large: rows });
 }
 
 /** One content: published when its large file is there, forgotten when the index says large and it is not. */
@@ -95,6 +104,8 @@ export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   const [found] = [false, true].flatMap((packed) => largeRow(files, hash, packed) ?? []);
   if (place !== undefined && place.packed === found?.packed) return;
   if (place === undefined && found === undefined) return;
+  const { layout } = files;
+  if (found !== undefined) makeNamesSure(files, [layout.large, layout.largeFolder(hash)], [largePath(files, found)]);
   files.index.apply({ forget: [hash], large: found === undefined ? [] : [found] });
 }
 
@@ -132,7 +143,8 @@ export function learnReadOnly(files: BlobFiles): void {
       disk.close(fd);
     }
   }
-  catchUpLarge(files);
+  const large = listLarge(files).filter(({ hash }) => !index.has(hash));
+  if (large.length > 0) index.apply({ large });
 }
 
 function rowsAndEnd(disk: Disk, fd: number, size: number): { readonly rows: BlobRows; readonly end: number } {
@@ -146,9 +158,13 @@ function rowsAndEnd(disk: Disk, fd: number, size: number): { readonly rows: Blob
   return { rows: rows.build(), end };
 }
 
+function isKnownSealed(row: PackRow | undefined): boolean {
+  return row !== undefined && row.lane === undefined;
+}
+
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
-  const row = index.packs().find((pack) => pack.ulid === ulid);
-  if (row !== undefined && row.lane === undefined) return;
+  const row = index.packOf(ulid);
+  if (isKnownSealed(row)) return;
   const path = layout.sealedPack(ulid);
   withTrouble(`reading ${path}`, () => {
     const fd = disk.open(path, "read");
@@ -170,6 +186,10 @@ function isLost({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
   if (disk.lstat(layout.activePack(row.lane)) === undefined) return true;
   // Another pack of the same lane came after this one.
   return index.packs().some((other) => other.lane === row.lane && other.id > row.id);
+}
+
+function largePath({ layout }: BlobFiles, { hash, packed }: Pick<LargeRow, "hash" | "packed">): string {
+  return packed ? layout.largePacked(hash) : layout.largeRaw(hash);
 }
 
 function largeRow({ disk, layout }: BlobFiles, hash: Hash, packed: boolean): LargeRow | undefined {

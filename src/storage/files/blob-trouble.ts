@@ -1,3 +1,4 @@
+import { hintOfErrno } from "../../core/errno.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 
@@ -9,9 +10,37 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
   });
 }
 
-/** The store can take no more writes before it is opened again. */
-export function poisoned(what: string): ChronicleError {
-  return new ChronicleError("POISONED", `${what} takes no writes: an earlier sync failed`, {
-    hint: "Check the disk, then open the store again: a process that stays (`chronicle serve`, a sync) has to be ended and started again. What was acknowledged is safe.",
+/** Why what was poisoned by a failed sync stays so. */
+export interface StillPoisoned {
+  readonly why: string;
+  /** What the disk says to a write now; of what stays so, what it said then. */
+  readonly errno?: string | undefined;
+  readonly cause?: unknown;
+  /** The file that it is about, where it is one. */
+  readonly path?: string;
+  /** It stays so for as long as it is open. */
+  readonly stays?: boolean;
+}
+
+/** No writes are taken: a sync has failed, and the disk, or something that is under way, does not let it be opened anew yet. */
+export function poisoned(what: string, { why, errno, cause, path, stays }: StillPoisoned): ChronicleError {
+  const next = errno === undefined ? "try again" : (hintOfErrno(errno) ?? "check the disk");
+  const hint =
+    stays === true
+      ? "check the disk, then open the workspace again: a process that stays (`chronicle serve`, a sync) has to be ended and started again. What was acknowledged is safe."
+      : `${next}. What was acknowledged is safe; writes are taken again as soon as the disk takes one, without a restart.`;
+  return new ChronicleError("POISONED", `${what} takes no writes: an earlier sync failed, and ${why}`, {
+    hint,
+    data: {
+      ...(errno === undefined ? {} : { errno }),
+      ...(path === undefined ? {} : { path }),
+      ...(stays === true ? { stays } : {}),
+    },
+    ...(cause === undefined ? {} : { cause }),
   });
+}
+
+/** The same of a disk that says why. */
+export function stillSays(errno: string): StillPoisoned {
+  return { why: `the disk still says ${errno} to a write there`, errno };
 }

@@ -1,6 +1,8 @@
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { hintOfErrno, isOutOfSpace } from "../../core/errno.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
+import { whyNotWritable } from "../../disk/probe-writes.ts";
 import { folderOf } from "../../disk/write-fully.ts";
 import type {
   BlobBatch,
@@ -28,7 +30,7 @@ import {
   learnForeignLanes,
   learnReadOnly,
 } from "./blob-recovery.ts";
-import { poisoned } from "./blob-trouble.ts";
+import { poisoned, stillSays } from "./blob-trouble.ts";
 import { ioTrouble, takesNoWrites, withTrouble } from "../io-trouble.ts";
 import { verifyBlobs } from "./blob-verify.ts";
 import { LARGE_BYTES } from "../block.ts";
@@ -97,9 +99,10 @@ export class FileBlobStore implements BlobStore {
   readonly #sound: SoundContents;
   #writing: Promise<Writing> | undefined;
   #writer: PackWriter | undefined;
-  readonly #readOnly: boolean;
+  #readOnly: boolean;
   #indexInode: bigint | undefined;
   #following: Promise<void> | undefined;
+  #takingUp: Promise<void> | undefined;
   #poisoned = false;
   #closed = false;
 
@@ -109,7 +112,7 @@ export class FileBlobStore implements BlobStore {
     this.#readOnly = opened.readOnly;
     this.#index = new RenewableIndex(opened.index);
     this.#indexInode = disk.lstat(layout.index)?.ino;
-    this.#files = { disk, layout, index: this.#index, newPackId };
+    this.#files = { disk, layout, index: this.#index, newPackId, unsure: new Set() };
     this.#lanes = new Lanes(this.#files, options.lock);
     this.#lease = new GcLease(options.lock(layout.gcLock), options.lockWaitMs ?? LOCK_WAIT_MS);
     this.#reading = new BlobReading(this.#files, this.#damaged, (hash) => this.#catchUp(hash));
@@ -178,7 +181,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async batch(): Promise<BlobBatch> {
-    this.#mustTakeWrites();
+    await this.#readyForWrites();
     await this.#followIndex();
     const batch = new FileBlobBatch(
       {
@@ -234,7 +237,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async collect(keep: (hash: Hash) => boolean, options: CollectOptions = {}): Promise<CollectReport> {
-    this.#mustTakeWrites();
+    await this.#readyForWrites();
     using _turn = await this.#lease.exclusive(options.waitMs);
     await options.whenLocked?.();
     await this.#endWriting();
@@ -247,7 +250,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async setAside({ files, keep, whenLocked, waitMs }: SetAsideWish): Promise<readonly string[]> {
-    this.#mustTakeWrites();
+    await this.#readyForWrites();
     using _turn = await this.#lease.exclusive(waitMs);
     await whenLocked?.();
     await this.#endWriting();
@@ -267,7 +270,7 @@ export class FileBlobStore implements BlobStore {
    * publish the results, then release the lanes.
    */
   async takeLanes(count: number): Promise<readonly HeldLane[]> {
-    this.#mustTakeWrites();
+    await this.#readyForWrites();
     const held: HeldLane[] = [];
     try {
       while (held.length < count) held.push(await this.#lanes.take());
@@ -322,6 +325,8 @@ export class FileBlobStore implements BlobStore {
    */
   #followIndex(): Promise<void> | undefined {
     if (this.#following !== undefined) return this.#following;
+    // Whether writes are taken again is nothing to who reads.
+    if (this.#takingUp !== undefined) return this.#takingUp.catch(() => undefined);
     const inode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
     if (inode === this.#indexInode || this.#readOnly || this.#closed) return undefined;
     if (this.#batches.size > 0 || this.#lanes.count > (this.#writing === undefined ? 0 : 1)) return undefined;
@@ -348,6 +353,7 @@ export class FileBlobStore implements BlobStore {
     // The new index numbers packs anew.
     this.#sound.clear();
     const opened = this.#options.openIndex();
+    this.#readOnly ||= opened.readOnly;
     this.#index.renew(opened.index);
     this.#indexInode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
     await this.#start(opened.fresh);
@@ -389,7 +395,7 @@ export class FileBlobStore implements BlobStore {
 
   async #takeLane(): Promise<Writing> {
     const lane = await this.#lanes.take();
-    const writer = new PackWriter(this.#options.disk, this.#options.layout, lane.grant, this.#options.newPackId);
+    const writer = new PackWriter(this.#files, lane.grant);
     this.#writer = writer;
     return { writer, lane };
   }
@@ -413,18 +419,75 @@ export class FileBlobStore implements BlobStore {
     return this.#writer;
   }
 
+  get #isPoisoned(): boolean {
+    return this.#poisoned || this.#writer?.poisoned === true;
+  }
+
   #mustTakeWrites(): void {
+    this.#mustBeOpen();
+    if (this.#isPoisoned) throw poisoned("the blob store", { why: "it is not opened anew yet" });
+    if (this.#readOnly) throw this.#cannotWrite(undefined);
+  }
+
+  #mustBeOpen(): void {
     if (this.#closed) throw new ChronicleError("IO", "the blob store has been closed");
-    if (this.#poisoned || this.#writer?.poisoned === true) throw poisoned("the blob store");
-    if (this.#readOnly) {
-      throw new ChronicleError(
-        "READ_ONLY",
-        `${this.#files.layout.folder} cannot be written: it was opened for reading`,
-        {
-          hint: "Free space on the disk, or mend its permissions, and open the store again.",
-        },
-      );
+  }
+
+  /** A store that takes no writes, since its disk did not, is opened anew as soon as the disk takes them. Throws why not. */
+  async #readyForWrites(): Promise<void> {
+    this.#mustBeOpen();
+    if (!this.#isPoisoned && !this.#readOnly) return;
+    this.#takingUp ??= this.#takeUpAgain().finally(() => (this.#takingUp = undefined));
+    await this.#takingUp;
+    this.#mustTakeWrites();
+  }
+
+  async #takeUpAgain(): Promise<void> {
+    await this.#following;
+    const { disk, layout } = this.#options;
+    const errno = whyNotWritable(
+      disk,
+      disk.lstat(layout.folder) === undefined ? String(folderOf(layout.folder)) : layout.folder,
+    );
+    if (errno !== undefined) {
+      throw this.#readOnly ? this.#cannotWrite(errno) : poisoned("the blob store", stillSays(errno));
     }
+    if (this.#readOnly) return this.#openForWrites();
+    // They were begun with the writer whose sync failed.
+    if (this.#batches.size > 0)
+      throw poisoned("the blob store", { why: "others that have failed with it have not ended yet" });
+    await this.#giveUpUnsynced();
+    this.#poisoned = false;
+  }
+
+  /** The store was opened while its disk took no writes, and has written nothing. */
+  async #openForWrites(): Promise<void> {
+    this.#readOnly = !makeFolders(this.#options);
+    await this.#renewIndex();
+  }
+
+  /**
+   * The index vouches only for what was synced, and stays. What is not in it is not stored: bytes behind what is settled in the lane are
+   * cut, or written once more when the lane is taken next; a file whose name could not be synced is written anew before it
+   * is published (`makeNamesSure`), a large one that is put again takes its place.
+   */
+  async #giveUpUnsynced(): Promise<void> {
+    await this.#endWriting();
+    using _lease = await this.#lease.take();
+    if (isBehind(this.#files, this.#lanes)) await catchUpPacks(this.#files, this.#lanes);
+  }
+
+  #cannotWrite(errno: string | undefined): ChronicleError {
+    const why = errno === undefined ? "it was opened for reading" : errno;
+    const hint = errno === undefined ? undefined : hintOfErrno(errno);
+    return new ChronicleError(
+      isOutOfSpace(errno) ? "IO" : "READ_ONLY",
+      `${this.#files.layout.folder} cannot be written: ${why}`,
+      {
+        hint: hint ?? "Free space on the disk, or mend its permissions, and try again.",
+        ...(errno === undefined ? {} : { data: { errno } }),
+      },
+    );
   }
 }
 

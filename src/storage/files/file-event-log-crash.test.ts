@@ -94,6 +94,26 @@ describe("FileEventLog, stopped anywhere", () => {
     expect(runs).toBeGreaterThan(30);
   });
 
+  test("append goes on after an error that passes, in the object that met it where the lines of the append were cut off", async () => {
+    let took = 0;
+    const run = async (disk: SimDisk, acknowledge: (fact: Fact) => void): Promise<void> => {
+      const log = new FileEventLog(disk, PATHS);
+      let failed = 0;
+      while (log.head.seq < 6 && failed < 3) {
+        try {
+          await log.append([event(log.head.seq + 1)]);
+          acknowledge({ seq: log.head.seq });
+          if (failed > 0) took += 1;
+        } catch (error) {
+          if (disk.stopped) throw error;
+          failed += 1;
+        }
+      }
+    };
+    await sweepCrashes({ ...append, run, prepare: () => emptyDisk().fork({ losesNames: true }) });
+    expect(took).toBeGreaterThan(10);
+  });
+
   test("append goes on after an error that passes", async () => {
     const run = async (disk: SimDisk, acknowledge: (fact: Fact) => void): Promise<void> => {
       let log = new FileEventLog(disk, PATHS);

@@ -65,25 +65,88 @@ describe("FileEventLog on a disk that fails", () => {
     return { disk: sim, operations, fail: (name, verdict) => void (failing = { name, verdict }) };
   }
 
-  test("a failed sync poisons: nothing is written or synced again until it is reopened", async () => {
-    const { disk: sim, operations, fail } = simulated();
+  test("a failed sync poisons: nothing is written or synced again until the disk takes another file's", async () => {
+    const { disk: sim } = simulated();
     const log = new FileEventLog(sim, paths);
     const [first, second] = nextEvents(EMPTY_HEAD, 2) as [SealedEvent, SealedEvent];
     await log.append([first]);
-    fail("sync", { errno: "EIO" });
+    const ofTheLog: string[] = [];
+    sim.plan = ({ name, path }) => {
+      if (path === paths.log) ofTheLog.push(name);
+      return name === "sync" ? { errno: "EIO" } : "go";
+    };
     await expect(log.append([second])).rejects.toMatchObject({ code: "IO", data: { errno: "EIO" } });
     expect(log.head.seq).toBe(1);
-    const before = operations.length;
-    const poisoned = { code: "POISONED" };
+    ofTheLog.length = 0;
+    const poisoned = { code: "POISONED", data: { errno: "EIO" }, hint: expect.stringContaining("check it") };
     await expect(log.append([second])).rejects.toMatchObject(poisoned);
     await expect(log.rotate(second)).rejects.toMatchObject(poisoned);
     await expect(log.sync()).rejects.toMatchObject(poisoned);
     await expect(log.quarantine({ seq: 1, offset: 0 })).rejects.toMatchObject(poisoned);
-    expect(operations.length).toBe(before);
+    expect(ofTheLog).toEqual([]);
     expect(await collectLines(log.read())).toHaveLength(1);
-    const reopened = new FileEventLog(sim, paths);
-    expect(reopened.head.seq).toBe(1);
-    await reopened.append([second]);
+    sim.plan = undefined;
+    await log.append([second]);
+    expect(await collectLines(new FileEventLog(sim.crash("forget"), paths).read())).toHaveLength(2);
+    expect(sim.openDescriptors).toBe(1);
+  });
+
+  test.each<{ about: string; failing: (name: string) => boolean; work: (log: FileEventLog) => Promise<unknown> }>([
+    {
+      about: "lines that could not be cut off",
+      failing: (name) => name === "sync" || name === "truncate",
+      work: (log) => log.append(nextEvents(log.head, 1)),
+    },
+    { about: "lines of another process", failing: (name) => name === "sync", work: (log) => log.sync() },
+    {
+      about: "the name of the log",
+      failing: (name) => name === "syncFolder",
+      work: (log) => log.append(nextEvents(log.head, 1)),
+    },
+    {
+      about: "a sealing",
+      failing: (name) => name === "rename",
+      work: (log) => log.rotate(...(nextEvents(log.head, 1) as [SealedEvent])),
+    },
+  ])("stays poisoned after a failure about $about, and says that", async ({ failing, work }) => {
+    const { disk: sim } = simulated();
+    const other = new FileEventLog(sim, paths);
+    await other.append(nextEvents(EMPTY_HEAD, 1));
+    await other.close();
+    const log = new FileEventLog(sim, paths);
+    sim.plan = ({ name }) => (failing(name) ? { errno: "EIO" } : "go");
+    await expect(work(log)).rejects.toMatchObject({ code: "IO" });
+    sim.plan = undefined;
+    const before = sim.content(paths.log);
+    await expect(log.append(nextEvents(log.head, 1))).rejects.toMatchObject({
+      code: "POISONED",
+      data: { errno: "EIO", stays: true },
+      hint: expect.stringContaining("open the workspace again"),
+    });
+    expect(sim.content(paths.log)).toEqual(before);
+  });
+
+  test("is not taken up again before those that wait for the sync were told that it has failed", async () => {
+    const { disk: sim } = simulated();
+    const log = new FileEventLog(sim, paths);
+    await log.append(nextEvents(EMPTY_HEAD, 1));
+    const late: Promise<unknown>[] = [];
+    const next = nextEvents(log.head, 1);
+    sim.plan = ({ name, path }) => {
+      if (name !== "sync" || path !== paths.log) return "go";
+      // In each turn of the microtasks from here on until all have failed.
+      void (async () => {
+        for (let turn = 0; turn < 20; turn += 1) {
+          await Promise.resolve();
+          late.push(log.append(next).catch((error: unknown) => error));
+        }
+      })();
+      sim.plan = undefined;
+      return { errno: "EIO" };
+    };
+    await expect(log.append(next)).rejects.toMatchObject({ code: "IO" });
+    await Promise.all(late);
+    expect(log.head.seq).toBe(2);
     expect(await collectLines(new FileEventLog(sim.crash("forget"), paths).read())).toHaveLength(2);
   });
 
@@ -154,8 +217,8 @@ describe("FileEventLog on a disk that fails", () => {
     sim.plan = ({ name }) => (name === "sync" && (syncs += 1) === 2 ? { errno: "EIO" } : "go");
     const [good, bad] = await append();
     expect([good?.status, bad]).toMatchObject(["fulfilled", { reason: { code: "IO" } }]);
-    sim.plan = undefined;
     expect(logs.map(({ head }) => head.seq)).toEqual([4, 2]);
+    sim.plan = ({ name, path }) => (name === "sync" && path.startsWith(other.folder) ? { errno: "EIO" } : "go");
     const [, poisoned] = await append();
     expect(poisoned).toMatchObject({ reason: { code: "POISONED" } });
     const found = sim.crash("forget");

@@ -2,11 +2,13 @@ import { isDiskFailure } from "../../core/errno.ts";
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
+import { whyNotWritable } from "../../disk/probe-writes.ts";
 import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { checkAppend, tornTail } from "../check-append.ts";
 import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLine } from "../event-log.ts";
 import { ioTrouble, withTrouble } from "../io-trouble.ts";
 
+import { poisoned, type StillPoisoned, stillSays } from "./blob-trouble.ts";
 import type { WorkspaceLayout } from "./layout.ts";
 import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } from "./log-archive.ts";
 import { readHistory } from "./log-history.ts";
@@ -29,6 +31,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** A sync has failed. */
+interface Poison {
+  readonly cause: unknown;
+  /** It was about lines of an append alone, and these are cut off: the file holds nothing but what was durable before. */
+  readonly isGivenUp: boolean;
+}
+
 /**
  * The log as one NDJSON file (`docs/format.md`).
  *
@@ -39,7 +48,8 @@ interface Waiting {
  * archive before the new one is renamed over it. The file system must therefore know hard links.
  *
  * A failed write is cut back. A failed sync is cut back too, so that nobody reads lines that were never made durable, and
- * poisons the log.
+ * poisons the log: until the disk takes a write and a sync again, it takes none. Where the failure was about anything but the lines
+ * of an append that were cut off (lines of another process, a name, a sealing), or the cut has failed, the log stays poisoned.
  */
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
@@ -62,7 +72,7 @@ export class FileEventLog implements EventLog {
   /** Every byte before this offset is durable. */
   #durableBytes = 0;
   #nameIsDurable = false;
-  #poison: unknown;
+  #poison: Poison | undefined;
   #closed = false;
 
   /**
@@ -201,13 +211,14 @@ export class FileEventLog implements EventLog {
     const group = this.#waiting;
     this.#waiting = [];
     try {
-      this.#mustBeSound();
+      if (this.#poison !== undefined) throw this.#poisoned(STAYS);
       await this.#write(group.flatMap((waiting) => waiting.events));
       for (const waiting of group) waiting.resolve();
     } catch (error) {
       // Those that came meanwhile go on from lines that are not there.
       const all = [...group, ...this.#waiting.splice(0)];
-      for (const waiting of all) waiting.reject(ioTrouble(error, `cannot append to ${this.#paths.log}`));
+      for (const waiting of all)
+        waiting.reject(ioTrouble(error, `cannot append to ${this.#paths.log}`, this.#paths.log));
     }
     this.#tail = this.#waiting.at(-1)?.events.at(-1) ?? this.#end;
   }
@@ -248,7 +259,7 @@ export class FileEventLog implements EventLog {
     try {
       this.#disk.truncate(fd, length);
     } catch (error) {
-      this.#poison ??= error;
+      this.#poison = { cause: this.#poison?.cause ?? error, isGivenUp: false };
     }
   }
 
@@ -265,7 +276,7 @@ export class FileEventLog implements EventLog {
     try {
       await this.#desk.sync(fd);
     } catch (error) {
-      this.#poison = error;
+      this.#poison = { cause: error, isGivenUp: true };
       throw error;
     }
     this.#orPoison(() => this.#makeNameDurable());
@@ -280,7 +291,7 @@ export class FileEventLog implements EventLog {
     try {
       work();
     } catch (error) {
-      this.#poison = error;
+      this.#poison = { cause: error, isGivenUp: false };
       throw error;
     }
   }
@@ -369,7 +380,7 @@ export class FileEventLog implements EventLog {
     try {
       return work();
     } catch (error) {
-      throw ioTrouble(error, `cannot ${doing} ${this.#paths.log}`);
+      throw ioTrouble(error, `cannot ${doing} ${this.#paths.log}`, this.#paths.log);
     }
   }
 
@@ -379,7 +390,7 @@ export class FileEventLog implements EventLog {
       try {
         return work();
       } catch (error) {
-        if (isDiskFailure(errnoOf(error))) this.#poison = error;
+        if (isDiskFailure(errnoOf(error))) this.#poison = { cause: error, isGivenUp: false };
         throw error;
       }
     });
@@ -392,12 +403,37 @@ export class FileEventLog implements EventLog {
   #mustBeSound(): void {
     this.#mustBeOpen();
     if (this.#poison === undefined) return;
-    throw new ChronicleError("POISONED", `${this.#paths.log}: an earlier write could not be made durable`, {
-      hint: "check the disk, then reopen the workspace: a process that stays (`chronicle serve`, a sync) has to be ended and started again. What was acknowledged is safe",
-      cause: this.#poison,
-    });
+    const still = this.#takeUpAgain();
+    if (still !== undefined) throw this.#poisoned(still);
+  }
+
+  #poisoned(still: StillPoisoned): ChronicleError {
+    const cause = this.#poison?.cause;
+    const errno = still.errno ?? errnoOf(cause);
+    return poisoned(this.#paths.log, { ...still, errno, cause, path: this.#paths.log });
+  }
+
+  /**
+   * As a new object would begin, once the disk has taken another file's write and sync. What the failed sync was about was cut off:
+   * nothing of it is relied on, and its descriptor is not synced again. Returns why not.
+   */
+  #takeUpAgain(): StillPoisoned | undefined {
+    // Nothing is given up, and no descriptor closed, before those who wait for a sync were told that it has failed.
+    if (this.#isBusy) return { why: "what was written with it is not given up yet" };
+    if (this.#poison?.isGivenUp !== true) return STAYS;
+    const errno = whyNotWritable(this.#disk, String(folderOf(this.#paths.log)));
+    if (errno !== undefined) return stillSays(errno);
+    this.#forgetFile();
+    this.#seen = undefined;
+    this.#durableBytes = 0;
+    this.#guard("look at", () => this.#look());
+    this.#poison = undefined;
+    return undefined;
   }
 }
+
+/** Nobody knows what of the file is durable, and this object cannot make sure of it. */
+const STAYS: StillPoisoned = { why: "what it was about may be in the file and not on the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {
   return (

@@ -6,14 +6,14 @@ import { encodePackHeader, PACK_HEADER_BYTES } from "../block.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";
 import { checkTail, damagedIn, readAt, readBlock, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
-
-const COPY_BYTES = 1024 * 1024;
+import { makeNamesSure, type UnsureNames, writeAnew, writeOnceMore } from "./sure-names.ts";
 
 interface Parts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
   readonly index: BlobIndex;
   readonly newPackId: () => string;
+  readonly unsure: UnsureNames;
 }
 
 /** The file that was found in the place of a lane, and the pack that it is. */
@@ -33,6 +33,7 @@ export interface SeenPack {
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);
   return withTrouble(`recovering ${path}`, () => {
+    if (parts.unsure.has(path)) writeAnew(parts, path);
     const stat = parts.disk.lstat(path);
     if (stat === undefined) return { lane, pack: undefined };
     const { ino, size } = stat;
@@ -78,16 +79,16 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
  * sync the system may take pages for clean that never reached the disk.
  */
 function keepTail(
-  { disk, layout }: Parts,
-  { fd, size }: LaneFile,
+  parts: Parts,
+  { fd, lane, size }: LaneFile,
   tail: { readonly from: number; readonly end: number },
 ): void {
-  for (let at = tail.from; at < tail.end; at += COPY_BYTES) {
-    writeFully(disk, fd, readAt(disk, fd, at, Math.min(COPY_BYTES, tail.end - at)), at);
-  }
+  const { disk, layout } = parts;
+  // Of a pack of which nothing is settled the header is not, either.
+  writeOnceMore(disk, fd, tail.from === PACK_HEADER_BYTES ? 0 : tail.from, tail.end);
   if (tail.end < size) disk.truncate(fd, tail.end);
   disk.sync(fd);
-  disk.syncFolder(layout.active);
+  makeNamesSure(parts, [layout.active], [layout.activePack(lane)]);
 }
 
 /**
@@ -115,14 +116,15 @@ function isAllZeros(bytes: Uint8Array): boolean {
 }
 
 function sealAsItIs(
-  { disk, layout, index }: Parts,
+  parts: Parts,
   { fd, lane, size }: LaneFile,
   { ulid, row }: { readonly ulid: string; readonly row: PackRow | undefined },
 ): undefined {
+  const { disk, layout, index } = parts;
+  writeOnceMore(disk, fd, 0, size);
   disk.sync(fd);
   disk.rename(layout.activePack(lane), layout.sealedPack(ulid));
-  disk.syncFolder(layout.packs);
-  disk.syncFolder(layout.active);
+  makeNamesSure(parts, [layout.packs, layout.active], [layout.sealedPack(ulid)]);
   const rows = rowsByHeads(disk, fd, PACK_HEADER_BYTES, size);
   index.apply({
     forgetPacks: row === undefined ? [] : [row.id],

@@ -6,6 +6,7 @@ import { ioTrouble } from "../io-trouble.ts";
 import { settleLane, type SeenPack } from "./lane-recovery.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";
+import type { UnsureNames } from "./sure-names.ts";
 
 const MAX_LANES = 1024;
 
@@ -16,6 +17,7 @@ export interface BlobFiles {
   readonly index: BlobIndex;
   /** A new ULID. */
   readonly newPackId: () => string;
+  readonly unsure: UnsureNames;
 }
 
 /** A lane in the hands of this process. */

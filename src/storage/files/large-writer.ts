@@ -14,8 +14,11 @@ const SAMPLE_PIECES = 8;
 /** After so many bytes a file that is synced as it grows is synced. */
 const SYNC_BYTES = 32 * 1024 * 1024;
 
-/** Runs a sync; when it fails, the store takes no more writes. */
-export type SyncGuard = (sync: () => void) => void;
+/**
+ * Runs a sync; when it fails, the store takes no more writes. `name`: the file whose name it is to make durable, where it is of a folder: if
+ * it fails, that file is not relied on.
+ */
+export type SyncGuard = (sync: () => void, name?: string) => void;
 
 /** A large content in a file of a temporary name, complete and synced. */
 export interface LargeTemp {
@@ -156,11 +159,26 @@ export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGu
 /** Moves a finished file to its place, durably. One that is there already has the same content and is replaced. */
 export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
+  const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);
   makeFolderOnce(disk, folder);
   // Also when another writer has made the folder: it may not have come to this yet.
-  guard(() => disk.syncFolder(layout.large));
-  disk.rename(path, row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash));
-  guard(() => disk.syncFolder(folder));
+  guard(() => syncOrRemove(disk, layout.large, folder));
+  disk.rename(path, place);
+  guard(() => disk.syncFolder(folder), place);
+}
+
+/** Makes the name of a folder durable; where that fails and it is empty, it goes: its name is not relied on, and it is made anew. */
+function syncOrRemove(disk: Disk, above: string, folder: string): void {
+  try {
+    disk.syncFolder(above);
+  } catch (error) {
+    try {
+      disk.removeFolder(folder);
+    } catch {
+      // It holds contents that are durable, so its name is.
+    }
+    throw error;
+  }
 }
 
 /** Makes a folder (mode 0700), unless it is there. */

@@ -28,10 +28,10 @@ export class PackRewriter {
     const lane = await this.#lanes.tryTake(pack.lane);
     if (lane === undefined) return false;
     try {
-      const { disk, layout, newPackId, index } = this.#files;
+      const { index } = this.#files;
       // One with a damaged header was sealed as it is when the lane was taken.
       if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
-      const writer = new PackWriter(disk, layout, lane.grant, newPackId);
+      const writer = new PackWriter(this.#files, lane.grant);
       withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
       index.apply({ packs: [writer.stateOf(pack.ulid)] });
       return true;
@@ -83,8 +83,7 @@ export class PackRewriter {
   async #openTarget(): Promise<PackWriter> {
     if (this.#target === undefined) {
       const lane = await this.#lanes.take();
-      const { disk, layout, newPackId } = this.#files;
-      this.#target = { lane, writer: new PackWriter(disk, layout, lane.grant, newPackId) };
+      this.#target = { lane, writer: new PackWriter(this.#files, lane.grant) };
     }
     return this.#target.writer;
   }

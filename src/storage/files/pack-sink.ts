@@ -53,8 +53,8 @@ export interface PackSink {
 
 /** Opens a sink on a lane that the caller holds (`FileBlobStore.takeLanes`). */
 export function openPackSink(disk: Disk, layout: BlobLayout, options: PackSinkOptions): PackSink {
-  const writer = new PackWriter(disk, layout, options.grant, options.newPackId);
   const { newPackId, known, largeBytes = LARGE_BYTES } = options;
+  const writer = new PackWriter({ disk, layout, newPackId }, options.grant);
   return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: true });
 }
 
@@ -83,7 +83,7 @@ export class OpenSink implements PackSink {
   constructor(parts: SinkParts) {
     this.#parts = parts;
     this.#filler = new BlockFiller(parts.writer);
-    this.#guard = (sync) => parts.writer.guard(sync);
+    this.#guard = (sync, name) => parts.writer.guard(sync, name);
   }
 
   has(hash: Hash): boolean {

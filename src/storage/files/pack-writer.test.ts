@@ -17,7 +17,7 @@ function blockOf(text: string): EncodedBlock {
 
 function begin(): { readonly disk: SimDisk; readonly writer: PackWriter } {
   const disk = SimDisk.fromTree({ [layout.packs]: FOLDER, [layout.active]: FOLDER });
-  return { disk, writer: new PackWriter(disk, layout, { lane: 0, pack: undefined }, () => ULID) };
+  return { disk, writer: new PackWriter({ disk, layout, newPackId: () => ULID }, { lane: 0, pack: undefined }) };
 }
 
 it("what is appended while it is synced beside counts as durable after the next sync only, and is all that can be taken back", async () => {
@@ -48,7 +48,10 @@ it("what is appended while it is synced beside counts as durable after the next 
 it("a pack grows no further than the sync after it is full, though blocks are only appended while it is synced beside", async () => {
   const disk = SimDisk.fromTree({ [layout.packs]: FOLDER, [layout.active]: FOLDER });
   let ids = 0;
-  const writer = new PackWriter(disk, layout, { lane: 0, pack: undefined }, () => String((ids += 1)).padStart(26, "0"));
+  const writer = new PackWriter(
+    { disk, layout, newPackId: () => String((ids += 1)).padStart(26, "0") },
+    { lane: 0, pack: undefined },
+  );
   const stored = Buffer.alloc(16 * 1024 * 1024, 1);
   const { head } = blockOf("any");
   writer.append({ head, stored });

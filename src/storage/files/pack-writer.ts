@@ -5,6 +5,7 @@ import { poisoned } from "./blob-trouble.ts";
 import { ioTrouble, withTrouble } from "../io-trouble.ts";
 import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block.ts";
 import type { BlobLayout } from "./layout.ts";
+import type { UnsureNames } from "./sure-names.ts";
 
 /** A pack is sealed by the first append that finds it this long, in bytes. */
 const SEAL_BYTES = 64 * 1024 * 1024;
@@ -16,6 +17,16 @@ export interface LaneGrant {
   readonly lane: number;
   /** The pack that lies there, all of it settled, or `undefined` when there is none. */
   readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
+}
+
+/** What a writer of packs is made of. */
+export interface PackParts {
+  readonly disk: Disk;
+  readonly layout: BlobLayout;
+  /** A new ULID. */
+  readonly newPackId: () => string;
+  /** Takes the files whose names a sync has failed to make durable. Default: nobody asks. */
+  readonly unsure?: UnsureNames;
 }
 
 /** Where a block was put. */
@@ -35,6 +46,7 @@ export class PackWriter {
   readonly #disk: Disk;
   readonly #layout: BlobLayout;
   readonly #newPackId: () => string;
+  readonly #unsure: UnsureNames;
   readonly #sealed = new Map<string, PackState>();
   #fd: number | undefined;
   #ulid: string | undefined;
@@ -47,10 +59,11 @@ export class PackWriter {
   #restBehindEnd = false;
   #poisoned = false;
 
-  constructor(disk: Disk, layout: BlobLayout, grant: LaneGrant, newPackId: () => string) {
+  constructor({ disk, layout, newPackId, unsure }: PackParts, grant: LaneGrant) {
     this.#disk = disk;
     this.#layout = layout;
     this.#newPackId = newPackId;
+    this.#unsure = unsure ?? new Set();
     this.lane = grant.lane;
     this.#ulid = grant.pack?.ulid;
     this.#end = grant.pack?.bytes ?? 0;
@@ -92,7 +105,7 @@ export class PackWriter {
     if (fd === undefined || (this.#syncedEnd === this.#end && !this.#nameIsNew)) return;
     this.#orPoison(() => {
       this.#disk.sync(fd);
-      if (this.#nameIsNew) this.#disk.syncFolder(this.#layout.active);
+      this.#syncNewName();
     });
     this.#nameIsNew = false;
     this.#syncedEnd = this.#end;
@@ -112,7 +125,7 @@ export class PackWriter {
     try {
       await this.#disk.syncBeside(fd);
       this.#mustBeSound();
-      if (this.#nameIsNew) this.#disk.syncFolder(this.#layout.active);
+      this.#syncNewName();
     } catch (error) {
       throw this.#poison(error);
     } finally {
@@ -143,10 +156,10 @@ export class PackWriter {
     }
   }
 
-  /** Does a sync of another file of the store; its failure poisons this writer too. */
-  guard(sync: () => void): void {
+  /** Does a sync of another file of the store, or of the folder that holds `name`; its failure poisons this writer too. */
+  guard(sync: () => void, name?: string): void {
     this.#mustBeSound();
-    this.#orPoison(sync);
+    this.#orPoison(name === undefined ? sync : () => this.#orUnsure(name, sync));
   }
 
   /** Closes the file. The writer may be used again: it opens the file anew. */
@@ -172,11 +185,12 @@ export class PackWriter {
     this.#ulid = undefined;
     this.#end = 0;
     this.#syncedEnd = 0;
-    this.#orPoison(() => {
+    const syncNames = (): void => {
       // The new name first: a file system that orders the two by itself must not lose both.
       this.#disk.syncFolder(this.#layout.packs);
       this.#disk.syncFolder(this.#layout.active);
-    });
+    };
+    this.#orPoison(() => this.#orUnsure(this.#layout.sealedPack(ulid), syncNames));
   }
 
   #write(fd: number, { head, stored }: EncodedBlock): void {
@@ -233,6 +247,22 @@ export class PackWriter {
     this.#nameIsNew = true;
   }
 
+  #syncNewName(): void {
+    if (!this.#nameIsNew) return;
+    this.#orUnsure(this.#layout.activePack(this.lane), () => this.#disk.syncFolder(this.#layout.active));
+  }
+
+  /** Does a sync that makes a name durable; notes the name if it fails. */
+  #orUnsure(name: string, sync: () => void): void {
+    try {
+      sync();
+      this.#unsure.delete(name);
+    } catch (error) {
+      this.#unsure.add(name);
+      throw error;
+    }
+  }
+
   #orPoison(action: () => void): void {
     try {
       action();
@@ -251,7 +281,7 @@ export class PackWriter {
   }
 
   #mustBeSound(): void {
-    if (this.#poisoned) throw poisoned("the blob store");
+    if (this.#poisoned) throw poisoned("the blob store", { why: "what was written with it is given up" });
   }
 }
 

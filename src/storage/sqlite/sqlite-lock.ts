@@ -63,8 +63,11 @@ export class SqliteLock implements Lock {
     }
     const release = (): void => {
       if (!this.#held.delete(held)) return;
-      if (this.#held.size === 0) this.#run("ROLLBACK");
-      leave();
+      try {
+        if (this.#held.size === 0) this.#run("ROLLBACK");
+      } finally {
+        leave();
+      }
     };
     const held: HeldLock = { release, [Symbol.dispose]: release };
     this.#held.add(held);

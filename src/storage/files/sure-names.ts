@@ -1,0 +1,86 @@
+import type { Disk } from "../../disk/disk.ts";
+import { folderOf, readFully, writeFully } from "../../disk/write-fully.ts";
+import { withTrouble } from "../io-trouble.ts";
+import type { BlobLayout } from "./layout.ts";
+
+const COPY_BYTES = 1024 * 1024;
+
+/**
+ * The files of a store whose folder could not be synced in this process: nobody knows whether their names are durable, and syncing the
+ * folder once more would not tell. Such a file is written anew before anything relies on it.
+ */
+export type UnsureNames = Set<string>;
+
+interface Parts {
+  readonly disk: Disk;
+  readonly layout: BlobLayout;
+  readonly newPackId: () => string;
+  readonly unsure: UnsureNames;
+}
+
+/**
+ * Makes the names of files durable that were found on the disk, before the index vouches for what is in them: whoever gave them these names
+ * may have ended before that. The bytes are, since a file gets its name when they are. `folders`: those that hold the files, and
+ * those above that may be as new.
+ */
+export function makeNamesSure(parts: Parts, folders: readonly string[], paths: readonly string[]): void {
+  const { disk, unsure } = parts;
+  if (paths.length === 0) return;
+  for (const path of paths) if (unsure.has(path)) writeAnew(parts, path);
+  withTrouble(`syncing ${folders.join(", ")}`, () => {
+    try {
+      for (const folder of folders) disk.syncFolder(folder);
+    } catch (error) {
+      for (const path of paths) unsure.add(path);
+      throw error;
+    }
+  });
+}
+
+/**
+ * Puts a copy of a file in its place, durably: other pages and another entry of the folder, which no sync that failed was about. The file
+ * stays as it is if that fails.
+ */
+export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
+  if (disk.lstat(path) !== undefined) {
+    withTrouble(`writing ${path} anew`, () => {
+      const copy = `${layout.largeTmp}/${newPackId()}`;
+      copyDurably(disk, path, copy);
+      disk.rename(copy, path);
+      disk.syncFolder(folderOf(path));
+    });
+  }
+  unsure.delete(path);
+}
+
+/** Writes the bytes between two offsets of a file once more, in their place. */
+export function writeOnceMore(disk: Disk, fd: number, from: number, to: number): void {
+  const piece = Buffer.allocUnsafe(Math.min(COPY_BYTES, Math.max(0, to - from)));
+  for (let at = from; at < to;) {
+    const count = readFully(disk, fd, piece.subarray(0, Math.min(COPY_BYTES, to - at)), at);
+    if (count === 0) return;
+    writeFully(disk, fd, piece.subarray(0, count), at);
+    at += count;
+  }
+}
+
+function copyDurably(disk: Disk, from: string, to: string): void {
+  const source = disk.open(from, "read");
+  try {
+    const target = disk.open(to, "create", 0o600);
+    try {
+      const piece = Buffer.allocUnsafe(COPY_BYTES);
+      for (let at = 0; ;) {
+        const count = readFully(disk, source, piece, at);
+        if (count === 0) break;
+        writeFully(disk, target, piece.subarray(0, count), at);
+        at += count;
+      }
+      disk.sync(target);
+    } finally {
+      disk.close(target);
+    }
+  } finally {
+    disk.close(source);
+  }
+}
