@@ -198,6 +198,7 @@ it("the library", () => {
       "type UndoOptions",
       "type UndoShape",
       "type UnsignedShape",
+      "type UnverifiedImportShape",
       "type VerifyOptions",
       "type VerifyProblemShape",
       "type VerifyShape",

@@ -34,12 +34,27 @@ export interface RecordVerifyShape {
 export interface ImportOptions {
   /** Take numbers that a double cannot hold exactly (integers beyond 2^53) rounded, instead of refusing the file. */
   readonly roundNumbers?: boolean;
+  /**
+   * The bytes of the original's `snapshot.json`, of a log that was compacted: the records in it are taken as they are, though
+   * nothing vouches for them. Of a log that was not, it is not looked at.
+   */
+  readonly checkpoint?: Uint8Array;
+  /** Take what stands in front of the first line that does not verify, instead of refusing the file. */
+  readonly upToTear?: boolean;
+}
+
+/** What of an import could not be verified. It stands in its `import:` event as well. */
+export interface UnverifiedImportShape {
+  /** The records that no line of the log tells of: they came from the checkpoint, which ends with event `seq`. */
+  checkpoint?: { file_sha256: string; seq: number; records: number };
+  /** The first line that does not verify, where it begins, how much was left out, itself included, and why. */
+  tear?: { line: number; byte: number; bytes: number; lines: number; reason: string };
 }
 
 /** What an import has brought. */
 export interface RecordImportShape {
   source: "chronomemory";
-  /** How many events were read and verified; each became one event here. */
+  /** How many events were read and verified; each became one event here. What came from a checkpoint is not among them. */
   events: number;
   /** How many records are live because of it. */
   records: number;
@@ -47,8 +62,9 @@ export interface RecordImportShape {
   rounded: number;
   /** The seqs here: that of the `import:` event and that of the last one. */
   seqs: [number, number];
-  /** The last event of the original. */
+  /** The last event of the original that was imported. */
   head: { seq: number; hash: string };
+  unverified?: UnverifiedImportShape;
 }
 
 /**
@@ -89,7 +105,8 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
    * Brings in the records of an original chronomemory log (`events.wal`), given as its bytes. Every line is verified
    * first; the first that is not what its hash says is named by its number in the file (`INTEGRITY_VIOLATION`), and
    * nothing is imported. Records come as they are, in order, with their recursion depth; the times of the original, its
-   * head and the SHA-256 of the file stand in one `import:` event before them.
+   * head and the SHA-256 of the file stand in one `import:` event before them. A compacted log is `REFUSED` without its
+   * `checkpoint`, and a torn one is not taken without `upToTear`; what that brings without proof is named in `unverified`.
    */
   importChronomemory(log: Uint8Array, options?: ImportOptions): Promise<RecordImportShape>;
   /**

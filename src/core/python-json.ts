@@ -15,14 +15,17 @@ export type PythonJson =
 /** Deeper values are refused, so that no stack is exhausted. */
 const MAX_DEPTH = 300;
 const SPACES = /[ \t\n\r]*/y;
-const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const NUMBER = /NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const LITERALS: readonly (readonly [text: string, value: boolean | null])[] = [
   ["true", true],
   ["false", false],
   ["null", null],
 ];
 
-/** The value of a JSON text. Throws `INTEGRITY_VIOLATION` for other texts, duplicate keys, lone surrogates, `NaN`. */
+/**
+ * The value of a text that Python wrote: JSON, and `NaN`, `Infinity` and `-Infinity`. Throws `INTEGRITY_VIOLATION` for other
+ * texts, duplicate keys and lone surrogates, and `REFUSED` for values that are nested too deep to be read here.
+ */
 export function readPythonJson(text: string): PythonJson {
   const reader = new Reader(text);
   const value = reader.value(0);
@@ -39,7 +42,7 @@ class Reader {
   }
 
   value(depth: number): PythonJson {
-    if (depth > MAX_DEPTH) this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
+    if (depth > MAX_DEPTH) throw new ChronicleError("REFUSED", `a value is nested deeper than ${MAX_DEPTH} levels`);
     this.#skip(SPACES);
     const first = this.#text[this.#at];
     if (first === "{") return this.#object(depth);
@@ -172,7 +175,7 @@ export interface PlainValue {
   readonly rounded: number;
 }
 
-/** The value with numbers as doubles. Throws `INTEGRITY_VIOLATION` for a number beyond what a double can hold. */
+/** The value with numbers as doubles. Throws `REFUSED` for a number that no JSON value or double can hold. */
 export function plainValue(node: PythonJson): PlainValue {
   let rounded = 0;
   const plain = (one: PythonJson): Json => {
@@ -197,7 +200,9 @@ export function plainValue(node: PythonJson): PlainValue {
 function numberOf(token: string): number {
   const number = Number(token);
   if (Number.isFinite(number)) return number;
-  throw new ChronicleError("INTEGRITY_VIOLATION", `the number ${token.slice(0, 40)}… is too great to be kept`);
+  const isNone = /^(?:NaN|-?Infinity)$/.test(token);
+  const why = isNone ? `${token}, which is no number of JSON` : `the number ${token.slice(0, 40)}…, which is too great`;
+  throw new ChronicleError("REFUSED", `a record holds ${why}`);
 }
 
 /** Python writes a float with as many digits as stand for it and no other: only its integers can hold more. */

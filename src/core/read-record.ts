@@ -6,7 +6,7 @@ import type { RecordBody } from "./event.ts";
 import { decodePin } from "./pin-record.ts";
 import { decodeProposal, proposedPath } from "./proposal-record.ts";
 import { decodePrune } from "./prune-record.ts";
-import { damaged, hashOf, list, text, texts, whole } from "./record-fields.ts";
+import { damaged, hashOf, list, object, text, texts, whole } from "./record-fields.ts";
 import { decodeIntent, decodeSession, decodeSnapshot } from "./records.ts";
 import { decodeRefused } from "./refused-record.ts";
 import { decodeReplica, originOfRecordId } from "./replica-record.ts";
@@ -84,6 +84,19 @@ function imported(body: RecordBody): void {
   if (!seqs.every((one) => Number.isSafeInteger(one))) damaged("seqs holds something else than whole numbers");
   const { events } = body;
   if (seqs.length !== events || times.length !== events) damaged("seqs and times are not those of its events");
+  if (body["unverified"] !== undefined) unverifiedImport(object(body["unverified"], "unverified"));
+}
+
+function unverifiedImport({ checkpoint, tear }: RecordBody): void {
+  if (checkpoint !== undefined) {
+    const taken = object(checkpoint, "a checkpoint");
+    hashOf(taken, "file_sha256");
+    for (const key of ["seq", "records"]) whole(taken, key);
+  }
+  if (tear === undefined) return;
+  const torn = object(tear, "a tear");
+  for (const key of ["line", "byte", "bytes", "lines"]) whole(torn, key);
+  text(torn, "reason");
 }
 
 function replica(body: RecordBody, recordId: string): void {

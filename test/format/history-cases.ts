@@ -464,6 +464,10 @@ function ownCases(): Case[] {
     }),
     ...fields((changed) => one(upsert("import:1", withFields(imported, changed))), {
       "an import has a time for each event": { times: [] },
+      "an import counts the records that came from a checkpoint": {
+        unverified: { checkpoint: { file_sha256: HASH, seq: 50 } },
+      },
+      "an import says why it ends at a tear": { unverified: { tear: { line: 2, byte: 9, bytes: 3, lines: 1 } } },
     }),
     ...fields((changed) => one(upsert("pin:1", withFields(pin, changed))), { "a pin is on or off": { pinned: 1 } }),
     ...fields((changed) => one(upsert("refused:1", withFields(note, changed))), {

@@ -675,7 +675,11 @@ def imported(value):
     checks = fields(
         source=text_, file_sha256=is_hash, head_seq=whole, head_hash=text_, events=whole, rounded=whole, seqs=list_of(whole), times=list_of(text_)
     )
-    return checks(value) and len(value["seqs"]) == len(value["times"]) == int(value["events"].text)
+    taken = fields(file_sha256=is_hash, seq=whole, records=whole)
+    torn = fields(line=whole, byte=whole, bytes=whole, lines=whole, reason=text_)
+    left = value.get("unverified", {})
+    known = isinstance(left, dict) and ("checkpoint" not in left or taken(left["checkpoint"])) and ("tear" not in left or torn(left["tear"]))
+    return known and checks(value) and len(value["seqs"]) == len(value["times"]) == int(value["events"].text)
 
 
 def triple(value):

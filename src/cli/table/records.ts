@@ -45,12 +45,18 @@ export const IMPORT: CommandSpec = {
   summary: "bring in the records of another program's log, verified line by line",
   details:
     "chronomemory: the original's events.wal. Every line's hash and link is checked first; the first that is wrong is " +
-    "named, and nothing is imported. Times, head and SHA-256 of the original are kept in one event before its records.",
+    "named, and nothing is imported. Times, head and SHA-256 of the original are kept in one event before its records, and " +
+    "what of it could not be verified, with --accept-checkpoint or --up-to-tear, is named there.",
   args: [{ name: "<file>", description: "the log", completes: "path" }],
   options: [
     { flags: "--from <program>", description: "whose log it is: chronomemory", completes: ["chronomemory"] },
     FOLDER,
     { flags: "--round-numbers", description: "round integers beyond 2^53 instead of refusing the file" },
+    {
+      flags: "--accept-checkpoint",
+      description: "of a compacted log: take the records of the snapshot.json beside it, which nothing vouches for",
+    },
+    { flags: "--up-to-tear", description: "take what stands in front of the first line that does not verify" },
   ],
   examples: [
     { line: "chronicle import --from chronomemory .chronomemory/events.wal", why: "into this workspace" },

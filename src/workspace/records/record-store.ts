@@ -86,7 +86,7 @@ export class RecordStore implements api.RecordStoreApi {
   }
 
   async importChronomemory(log: Uint8Array, options: api.ImportOptions = {}): Promise<api.RecordImportShape> {
-    const original = readChronomemory(log, { roundNumbers: options.roundNumbers === true });
+    const original = readChronomemory(log, { ...options, roundNumbers: options.roundNumbers === true });
     const drafts = importDrafts(original, this.#ledger.newId());
     return withCode(() => this.#ledger.change(async (commit) => importShape(original, await commit.append(drafts))));
   }

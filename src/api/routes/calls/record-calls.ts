@@ -75,8 +75,15 @@ export const importRecords = defineCall({
   method: "POST",
   path: `${WORKSPACE}/records/import`,
   reply: { json: "RecordImportShape" },
-  ask: (log: Uint8Array, { roundNumbers }: ImportOptions = {}) => ({
-    query: { round_numbers: roundNumbers },
-    content: log,
+  ask: (log: Uint8Array, { roundNumbers, upToTear, checkpoint }: ImportOptions = {}) => ({
+    query: { round_numbers: roundNumbers, up_to_tear: upToTear, checkpoint_bytes: checkpoint?.length },
+    content: checkpoint === undefined ? log : joined(checkpoint, log),
   }),
 });
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+}

@@ -121,13 +121,23 @@ const bring = workspaceRoute(calls.importRecords, {
   description: "The body is its `events.wal`. Every line is verified first.",
   query: z.strictObject({
     round_numbers: flag("take numbers that a double cannot hold rounded, instead of refusing the file").optional(),
+    up_to_tear: flag("take what stands in front of the first line that does not verify").optional(),
+    checkpoint_bytes: count(
+      "of a compacted log: with so many bytes of its `snapshot.json` the body begins, and the log follows; nothing vouches for them",
+      { most: MAX_IMPORT },
+    ).optional(),
   }),
   bytes: true,
-  answer: async (on, { query: { round_numbers }, content }) =>
-    on.records.importChronomemory(
-      await collectedBytes(content, MAX_IMPORT),
-      withoutUndefined({ roundNumbers: round_numbers }),
-    ),
+  answer: async (on, { query: { round_numbers, up_to_tear, checkpoint_bytes: length }, content }) => {
+    const bytes = await collectedBytes(content, MAX_IMPORT);
+    if (length !== undefined && length > bytes.length)
+      throw new ChronicleError("USAGE", `checkpoint_bytes is ${length}, and the body has ${bytes.length} bytes`);
+    const checkpoint = length === undefined ? undefined : bytes.subarray(0, length);
+    return on.records.importChronomemory(
+      bytes.subarray(length ?? 0),
+      withoutUndefined({ roundNumbers: round_numbers, upToTear: up_to_tear, checkpoint }),
+    );
+  },
 });
 
 /** A user's own records. */
