@@ -16,7 +16,6 @@ import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "../core/
 import type { IterationRow } from "../storage/index-store.ts";
 import { checkHeldRecord } from "./check-record.ts";
 import { ROOT_EVERY, mustStateRoot } from "./commit-root.ts";
-import { BASELINE_SEQ } from "./history-start.ts";
 import { faultOf } from "./verify-start.ts";
 
 /** What is told of an event that breaks a rule. */
@@ -34,6 +33,9 @@ const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
 
 /** The records of the first commit, in their order. */
 const FIRST_RECORDS = "workspace signer snapshot";
+
+/** The same in histories of the earlier versions that named no signer: that one is missing is told for itself. */
+const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
  * The rules of `docs/format.md` that hold between events, and for the state at the end of each commit. Sees each event
@@ -62,12 +64,15 @@ export class HistoryRules {
   /** The prunings so far; the ones before a base are not known, but the last. */
   readonly #prunings: Pick<PruneRecord, "floorSeq" | "kept">[] = [NOTHING_PRUNED];
   #beginning: string | undefined;
+  /** The first commit of the history goes on. */
+  #isBeginning: boolean;
 
   constructor(state: LiveTree, tell: Tell, start: RulesStart) {
     this.#state = state;
     this.#tell = tell;
     this.#start = start;
     this.#lastRoot = start.seq;
+    this.#isBeginning = start.seq === 0;
     if (start.isAnchored === true) this.#lastBegun = undefined;
   }
 
@@ -106,6 +111,7 @@ export class HistoryRules {
     if (mark === undefined) return;
     const events = this.#commit;
     this.#commit = [];
+    this.#isBeginning = false;
     for (const { event: one, path } of events) {
       const why = path === undefined ? undefined : this.#state.misplaced(path);
       if (path !== undefined && why !== undefined)
@@ -188,7 +194,7 @@ export class HistoryRules {
 
   #checkSnapshot(event: LogEvent): void {
     const { base } = decodeSnapshot(event.record);
-    if (base !== undefined && event.seq !== BASELINE_SEQ)
+    if (base !== undefined && !this.#isBeginning)
       this.#tell(event, "it names a base, which only snapshot 0 does, at the beginning of a history");
   }
 
@@ -253,7 +259,8 @@ export class HistoryRules {
 /** What is wrong with the first commit of a history. */
 function beginningOf(events: readonly LogEvent[]): string | undefined {
   const kinds = events.map(({ recordId }) => recordId.slice(0, recordId.indexOf(":"))).join(" ");
-  if (kinds !== FIRST_RECORDS) return `its first commit holds ${kinds}, not ${FIRST_RECORDS}`;
+  if (kinds !== FIRST_RECORDS && kinds !== FIRST_WITHOUT_SIGNER)
+    return `its first commit holds ${kinds}, not ${FIRST_RECORDS}`;
   const { number, base } = decodeSnapshot(events.at(-1)?.record ?? {});
   return number === 0 && base !== undefined ? undefined : "its first snapshot is not number 0 with a base";
 }
@@ -274,12 +281,15 @@ function textOf(record: WorkspaceRecord): string {
   return canonicalJson(encodeWorkspace(record));
 }
 
-/** A path's rows in a base on which a history begins are its first iterations. */
-export function baselineFault({ entries = [] }: BaseBatch): { path: WorkspacePath; detail: string } | undefined {
-  const wrong = entries.find(({ iteration, seq }) => iteration !== 1 || seq !== BASELINE_SEQ);
+/** A path's rows in a base on which a history begins are its first iterations, of the event `at` that names the base. */
+export function baselineFault(
+  { entries = [] }: BaseBatch,
+  at: number,
+): { path: WorkspacePath; detail: string } | undefined {
+  const wrong = entries.find(({ iteration, seq }) => iteration !== 1 || seq !== at);
   if (wrong === undefined) return undefined;
   return {
     path: wrong.path,
-    detail: `stands there as iteration ${wrong.iteration} of event ${wrong.seq}, not 1 of event ${BASELINE_SEQ}`,
+    detail: `stands there as iteration ${wrong.iteration} of event ${wrong.seq}, not 1 of event ${at}`,
   };
 }

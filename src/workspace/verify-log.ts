@@ -20,6 +20,7 @@ import { checkRecord } from "./check-record.ts";
 import type { Context } from "./context.ts";
 import type { IndexAudit } from "./index-audit.ts";
 import { HistoryNeeds, privateContents, type NeededContent } from "./history-needs.ts";
+import { BASELINE_SEQ } from "./history-start.ts";
 import { baselineFault, HistoryRules, type RulesStart } from "./history-rules.ts";
 import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "./pruning-in-log.ts";
 import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "./project.ts";
@@ -512,7 +513,8 @@ class LogVerifier {
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
-        const fault = baselineFault(batch);
+        // One that is named later has no place there, which is told.
+        const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
         this.#needRows(batch, event);

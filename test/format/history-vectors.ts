@@ -29,6 +29,8 @@ export interface HistoryVectors {
   readonly contents: Readonly<Record<string, string>>;
   /** The lines with which each history begins, but those that have others. */
   readonly lines: readonly string[];
+  /** How the first versions of this format began a history: without a signer. */
+  readonly earlier: readonly string[];
   readonly cases: readonly VectorCase[];
 }
 
@@ -182,10 +184,14 @@ export function historyVectors(): HistoryVectors {
   const sound = compacted(h, {});
   for (const [rule, [kind, how]] of Object.entries(COMPACTIONS))
     all.push({ rule, kind, after: 0, good: sound, bad: compacted(h, how) });
+  const earlier = begun(h.contents, {
+    row: (one) => ({ ...one, seq: 2 }),
+    order: ([w, , s]) => [w, s] as EventDraft[],
+  });
   const contents = Object.fromEntries([...h.contents].map(([hash, bytes]) => [hash, bytes.toString("base64")]));
   const about =
     "docs/format.md: rules that hold for a whole history. Each case is `lines` up to `after`, then `good` or `bad`; the latter breaks that rule alone.";
-  return { about, workspace: WORKSPACE, roots: [FURTHER], contents, lines, cases: all };
+  return { about, workspace: WORKSPACE, roots: [FURTHER], contents, lines, earlier, cases: all };
 }
 
 function linesOf(h: HistoryBuilder, commits: readonly Commit[]): readonly string[] {

@@ -52,6 +52,10 @@ describe("rules of a whole history", () => {
     expect(await problemsOf(vectors.lines)).toEqual([]);
   });
 
+  it("as the first versions began one, without a signer, it is sound but for that", async () => {
+    expect(await problemsOf(vectors.earlier)).toEqual([]);
+  });
+
   it.each(vectors.cases)("$rule", async ({ kind, after, good, bad }) => {
     const before = vectors.lines.slice(0, after);
     expect(await problemsOf([...before, ...good]), "the one that keeps it").toEqual([]);
