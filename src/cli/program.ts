@@ -2,7 +2,8 @@ import { Command, type CommanderError, InvalidArgumentError, Option } from "comm
 import { COMMANDS } from "./command-table.ts";
 import { paintFor } from "./paint.ts";
 import { closestTo } from "./render/closest.ts";
-import { type CommandSpec, describedWith, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
+import { inLocalZone } from "./local-zone.ts";
+import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
 import { parseValue } from "./parse-value.ts";
 import { usageError } from "./usage-error.ts";
 
@@ -28,6 +29,7 @@ Help on one command: chronicle <command> -h`;
 function readValue(spec: OptionSpec, text: string, previous: unknown): unknown {
   const read = parseValue(spec.value ?? "text", text);
   if ("wanted" in read) throw new InvalidArgumentError(`It must be ${read.wanted}.`);
+  if (spec.completes === "moment") return inLocalZone(text);
   if (spec.repeated !== true) return read.value;
   return [...(Array.isArray(previous) ? previous : []), read.value];
 }
@@ -78,7 +80,7 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
   command.summary(spec.summary).helpGroup(`${spec.group}:`).usage(usageOf(spec));
   const here = spec.localOnly === undefined ? undefined : `Not with --remote: ${spec.localOnly.instead}.`;
   command.description(
-    [`${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`, spec.details, here].filter(Boolean).join("\n\n"),
+    [`${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`, detailsOf(spec), here].filter(Boolean).join("\n\n"),
   );
   for (const arg of spec.args) command.argument(arg.name, describedWith(arg));
   for (const option of spec.options) command.addOption(optionOf(option));

@@ -4,6 +4,7 @@ import { COMMANDS } from "./command-table.ts";
 import { type Action, CommandContext } from "./context.ts";
 import { Input } from "./input.ts";
 import type { Io } from "./io.ts";
+import { inLocalZone } from "./local-zone.ts";
 import { loadAction } from "./load-action.ts";
 import { paintFor } from "./paint.ts";
 import { type Parsed, parseCommandLine } from "./program.ts";
@@ -47,7 +48,12 @@ async function perform(action: Action, context: CommandContext): Promise<number>
 function inputOf(parsed: Parsed, argv: readonly string[]): Input {
   const at = argv.indexOf("--");
   const dashed = at < 0 || parsed.spec?.passThrough === true ? 0 : argv.length - at - 1;
-  return new Input(parsed.options, parsed.args, Math.min(dashed, parsed.args.length));
+  const behind = Math.min(dashed, parsed.args.length);
+  const before = parsed.args.length - behind;
+  const args = parsed.args.map((arg, i) =>
+    i < before && parsed.spec?.args[i]?.completes === "moment" ? inLocalZone(arg) : arg,
+  );
+  return new Input(parsed.options, args, behind);
 }
 
 /** Runs one command line. Resolves to the exit code; never throws for what a user or a disk can cause. */

@@ -69,6 +69,15 @@ export function describedWith({ description, completes }: Pick<ArgumentSpec, "de
   return `${description}: ${completes.join(", ")}`;
 }
 
+/** More than the summary; of a command that takes a moment also how a time is read. */
+export function detailsOf({ details, args, options }: CommandSpec): string | undefined {
+  const takesMoment = [...args, ...options].some(({ completes }) => completes === "moment");
+  if (!takesMoment) return details;
+  return [...(details === undefined ? [] : [details]), TIMES].join(" ");
+}
+
+const TIMES = "In a moment, a time without a zone is yours (TZ): 2026-01-31T09:30; 2026-01-31T09:30Z is UTC.";
+
 /** Options that every command takes, before or after its name. */
 export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   { flags: "-C, --directory <dir>", description: "work as if started in this folder", completes: "path" },

@@ -53,6 +53,20 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
 }
 
 /**
+ * The same moment, with its zone in it: a time without one is where `toUtc` says. Everything else comes back as it is, what names no
+ * moment too.
+ */
+export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
+  const given = text.trim();
+  const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";
+  const time = given.slice(0, given.length - tail.length);
+  const found = TIME.exec(time);
+  if (found === null || found[8] !== undefined) return text;
+  const base = parseTime(time, toUtc);
+  return base?.kind === "time" ? `${new Date(base.ms).toISOString()}${tail}` : text;
+}
+
+/**
  * Can a snapshot have this name? It begins with a letter or digit, goes on with letters, digits and `._+@-`, is at most
  * 100 characters long, in Unicode's composed form, and cannot be read as another way to name a moment.
  */

@@ -28,6 +28,7 @@ export interface FileStat {
   /** Permission bits, 0..0o7777. */
   readonly mode: number;
   readonly size: number;
+  /** Since 1970, in 64 bits: one before 1677 or after 2262 is the nearest that those can say. */
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;
   readonly ino: bigint;

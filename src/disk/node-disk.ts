@@ -14,6 +14,7 @@ import type {
   Owner,
 } from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
+import { keptTime } from "../core/file-time.ts";
 import { giveAsPermitted, giveFolderTo, giveTo, makeForFolderOwner, makesFor } from "./as-root.ts";
 import { birthTime } from "./birth-time.ts";
 import { fileSystemOf } from "./file-system.ts";
@@ -333,8 +334,8 @@ function fileStat(stats: BigIntStats): FileStat {
     kind: kindOfMode(mode & C.S_IFMT),
     mode: mode & 0o7777,
     size: Number(stats.size),
-    mtimeNs: stats.mtimeNs,
-    ctimeNs: stats.ctimeNs,
+    mtimeNs: keptTime(stats.mtimeNs),
+    ctimeNs: keptTime(stats.ctimeNs),
     ino: stats.ino,
     dev: stats.dev,
     nlink: Number(stats.nlink),

@@ -17,7 +17,7 @@ export const actionId = word("an action's id, its beginning, or the id that the 
 export const transactionId = word("a transaction's id or its beginning");
 export const moment = word(
   "a moment: a snapshot's number, an id, `latest`, `baseline`, `now` (the files on disk), `seq:40`, how long ago " +
-    "(`10m`, `2h`), or a time in ISO-8601",
+    "(`10m`, `2h`), or a time in ISO-8601 (without a zone: UTC)",
 );
 
 /** A word with a description of its own. */

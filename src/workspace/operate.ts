@@ -3,6 +3,7 @@ import { type Aside, ASIDE_MS } from "../core/aside.ts";
 import type { Change } from "../core/change.ts";
 import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import { type Entry, sameEntry } from "../core/entry.ts";
+import { isKeptTime } from "../core/file-time.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -249,7 +250,20 @@ async function carryOut(
   });
   dropDerived(context, report.applied);
   tellOfOwners(context, report);
+  if (operation.keepMtime === true) tellOfTimes(context, operation.changes);
   return report;
+}
+
+/** Files whose times cannot be brought back: they were earlier or later than what can be kept of them. */
+export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Change[]): void {
+  const lost = changes.filter(({ after }) => after?.kind === "file" && !isKeptTime(after.mtimeMs));
+  for (const { path } of lost.slice(0, MOST_TOLD)) {
+    context.tell?.(
+      `${shownPath(path)} has the present time: its own is earlier than 1677 or later than 2262, which is not kept`,
+    );
+  }
+  const more = lost.length - MOST_TOLD;
+  if (more > 0) context.tell?.(`${more} more files have the present time for the same reason`);
 }
 
 const MOST_TOLD = 20;

@@ -1,3 +1,4 @@
+import { tellOfTimes } from "./operate.ts";
 import type { RestoreShape } from "../api/shapes.ts";
 import type { RestoreOptions } from "../api/workspace-api.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -43,6 +44,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
       token: context.newId(),
       options: { ...options, force },
     });
+    if (options.keepMtime === true) tellOfTimes(context, whole);
     return { ...filled, skipped: [...skipped, ...erased.map(skippedShape), ...filled.skipped] };
   });
 }

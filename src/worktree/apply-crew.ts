@@ -1,3 +1,4 @@
+import { isKeptTime } from "../core/file-time.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Step } from "./apply-step.ts";
 import type { StageCrew, StageFile } from "./stage-crew.ts";
@@ -55,5 +56,11 @@ function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRe
   const { hash, size, mtimeMs } = after;
   // Where no modes are kept some disks refuse to set one.
   const mode = root.traits.modes ? after.mode : 0o600;
-  return { hash, path: staged ?? path, size, mode, mtimeMs: keepMtime === true ? mtimeMs : undefined };
+  return {
+    hash,
+    path: staged ?? path,
+    size,
+    mode,
+    mtimeMs: keepMtime === true && isKeptTime(mtimeMs) ? mtimeMs : undefined,
+  };
 }

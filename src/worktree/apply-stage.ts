@@ -1,3 +1,4 @@
+import { isKeptTime } from "../core/file-time.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
@@ -300,7 +301,7 @@ function finishFile(
   const made = modes ? withMode(disk, file, after.mode) : disk.fstat(file.fd);
   // Writing and giving away clear these bits, so they come last.
   if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
-  if (request.keepMtime === true) disk.setMtime(file.fd, after.mtimeMs);
+  if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, after.mtimeMs);
   if (done.each) disk.sync(file.fd);
   syncs?.finished(file);
   step.stat = request.keepMtime === true || (after.mode & 0o6000) !== 0 ? disk.fstat(file.fd) : made;

@@ -1,3 +1,4 @@
+import { isKeptTime } from "../core/file-time.ts";
 import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
@@ -155,7 +156,8 @@ export class MemoryApply {
     if (node !== undefined) this.#files.remove(path);
     if (after.kind === "symlink") this.#files.symlink(content, path);
     else this.#files.write(path, content, after.mode);
-    if (this.#request.keepMtime === true && after.kind === "file") this.#files.setMtime(path, after.mtimeMs);
+    const isTimed = this.#request.keepMtime === true && after.kind === "file" && isKeptTime(after.mtimeMs);
+    if (isTimed) this.#files.setMtime(path, after.mtimeMs);
   }
 }
 

@@ -1,6 +1,6 @@
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { usageOf } from "../../src/cli/program.ts";
-import { type CommandSpec, describedWith, GLOBAL_OPTIONS, type OptionSpec } from "../../src/cli/spec.ts";
+import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "../../src/cli/spec.ts";
 
 const INTRODUCTION = `# The command line
 
@@ -11,7 +11,8 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 - The workspace is the nearest one around the current folder (\`-C DIR\`: around that folder). \`run\`, \`watch\`, \`snapshot\` and
   \`init\` begin one where there is none, and say so on stderr.
 - A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix, a name, \`latest\`,
-  \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`), and \`X~2\`: two snapshots before X.
+  \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`: yours, as
+  \`TZ\` has it; with \`Z\` or \`+02:00\` behind it of that zone), and \`X~2\`: two snapshots before X.
   A time before the history begins is its beginning, and that is said. What was recorded while the clock was behind counts as of the
   time before that, and a clock that ran ahead is passed over: order is that of the log.
 - Paths are relative to where you stand; \`@ID:path\` names a path in a further root, and \`.\` in the workspace's folder
@@ -106,12 +107,13 @@ function optionRows(options: readonly OptionSpec[]): string {
 }
 
 function section(spec: CommandSpec): string {
+  const details = detailsOf(spec);
   const args = spec.args.map((arg) => `- \`${arg.name}\`: ${describedWith(arg)}`).join("\n");
   const examples = spec.examples.map(({ line, why }) => `${line}    # ${why}`).join("\n");
   return [
     `### chronicle ${spec.name}`,
     `\`chronicle ${spec.name} ${usageOf(spec)}\``,
-    `${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.${spec.details === undefined ? "" : ` ${spec.details}`}`,
+    `${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.${details === undefined ? "" : ` ${details}`}`,
     ...(spec.localOnly === undefined ? [] : [`Not with \`--remote\`: ${spec.localOnly.instead}.`]),
     ...(args === "" ? [] : [args]),
     ...(spec.options.length === 0 ? [] : [optionRows(spec.options)]),

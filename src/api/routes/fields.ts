@@ -31,7 +31,7 @@ export const paths = (what: string): z.ZodArray<z.ZodString> =>
 /** A moment. */
 export const moment = (what: string): z.ZodString =>
   word(
-    `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, \`10m\`, ISO-8601`,
+    `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, \`10m\`, ISO-8601 (without a zone: UTC)`,
   );
 
 /** A whole number, in a body. */

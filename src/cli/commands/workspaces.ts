@@ -3,6 +3,7 @@ import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { CreateOptions, StoreApi } from "../../api/store-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
+import { inLocalZone } from "../local-zone.ts";
 import { columns } from "../render/columns.ts";
 import { printable } from "../render/printable.ts";
 import { ago } from "../render/when.ts";
@@ -91,7 +92,7 @@ async function begin(store: StoreApi, name: string | undefined, from: string | u
     return await store.create({ ...named, from: { workspace: from } });
   } catch (error) {
     if (at < 1 || !(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
-    return store.create({ ...named, from: { workspace: from.slice(0, at), moment: from.slice(at + 1) } });
+    return store.create({ ...named, from: { workspace: from.slice(0, at), moment: inLocalZone(from.slice(at + 1)) } });
   }
 }
 

@@ -1,3 +1,4 @@
+import { inLocalZone } from "../local-zone.ts";
 import { usageError } from "../usage-error.ts";
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -7,7 +8,7 @@ export function expiryOf(text: string | undefined, now: number): string | null {
   if (text === undefined) return null;
   const [, count, unit = ""] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   const factor = UNITS_MS[unit];
-  const at = factor === undefined ? Date.parse(text) : now + Number(count) * factor;
+  const at = factor === undefined ? Date.parse(inLocalZone(text)) : now + Number(count) * factor;
   const isDate = factor !== undefined || /^\d{4}-\d{2}-\d{2}/.test(text);
   if (!isDate || Number.isNaN(at)) throw usageError(`${text} is no time`, "as in --expires 12h, 30d or 2027-01-31");
   if (at <= now) throw usageError(`${text} is over already`, "say a later time");
