@@ -21,6 +21,11 @@ function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
 }
 
+/** A whole number from 1 on. */
+function isCounted(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
+}
+
 /** The record in the JSON of a row. Throws `INTEGRITY_VIOLATION` for another text than the canonical one of its fields. */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
@@ -31,15 +36,14 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   const fields = value as { readonly [key: string]: unknown };
   const { op, record, record_id: recordId, recursion_depth: recursionDepth, seq, ts } = fields;
   const sound =
-    (recursionDepth === undefined || (Number.isSafeInteger(recursionDepth) && (recursionDepth as number) >= 1)) &&
+    (recursionDepth === undefined || isCounted(recursionDepth)) &&
     OPS.has(op) &&
     record !== null &&
     typeof record === "object" &&
     !Array.isArray(record) &&
     typeof recordId === "string" &&
     recordId !== "" &&
-    Number.isSafeInteger(seq) &&
-    (seq as number) >= 1 &&
+    isCounted(seq) &&
     typeof ts === "string" &&
     isTimestamp(ts);
   if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);

@@ -73,8 +73,7 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
   if ((filepath === undefined) === (filepath_b64 === undefined)) refuse("a message has one path");
-  const inner =
-    filepath === undefined ? pathFromBytes(Buffer.from(filepath_b64 ?? "", "base64")) : parsePath(filepath);
+  const inner = filepath === undefined ? pathFromBytes(Buffer.from(filepath_b64 ?? "", "base64")) : parsePath(filepath);
   const path = pathInRoot(root, inner);
   if (filepath_b64 !== undefined && pathToFields(path).filepath_b64 !== filepath_b64) {
     refuse("a path stands in Base64 only where its bytes are not UTF-8");
