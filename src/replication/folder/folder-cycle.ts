@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { Progress } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/change.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
-import { ChronicleError } from "../../core/errors.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { Hash } from "../../core/hash.ts";
 import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
@@ -15,7 +14,6 @@ import type { Context } from "../../workspace/context.ts";
 import { breatheAfter } from "../../util/breathe.ts";
 import { settle } from "../../workspace/operate.ts";
 import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
-import { shownPath } from "../../workspace/shape.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { BroughtBack } from "./brought-back.ts";
@@ -34,6 +32,7 @@ import { haltedSync } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
 import { OriginErasures } from "./origin-erasures.ts";
 import { planFirst } from "./plan-first.ts";
+import { refuseDisputed } from "./refuse-disputed.ts";
 import { readCycle } from "./read-cycle.ts";
 import { MEMORY_MS, RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
@@ -227,9 +226,7 @@ export class FolderCycle implements Disposable {
   /** Looks at both sides, and does what follows. `isRestAccepted`: of a deletion at the origin more may come. */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
-    const known = (accepted ?? this.#keeps) === undefined ? this.#record.folder : undefined;
-    const halt =
-      checkRoot(known, now) ?? (await this.#checkContents(known, now)) ?? (await this.#parts.apart?.(this.#record));
+    const halt = await this.#checkFolder(now, accepted);
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
@@ -256,6 +253,14 @@ export class FolderCycle implements Disposable {
   #standing(disputed = this.#open) {
     const record = { ...this.#record, ...this.#progress() };
     return { record, applied: this.#applied, disputed: disputed.map(({ record: { path } }) => path) };
+  }
+
+  /** Is the folder one that nothing may be done with? */
+  async #checkFolder(now: FolderIdentity | undefined, accepted: LossDecision | undefined) {
+    const known = (accepted ?? this.#keeps) === undefined ? this.#record.folder : undefined;
+    return (
+      checkRoot(known, now) ?? (await this.#checkContents(known, now)) ?? (await this.#parts.apart?.(this.#record))
+    );
   }
 
   /** Looks into a folder that is on another device than it was: once, until it is on yet another one. */
@@ -293,8 +298,7 @@ export class FolderCycle implements Disposable {
     const { workspace: origin } = this.#parts.mirror;
     if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
-    const behind = (await this.openConflicts()).filter(({ record }) => isAfter(record, common));
-    if (behind.length > 0) throw stillDisputed(behind);
+    refuseDisputed(await this.openConflicts(), common);
     // The lines go last: as long as they are there it stays halted.
     await this.write({ sandboxId, applied: common, keeps: "both" });
     await this.#parts.mirror.rewind(common);
@@ -607,18 +611,4 @@ export class FolderCycle implements Disposable {
 function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
   return decided === "here" ? ["local"] : [];
-}
-
-/** Is a conflict about something that the origin has recorded behind an event? */
-function isAfter({ sync }: ConflictRecord, seq: number): boolean {
-  return sync !== undefined && Math.max(sync.baseSeq, sync.upstreamSeq, sync.since ?? 0) > seq;
-}
-
-function stillDisputed(conflicts: readonly IdentifiedConflict[]): ChronicleError {
-  const paths = conflicts.map(({ record }) => shownPath(record.path));
-  const what = conflicts.length === 1 ? `the conflict of ${paths[0]} is` : `${conflicts.length} conflicts are`;
-  return new ChronicleError("REFUSED", `${what} about what the origin has no more`, {
-    hint: "the origin's side of it is only here by now: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
-    data: { paths: paths.slice(0, 100) },
-  });
 }
