@@ -1,5 +1,5 @@
 /** The library. What is not named here is not public. */
-export { open, openRecordStore, openStore, openSyncs, unforget } from "./open.ts";
+export { open, openRecordStore, openStore, openSyncs, unforget } from "./library.ts";
 export {
   type ConflictResolution,
   syncBridge,
@@ -15,7 +15,6 @@ export {
 } from "./core/directional-filter.ts";
 export { FilterPattern } from "./core/filter-pattern.ts";
 export { SANDBOX_POLICY } from "./core/sandbox-policy.ts";
-export { SyncController, type SyncControllerOptions } from "./replication/folder/sync-controller.ts";
 export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/errors.ts";
 export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/signed-head.ts";
 export type * from "./api/action-api.ts";

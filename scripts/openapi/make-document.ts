@@ -1,4 +1,4 @@
-import type { Route } from "../../src/api/routes/route.ts";
+import type { Route } from "../../src/api/routes/row.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { operationOf, pageName } from "./operation.ts";
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { ReplyKind, Route } from "../../src/api/routes/route.ts";
+import type { ReplyKind } from "../../src/api/routes/route.ts";
+import type { Route } from "../../src/api/routes/row.ts";
 import { isSchema, type JsonSchema } from "./json-schema.ts";
 
 const shape = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });

@@ -1,5 +1,4 @@
 import type { Socket } from "node:net";
-import type { WebSocket } from "ws";
 import type { WorkspaceApi } from "./workspace-api.ts";
 
 /**
@@ -7,10 +6,33 @@ import type { WorkspaceApi } from "./workspace-api.ts";
  * the conversation.
  */
 
+/**
+ * An open WebSocket: what is used of one of the package `ws`. Said here in full, since these types are published, and that package is
+ * bundled.
+ */
+export interface OpenWebSocket {
+  readonly readyState: number;
+  readonly OPEN: number;
+  readonly bufferedAmount: number;
+  readonly isPaused: boolean;
+  on(event: "message", listener: (data: Buffer | ArrayBuffer | Buffer[], isBinary: boolean) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "close", listener: (code: number) => void): unknown;
+  send(
+    data: Uint8Array,
+    options: { readonly binary: boolean; readonly compress: boolean },
+    done?: (error?: Error | null) => void,
+  ): void;
+  pause(): void;
+  resume(): void;
+  close(code?: number): void;
+  terminate(): void;
+}
+
 /** A connection that was let in, of which nothing has been read. */
 export type ReplicaConnection =
   | { readonly kind: "socket"; readonly socket: Socket }
-  | { readonly kind: "web-socket"; readonly socket: WebSocket };
+  | { readonly kind: "web-socket"; readonly socket: OpenWebSocket };
 
 /** A workspace, open for as long as a replica is served from it. */
 export interface ReplicaPlace extends Disposable {

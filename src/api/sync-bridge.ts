@@ -33,7 +33,7 @@ export interface SyncBridge {
 
 /** What a bridge stands on. */
 export interface SyncBridgeOptions extends Omit<SyncStart, "workspace" | "folder"> {
-  /** `SyncController`, or `client.syncs` of the store's process. */
+  /** What `openSyncs` gives, or `client.syncs` of the store's process. */
   readonly syncs: SyncApi;
 }
 

@@ -3,7 +3,8 @@ import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-heade
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
-import type { Answer, Received, Route } from "../api/routes/route.ts";
+import type { Answer, Received } from "../api/routes/route.ts";
+import type { Route } from "../api/routes/row.ts";
 import type { SyncApi } from "../api/sync-api.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";

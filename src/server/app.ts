@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import type { Route } from "../api/routes/route.ts";
+import type { Route } from "../api/routes/row.ts";
 import type { Visit } from "./admission.ts";
 import { type Answering, knowsCommands, RequestAnswer, type RequestHead, type Shared } from "./answer-request.ts";
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";

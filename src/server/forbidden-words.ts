@@ -1,5 +1,5 @@
 import type { Role } from "../api/routes/role.ts";
-import type { Route } from "../api/routes/route.ts";
+import type { Route } from "../api/routes/row.ts";
 import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
 

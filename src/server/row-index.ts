@@ -1,4 +1,5 @@
-import type { Method, Route } from "../api/routes/route.ts";
+import type { Method } from "../api/routes/route.ts";
+import type { Route } from "../api/routes/row.ts";
 import { PathPattern, type PathParams } from "./path-pattern.ts";
 
 /** A row that a request may mean. */

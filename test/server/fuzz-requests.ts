@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from "fast-check";
 import * as z from "zod";
-import type { Route } from "../../src/api/routes/route.ts";
+import type { Route } from "../../src/api/routes/row.ts";
 
 /** A request that may or may not make sense. `§7` in any text stands for something that a reply has named. */
 export interface FuzzRequest {

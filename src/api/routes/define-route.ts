@@ -4,21 +4,8 @@ import type { StoreApi } from "../store-api.ts";
 import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import { complaintOf } from "./complaint.ts";
-import type {
-  Answer,
-  AnswerOf,
-  Asked,
-  Call,
-  ContentReply,
-  EventsReply,
-  Received,
-  ReplyKind,
-  RouteInput,
-  RouteText,
-  StoreRoute,
-  SyncRoute,
-  WorkspaceRoute,
-} from "./route.ts";
+import type { Answer, AnswerOf, Asked, Call, ContentReply, EventsReply, Received, ReplyKind } from "./route.ts";
+import type { RouteInput, RouteText, StoreRoute, SyncRoute, WorkspaceRoute } from "./row.ts";
 
 /** A query or body as a client makes it: what is not given is left out. */
 type Sent<T> = T extends readonly (infer Item)[]

@@ -5,7 +5,8 @@ import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import { defineCall, WORKSPACE } from "./define-call.ts";
 import { workspaceRoute } from "./define-route.ts";
-import type { Received, Route } from "./route.ts";
+import type { Received } from "./route.ts";
+import type { Route } from "./row.ts";
 import { ROUTES } from "./table.ts";
 
 const received: Received = {

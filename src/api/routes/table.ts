@@ -1,4 +1,4 @@
-import type { Route } from "./route.ts";
+import type { Route } from "./row.ts";
 import { ACTION_ROWS } from "./rows/action-rows.ts";
 import { FILE_ROWS } from "./rows/file-rows.ts";
 import { HISTORY_ROWS } from "./rows/history-rows.ts";

@@ -1,4 +1,4 @@
-import type { RawData, WebSocket } from "ws";
+import type { OpenWebSocket } from "../../api/replication-api.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Wire } from "../channel.ts";
 import { closeCodeOf } from "../protocol/wire-errors.ts";
@@ -24,7 +24,7 @@ const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
  * `maxPayload` of a frame. A text message is no part of the protocol, and breaks the connection.
  */
 export class WebSocketWire implements Wire {
-  readonly #socket: WebSocket;
+  readonly #socket: OpenWebSocket;
   readonly #unread: Uint8Array[] = [];
   #unreadBytes = 0;
   /** This side has closed. */
@@ -32,7 +32,7 @@ export class WebSocketWire implements Wire {
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: OpenWebSocket) {
     this.#socket = socket;
     socket.on("message", (data, isBinary) => this.#arrived(data, isBinary));
     socket.on("error", (error) => this.#ended(error));
@@ -87,7 +87,7 @@ export class WebSocketWire implements Wire {
     else this.#socket.close(closeCodeOf(code));
   }
 
-  #arrived(data: RawData, isBinary: boolean): void {
+  #arrived(data: Buffer | ArrayBuffer | Buffer[], isBinary: boolean): void {
     if (!isBinary) {
       this.#ended(new Error("a text message came"));
       this.#socket.terminate();

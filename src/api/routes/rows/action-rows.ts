@@ -4,7 +4,7 @@ import { collectedBytes } from "../collected-bytes.ts";
 import { workspaceRoute } from "../define-route.ts";
 import { bool, flag, number, paging, path, paths, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
-import type { WorkspaceRoute } from "../route.ts";
+import type { WorkspaceRoute } from "../row.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
 const sessions = workspaceRoute(calls.listSessions, {

@@ -3,7 +3,7 @@ import * as calls from "../calls/history-calls.ts";
 import { workspaceRoute } from "../define-route.ts";
 import { bool, count, flag, many, moment, paging, path, paths, text, word } from "../fields.ts";
 import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
-import type { WorkspaceRoute } from "../route.ts";
+import type { WorkspaceRoute } from "../row.ts";
 import { needsMachine } from "../whole-store.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { selectionFields, selectionOf } from "../selecting.ts";

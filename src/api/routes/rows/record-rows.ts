@@ -8,7 +8,7 @@ import { collectedBytes } from "../collected-bytes.ts";
 import { workspaceRoute } from "../define-route.ts";
 import { count, flag, jsonObject, paging } from "../fields.ts";
 import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
-import type { WorkspaceRoute } from "../route.ts";
+import type { WorkspaceRoute } from "../row.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
 const tag = "records";

@@ -5,7 +5,7 @@ import * as calls from "../calls/store-calls.ts";
 import { storeRoute } from "../define-route.ts";
 import { bool, moment, paging, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
-import type { StoreRoute } from "../route.ts";
+import type { StoreRoute } from "../row.ts";
 import { needsWholeStore } from "../whole-store.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 

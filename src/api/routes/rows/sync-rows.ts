@@ -4,7 +4,7 @@ import * as calls from "../calls/sync-calls.ts";
 import { syncRoute } from "../define-route.ts";
 import { number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
-import type { SyncRoute } from "../route.ts";
+import type { SyncRoute } from "../row.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
 /** About folders of the server's machine that follow other stores' workspaces: for their owner alone. */

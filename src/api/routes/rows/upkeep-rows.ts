@@ -4,7 +4,7 @@ import { workspaceRoute } from "../define-route.ts";
 import { bool, flag, number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 import { mayDo } from "../role.ts";
-import type { WorkspaceRoute } from "../route.ts";
+import type { WorkspaceRoute } from "../row.ts";
 import { needsWholeStore } from "../whole-store.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
