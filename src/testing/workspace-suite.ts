@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LogEventShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { pythonText, readPythonJson } from "../core/python-json.ts";
 
 /** A new, empty workspace without a folder, and what ends it. */
 export interface WorkspaceUnderTest extends AsyncDisposable {
@@ -366,6 +367,22 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await ws.records.chainValid()).toBe(true);
         expect((await ws.records.verify()).problems).toEqual([]);
         expect(await codeOf(ws.records.importChronomemory(bytes("no log\n")))).toBe("INTEGRITY_VIOLATION");
+        const fields = {
+          op: "compact",
+          prev_hash: "",
+          record: {},
+          record_id: "s",
+          recursion_depth: 0,
+          seq: 51,
+          ts: "T",
+        };
+        const hash = sha256(pythonText(readPythonJson(JSON.stringify(fields))));
+        const log = bytes(`${JSON.stringify({ ...fields, hash })}\n{"torn`);
+        expect(await codeOf(ws.records.importChronomemory(log, { upToTear: true }))).toBe("REFUSED");
+        const checkpoint = bytes('{"seq": 50, "last_hash": "", "records": [{"id": "held"}]}');
+        const brought = await ws.records.importChronomemory(log, { checkpoint, upToTear: true });
+        expect(brought).toMatchObject({ events: 0, unverified: { checkpoint: { records: 1 }, tear: { line: 2 } } });
+        expect(await ws.records.get("held")).toEqual({ id: "held" });
       });
     });
 
