@@ -38,6 +38,7 @@ const LIST = TOOLS.map((tool) => ({
   title: tool.title,
   description: tool.description,
   inputSchema: tool.inputSchema,
+  outputSchema: tool.outputSchema,
   annotations: annotationsOf(tool),
 }));
 

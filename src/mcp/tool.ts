@@ -4,6 +4,7 @@ import type { ErrorCode } from "../core/errors.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Answer } from "./answer.ts";
 import { shortened } from "./one-line.ts";
+import { outputSchemaOf } from "./outputs.ts";
 
 /**
  * `reads`: changes nothing. `records`: adds to the history, changes no file of the workspace. `changes`: changes files;
@@ -18,6 +19,8 @@ export interface ToolSpec<Input extends z.ZodObject> {
   /** For a model that knows nothing else: what it does, when to use it, and how to take it back. */
   readonly description: string;
   readonly input: Input;
+  /** What its answers have, besides the sentence and the next steps: see `outputs.ts`. */
+  readonly output: z.ZodRawShape;
   readonly effect: Effect;
   /** Calling it again with the same arguments changes nothing more. */
   readonly idempotent?: boolean;
@@ -27,8 +30,9 @@ export interface ToolSpec<Input extends z.ZodObject> {
 }
 
 /** A tool of any arguments: they are checked before it runs. */
-export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "run"> {
+export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run"> {
   readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
+  readonly outputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   /** Throws `USAGE` for arguments that do not fit the schema. */
   readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<Answer>;
 }
@@ -36,11 +40,12 @@ export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "run"> {
 const MAX_COMPLAINT = 1_000;
 
 /** Makes a tool of its description. */
-export function defineTool<Input extends z.ZodObject>({ input, run, ...spec }: ToolSpec<Input>): Tool {
+export function defineTool<Input extends z.ZodObject>({ input, output, run, ...spec }: ToolSpec<Input>): Tool {
   const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
   return {
     ...spec,
     inputSchema: { ...schema, type: "object" },
+    outputSchema: outputSchemaOf(output),
     call: async (workspace, args) => {
       const parsed = input.safeParse(args ?? {});
       if (!parsed.success) {

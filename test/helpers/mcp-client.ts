@@ -1,3 +1,5 @@
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import { TOOLS } from "../../src/mcp/tool-table.ts";
 import type { Readable, Writable } from "node:stream";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 
@@ -61,6 +63,7 @@ export class McpClient {
   async call(name: string, args: object = {}): Promise<ToolAnswer> {
     const { result, error } = await this.request("tools/call", { name, arguments: args });
     if (error !== undefined) throw new Error(`${error.code}: ${error.message}`);
+    mustFit(name, result as CallToolResult);
     return toolAnswer(result as CallToolResult);
   }
 
@@ -93,4 +96,18 @@ export function toolAnswer(result: CallToolResult): ToolAnswer {
   const text = result.content.map((one) => (one.type === "text" ? one.text : "")).join("\n");
   const data = (result.structuredContent ?? {}) as Record<string, unknown>;
   return { text, data, isError: result.isError === true };
+}
+
+const validators = new AjvJsonSchemaValidator();
+
+/** Says why a value does not fit a schema, as a client of the protocol's own library would; `undefined`: it fits. */
+export function misfit(schema: object, value: unknown): string | undefined {
+  return validators.getValidator(schema)(value).errorMessage;
+}
+
+/** Throws where an answer is not what the tool's own schema says. */
+function mustFit(name: string, { structuredContent }: CallToolResult): void {
+  const tool = TOOLS.find((one) => one.name === name);
+  const found = tool === undefined ? undefined : misfit(tool.outputSchema, structuredContent);
+  if (found !== undefined) throw new Error(`${name} does not answer what its schema says: ${found}`);
 }

@@ -7,6 +7,7 @@ import { selectionOf, selectionShape } from "../selecting.ts";
 import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const force = z
@@ -73,6 +74,7 @@ const undo = defineTool({
     dry_run: dryRun,
     force,
   }),
+  output: output.wentBack,
   effect: "changes",
   hints: {
     NOT_FOUND: "list_actions and list_history show the ids there are",
@@ -102,6 +104,7 @@ const redo = defineTool({
     dry_run: dryRun,
     force,
   }),
+  output: output.wentBack,
   effect: "changes",
   hints: { NOT_FOUND: "list_history shows the ids there are" },
   run: async (workspace, { operation, dry_run: dry, force: forced }): Promise<Answer> => {
@@ -129,6 +132,7 @@ const rollback = defineTool({
       .describe("restore these absolute paths outside of the workspace, and nothing else")
       .optional(),
   }),
+  output: output.wentBack,
   effect: "changes",
   idempotent: true,
   hints: { NOT_FOUND: "list_actions lists the ids there are", AMBIGUOUS: "give more of the id: see list_actions" },
@@ -152,6 +156,7 @@ const restore = defineTool({
     dry_run: dryRun,
     force: z.boolean().default(false).describe("leave what cannot be restored and do the rest"),
   }),
+  output: output.wentBack,
   effect: "changes",
   idempotent: true,
   hints: { NOT_FOUND: "list_history and file_history show the moments; find_file finds recorded paths" },

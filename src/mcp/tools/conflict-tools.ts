@@ -4,6 +4,7 @@ import type { Answer } from "../answer.ts";
 import { inWorkspace, limit, patch } from "../arguments.ts";
 import { counted } from "../one-line.ts";
 import { cappedChanges, cappedPatches, changeLines, conflictLine, countsOf } from "../show.ts";
+import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const MAX_MERGED = 1_000_000;
@@ -19,6 +20,7 @@ const list = defineTool({
     patch,
     limit: limit(50, 200),
   }),
+  output: { conflicts: z.array(output.conflict), total: output.count },
   effect: "reads",
   run: async (workspace, { all, patch: withPatch, limit: most }): Promise<Answer> => {
     const conflicts = await workspace.conflicts({ all, patch: withPatch });
@@ -46,6 +48,7 @@ const resolve = defineTool({
     keep: z.enum(["current", "undo", "merged"]),
     content: z.string().max(MAX_MERGED).describe("for `merged`: the whole new content of the file").optional(),
   }),
+  output: { conflict: output.conflict, ...output.changes, undo_id: output.text.nullable() },
   effect: "changes",
   idempotent: true,
   hints: { NOT_FOUND: "list_conflicts lists those that are open" },

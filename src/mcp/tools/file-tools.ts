@@ -4,6 +4,7 @@ import type { Answer } from "../answer.ts";
 import { inWorkspace, limit, moment, patch, path, paths, pathsIn } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { cappedChanges, changeLines, countsOf } from "../show.ts";
+import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const MAX_BYTES = 32_000;
@@ -20,6 +21,7 @@ const diff = defineTool({
     paths: paths.optional(),
     patch,
   }),
+  output: { from: output.text, to: output.text, from_seq: output.count, to_seq: output.count, ...output.changes },
   effect: "reads",
   hints: { NOT_FOUND: "list_history shows the moments there are; find_file finds recorded paths" },
   run: async (workspace, { from, to, paths: given, patch: withPatch }): Promise<Answer> => {
@@ -43,6 +45,7 @@ const fileHistory = defineTool({
     "All recorded states of one file, newest first: iteration numbers, times, sizes, and who changed it. " +
     "read_version reads one of them.",
   input: z.strictObject({ path, limit: limit(30, 200) }),
+  output: { path: output.path, iterations: z.array(output.iteration), total: output.count },
   effect: "reads",
   hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones too" },
   run: async (workspace, { path: given, limit: most }): Promise<Answer> => {
@@ -77,6 +80,17 @@ const readVersion = defineTool({
     offset: z.number().int().min(0).default(0).describe("begin at this byte"),
     max_bytes: z.number().int().min(1).max(MAX_BYTES).default(MAX_BYTES).describe("how much to read at most"),
   }),
+  output: {
+    path: output.path,
+    iteration: output.count,
+    size: output.count,
+    hash: output.text,
+    kind: output.text,
+    offset: output.count,
+    encoding: z.enum(["utf8", "base64"]),
+    content: output.text,
+    next_offset: output.count.nullable(),
+  },
   effect: "reads",
   hints: {
     NOT_FOUND: "file_history lists the iterations; find_file finds recorded paths by their name",
@@ -136,6 +150,7 @@ const findFile = defineTool({
   title: "Find recorded paths",
   description: "Recorded paths with this file name, in any folder; deleted files are among them.",
   input: z.strictObject({ name: z.string().min(1).max(255).describe("a file's name, without its folder") }),
+  output: { paths: output.texts, total: output.count },
   effect: "reads",
   run: async (workspace, { name }): Promise<Answer> => {
     if (name.includes("/")) {

@@ -15,6 +15,7 @@ import {
   coverageLines,
 } from "../show.ts";
 import { selectionOf, selectionShape } from "../selecting.ts";
+import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const MOST_AMBIGUOUS = 100;
@@ -31,6 +32,7 @@ const listHistory = defineTool({
     "undos and snapshots, each with its id and how to take it back or go back to before it. Use it to see what happened at all; for " +
     "the single edits of an agent use list_actions.",
   input: z.strictObject({ limit: limit(20, 100) }),
+  output: { items: z.array(output.recent) },
   effect: "reads",
   run: async (workspace, { limit: most }): Promise<Answer> => {
     const { items } = await workspace.recent(most);
@@ -77,6 +79,11 @@ const listActions = defineTool({
     limit: limit(20, 100),
     cursor: named("`next_cursor` of the answer before: the older ones").optional(),
   }),
+  output: {
+    actions: z.array(output.action.extend({ undone: output.flag })),
+    total: output.count,
+    next_cursor: output.text.nullable(),
+  },
   effect: "reads",
   run: async (workspace, { session, turn, path, limit: most, cursor }): Promise<Answer> => {
     const given = path === undefined ? undefined : inWorkspace(workspace, path);
@@ -114,6 +121,7 @@ const showAction = defineTool({
     "One action: what it was about, who did it, which files were kept before it ran, and what it changed. With " +
     "`patch` the changed lines.",
   input: z.strictObject({ id: actionId, patch }),
+  output: { action: output.action, ...output.changes, ambiguous: output.texts },
   effect: "reads",
   hints: { NOT_FOUND: "list_actions lists the ids there are", AMBIGUOUS: "give more of the id: see list_actions" },
   run: async (workspace, { id, patch: withPatch }): Promise<Answer> => {
@@ -152,6 +160,13 @@ const whatChanged = defineTool({
     "What the last turn changed (without arguments), or what one action, turn, session or actor changed, or what " +
     "happened to a file or since a time. Name at most one. Use it to check before an undo of the same selection.",
   input: z.strictObject({ ...selectionShape, patch }),
+  output: {
+    selection: output.text,
+    actions: z.array(output.action),
+    total_actions: output.count,
+    ...output.changes,
+    ambiguous: output.texts,
+  },
   effect: "reads",
   hints: { NOT_FOUND: "list_actions shows the actions, turns and sessions there are" },
   run: async (workspace, { patch: withPatch, ...given }): Promise<Answer> => {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Answer } from "../answer.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { capped, cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines } from "../show.ts";
+import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const MAX_PROBLEMS = 50;
@@ -13,6 +14,7 @@ const status = defineTool({
     "Which folder is recorded, how far the history reaches, which changes on disk are not recorded yet, and what is " +
     "left out.",
   input: z.strictObject({}),
+  output: output.status,
   effect: "reads",
   run: async (workspace): Promise<Answer> => {
     const result = await workspace.status();
@@ -36,6 +38,7 @@ const snapshot = defineTool({
     "Records the files as they are now as a moment that restore can go back to. Changes no file. Use it before risky " +
     "work that Chronicle does not see by itself.",
   input: z.strictObject({ message: z.string().min(1).max(500).describe("what this moment is, for people").optional() }),
+  output: output.snapshot,
   effect: "records",
   run: async (workspace, { message }): Promise<Answer> => {
     const result = await workspace.snapshot(message === undefined ? {} : { message });
@@ -55,6 +58,15 @@ const verify = defineTool({
     "Recomputes everything that the history rests on (hash chain, signed heads, contents) and lists problems. " +
     "`quick` leaves out the contents. Changes nothing.",
   input: z.strictObject({ quick: z.boolean().default(false).describe("without the contents") }),
+  output: {
+    ok: output.flag,
+    events: output.count,
+    blobs: output.count,
+    bytes: output.count,
+    problems: z.array(output.problem),
+    total_problems: output.count,
+    notes: output.texts,
+  },
   effect: "reads",
   run: async (workspace, { quick }): Promise<Answer> => {
     const result = await workspace.verify({ quick });

@@ -7,6 +7,7 @@ import { limit, named, transactionId } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
+import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const HINTS = { NOT_FOUND: "list_transactions lists the ids there are" };
@@ -57,6 +58,7 @@ const begin = defineTool({
     name: z.string().min(1).max(200).describe("what it is about, for people").optional(),
     session: named("your session (default: the only one that is open)").optional(),
   }),
+  output: { transaction: output.transaction },
   effect: "records",
   run: async (workspace, { name, session }): Promise<Answer> => {
     const own = session ?? (await onlySession(workspace));
@@ -85,6 +87,7 @@ const commit = defineTool({
   title: "Commit a transaction",
   description: "Keeps the work of a transaction. It can still be undone afterwards: undo with its id as `operation`.",
   input: z.strictObject({ id: transactionId }),
+  output: { transaction: output.transaction },
   effect: "records",
   idempotent: true,
   hints: HINTS,
@@ -106,6 +109,7 @@ const rollback = defineTool({
     "kept as a conflict. Nothing is lost: what is there now is recorded first, and redo brings the " +
     "transaction's work again.",
   input: z.strictObject({ id: transactionId }),
+  output: { transaction: output.transaction, undo: z.looseObject(output.wentBack) },
   effect: "changes",
   idempotent: true,
   hints: HINTS,
@@ -134,6 +138,7 @@ const list = defineTool({
   title: "List transactions",
   description: "Transactions, newest first: active, committed and rolled back.",
   input: z.strictObject({ limit: limit(20, 100) }),
+  output: { transactions: z.array(output.transaction), total: output.count },
   effect: "reads",
   run: async (workspace, { limit: most }): Promise<Answer> => {
     const all = (await workspace.transactions()).toReversed();

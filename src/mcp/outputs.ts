@@ -1,0 +1,177 @@
+import * as z from "zod";
+
+/**
+ * What the tools answer, for `outputSchema`: the fields that programs can rely on. Every object may have more; the library's shapes
+ * (`src/api`) say what. What is optional here is not always there.
+ */
+
+const text = z.string();
+const count = z.int().min(0);
+const flag = z.boolean();
+const texts = z.array(text);
+
+/** Bytes that are not UTF-8 stand beside in Base64. */
+const path = text.describe("as people see it; where its bytes are not UTF-8, `path_b64` has them");
+
+/** What changed at one path. */
+const change = z.looseObject({
+  path,
+  change_type: z.enum(["created", "modified", "deleted", "permissions_changed"]),
+  kind: z.enum(["file", "symlink", "dir"]),
+  before_hash: text,
+  after_hash: text,
+  before_size: count,
+  after_size: count,
+  size_delta: z.int(),
+  patch: text.optional(),
+  patch_cut: z.literal(true).describe("only the beginning of the patch").optional(),
+});
+
+/** The first changes, and how many there are. */
+export const changes = {
+  changes: z.array(change).describe("the first of them"),
+  total_changes: count.describe("how many there are"),
+} as const;
+
+/** What was not recorded. */
+export const coverage = z.looseObject({
+  complete: flag,
+  omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first of them"),
+  total_omitted: count,
+});
+
+const skipped = z.array(z.looseObject({ path, reason: text, detail: text.optional() }));
+
+/** What did not merge. */
+export const conflict = z.looseObject({
+  id: text.describe("empty in a dry run"),
+  path,
+  timestamp: text,
+  state: z.enum(["open", "settled"]),
+  reason: text,
+  undo_id: text,
+  patch: text.optional(),
+});
+
+const operation = z.looseObject({ id: text, kind: text, summary: text });
+
+/** What a way back did. */
+export const wentBack = {
+  ...changes,
+  undo_id: text.nullable().describe("takes it back; null: nothing was changed"),
+  skipped: skipped.describe("left as they are"),
+  conflicts: z.array(z.looseObject({ path, kept_at: text })).describe("changed meanwhile: where the other content is"),
+  dry_run: flag,
+  finished: texts,
+  operation: operation.nullable().optional(),
+  selection: text.optional(),
+  notes: texts.optional(),
+  unmerged: z.array(conflict).describe("did not merge with later work, and was left as it is"),
+} as const;
+
+/** One tool call of an agent. */
+export const action = z.looseObject({
+  id: text,
+  timestamp: text,
+  action_type: text,
+  action_summary: text,
+  files_backed_up: texts.describe("the first of them"),
+  total_files: count,
+  outside: texts,
+  state: z.enum(["open", "done", "failed", "denied", "abandoned"]),
+  actor: text,
+  session: text.nullable(),
+  turn: text.nullable(),
+  transaction_id: text.nullable(),
+  seq: count,
+  changed: count.nullable(),
+  coverage,
+});
+
+/** Work that lands whole or is taken back whole. */
+export const transaction = z.looseObject({
+  id: text,
+  status: z.enum(["active", "committed", "rolled_back"]),
+  started_at: text,
+  finished_at: text.optional(),
+  snapshots: texts.describe("ids of its first actions"),
+  total_snapshots: count,
+  name: text.optional(),
+  actor: text,
+});
+
+/** One line of recent work. */
+export const recent = z.looseObject({ kind: text, id: text, timestamp: text, summary: text, changed: count });
+
+/** One state of a file. */
+export const iteration = z.looseObject({
+  iteration: count,
+  timestamp: z.number().describe("epoch milliseconds"),
+  size: count,
+  hash: text,
+  deleted: flag.optional(),
+  kind: text,
+  permissions: count,
+  seq: count,
+  cause: text,
+  actor: text,
+});
+
+/** Something that a check of the history has found. */
+export const problem = z.looseObject({ kind: text, where: text, detail: text });
+
+/** How the workspace stands. */
+export const status = {
+  ...changes,
+  workspace: text,
+  path: text,
+  root: text,
+  seq: count,
+  head: z.looseObject({ seq: count, hash: text }),
+  coverage,
+  snapshots: count,
+  latest_snapshot: count.nullable(),
+  entries: count,
+  bytes: count,
+  read_only: flag,
+  signing: z.looseObject({ state: text }),
+  notes: texts,
+} as const;
+
+/** A kept name for a moment. */
+export const snapshot = {
+  number: count,
+  id: text,
+  seq: count,
+  root: text,
+  coverage,
+  timestamp: text,
+  cause: text,
+  changed: count.nullable(),
+} as const;
+
+export { count, flag, path, text, texts };
+
+const error = z.looseObject({ code: text, message: text, hint: text.nullable() });
+
+/**
+ * The schema of a tool's answers. An error is one, too (`isError`), and some clients hold it to this schema: it has `error`, and nothing
+ * of the rest.
+ */
+export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"; readonly [key: string]: unknown } {
+  const done = {
+    summary: text.describe("what happened, in one sentence"),
+    next: texts.describe("what can be done next"),
+  };
+  const { $schema: _, required, ...schema } = z.toJSONSchema(z.looseObject({ ...done, ...output }), { io: "output" });
+  const { $schema: __, ...failed } = z.toJSONSchema(error, { io: "output" });
+  return {
+    ...schema,
+    type: "object",
+    properties: { ...schema.properties, error: { ...failed, description: "in place of all the rest" } },
+    anyOf: [
+      { type: "object", required },
+      { type: "object", required: ["error"] },
+    ],
+  };
+}
