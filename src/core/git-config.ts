@@ -1,6 +1,6 @@
 /** One setting of a git configuration file. */
 export interface GitSetting {
-  /** The section and the key in small letters, the part between them as it stands: `core.ignorecase`, `includeif.gitdir:~/work/.path`. */
+  /** The section and the key in small letters, the part between them as it stands: `core.ignorecase`, `includeif.gitdir:~/code/.path`. */
   readonly name: string;
   /** `undefined`: the key stands alone, which means true. */
   readonly value: string | undefined;

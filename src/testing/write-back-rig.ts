@@ -5,6 +5,7 @@ import type { LogEvent } from "../core/event.ts";
 import { decodeFile, fileRecordId, type FileRecord } from "../core/file-record.ts";
 import { sha256, type Hash } from "../core/hash.ts";
 import { parsePath } from "../core/path.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import type { WriteBackAnswer, WriteBackEntry, WriteBackRules } from "../core/write-back.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
 import type { SimDiskOptions } from "../disk/sim-machine.ts";
@@ -132,10 +133,11 @@ export class WriteBackRig implements AsyncDisposable {
     return recorded;
   }
 
-  /** What the folder holds, in the same way. */
+  /** What the folder holds, in the same way, without what an apply that was cut off has staged there: the next one removes it. */
   onDisk(folder = "/proj"): Record<string, string> {
     const found: Record<string, string> = {};
     for (const { name } of this.disk.list(folder)) {
+      if (isStagingName(name.toString(), folder === "/proj")) continue;
       const path = `${folder}/${name.toString()}`;
       const isFolder = this.disk.lstat(path)?.kind === "dir";
       found[path.slice("/proj/".length)] = isFolder ? "/" : this.#contentOf(path);

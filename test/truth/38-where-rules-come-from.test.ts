@@ -277,8 +277,8 @@ describe.skipIf(!hasGit)("Truth 38: what is not applied is said (skipped where g
   test("a repository that leaves the folder out itself, one of somebody else, and one that is not there", async () => {
     await using project = new GitProject();
     project.write(".gitignore", "scratch/\n*.log\n");
-    project.write("scratch/work/a.log");
-    const found = await unapplied(project, "scratch/work");
+    project.write("scratch/part/a.log");
+    const found = await unapplied(project, "scratch/part");
     expect(found).toEqual([expect.stringContaining("leaves out this folder itself")]);
     await using gone = new GitProject();
     rmSync(join(gone.top, ".git"), { recursive: true });
