@@ -27,6 +27,8 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, cwd, store, userHome } = inputs;
+  // Whoever sets it to nothing means a place that there is not, unlike who has none.
+  if (env["HOME"] === "") wholePath("$HOME", "");
   const own = folderIn(env, "CHRONICLE_HOME");
   const chosen = store === undefined ? own : typedPath(cwd, "--store", store);
   const config = folderIn(env, "XDG_CONFIG_HOME");

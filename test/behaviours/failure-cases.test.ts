@@ -106,7 +106,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   ],
   "W2 a failed fsync": [
     ["@storage/files/file-event-log", "a failed sync poisons"],
-    ["@storage/files/blob-faults", "a failed sync: every later write is refused"],
+    ["@storage/files/blob-faults", "a failed sync: writes are refused while the disk fails"],
   ],
   "W3 a torn tail": [
     ["behaviours/log-cases", "moved to quarantine, recorded, never glued"],
