@@ -3,6 +3,7 @@ import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record
 import type { LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { parsePath, type WorkspacePath } from "../core/path.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import type { ReplicaRecord } from "../core/replica-record.ts";
 import type { UpstreamChange } from "../core/upstream-change.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
@@ -138,7 +139,7 @@ export class ReplicaRig implements AsyncDisposable {
     const visit = (folder: string): void => {
       for (const { name } of this.disk.list(`/proj/${folder}`)) {
         const path = folder === "" ? name.toString() : `${folder}/${name.toString()}`;
-        if (path === ".chronicle-tmp") continue;
+        if (isStagingName(name.toString(), folder === "")) continue;
         const stat = this.disk.lstat(`/proj/${path}`);
         if (stat?.kind === "dir") {
           found[path] = "/";

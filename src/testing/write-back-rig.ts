@@ -133,7 +133,7 @@ export class WriteBackRig implements AsyncDisposable {
     return recorded;
   }
 
-  /** What the folder holds, in the same way, without what an apply that was cut off has staged there: the next one removes it. */
+  /** What the folder holds, in the same way, without what an apply that was cut off has staged: a later one takes it away. */
   onDisk(folder = "/proj"): Record<string, string> {
     const found: Record<string, string> = {};
     for (const { name } of this.disk.list(folder)) {

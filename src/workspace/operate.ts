@@ -337,7 +337,10 @@ export async function restOf(context: Context, { id, intent }: OpenIntent): Prom
  */
 export async function settle(context: Context): Promise<FinishedIntent[]> {
   const finished: FinishedIntent[] = [];
-  if ((await openIntents(context)).length === 0) return finished;
+  if ((await openIntents(context)).length === 0) {
+    await sweepLeft(context);
+    return finished;
+  }
   await withCommit(context, async (commit) => {
     for (const { id, intent } of await openIntents(context)) {
       const { changes, state } = await restOf(context, { id, intent });
@@ -369,6 +372,19 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       const { blocked, conflicts } = report;
       finished.push({ id, intent, state, changes: changes.filter((one) => applied.has(one.path)), blocked, conflicts });
     }
+    context.worktree.sweepLeft();
   });
   return finished;
+}
+
+/** Takes away what was staged in the folders by whoever was cut off before anything of it stood in the log. */
+async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
+  if (readOnly || !worktree.mayHoldLeft()) return;
+  try {
+    using _held = await lock.exclusive(0);
+    worktree.sweepLeft();
+  } catch (error) {
+    // Somebody is at work there, and it may be theirs.
+    if (!(error instanceof ChronicleError && error.code === "LOCKED")) throw error;
+  }
 }

@@ -34,7 +34,7 @@ import { trackedOf } from "./root-git.ts";
 import { EarlyStage } from "./early-stage.ts";
 import { explainOnDisk, leftOutOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
-import { sweepPlaces, sweepStaging } from "./sweep-staging.ts";
+import { holdsPlaces, sweepPlaces, sweepStaging } from "./sweep-staging.ts";
 import { scanRoots } from "./scan.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
@@ -85,6 +85,8 @@ export class DiskWorktree implements Worktree {
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
+  /** What was cut off before this one began has left nothing in the folders. */
+  #holdsNoPlaces = false;
   /** Nothing that was read since can have been read earlier: when the last scan began. */
   #readFloorNs: bigint | undefined;
 
@@ -247,7 +249,7 @@ export class DiskWorktree implements Worktree {
     const early = request.resume === true ? undefined : this.#early?.take();
     // Of a failed sync only one is told: nothing is staged while another one's goes on that nobody waits for.
     if (early === undefined) await this.#early?.quiet();
-    if (request.begin !== undefined) this.#sweepPlacesOnce();
+    if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
     // It has taken everything away itself. What a run before it has left is looked for in all places.
@@ -256,9 +258,16 @@ export class DiskWorktree implements Worktree {
     return report;
   }
 
-  #sweepPlacesOnce(): void {
+  mayHoldLeft(): boolean {
+    if (this.#isSwept || this.#holdsNoPlaces) return false;
+    this.#holdsNoPlaces = !holdsPlaces(this.#options.disk, this.roots, this.#options.staging);
+    return !this.#holdsNoPlaces;
+  }
+
+  sweepLeft(): void {
     if (this.#isSwept) return;
     sweepPlaces(this.#options.disk, this.roots, this.#options.staging);
+    this.#holdsNoPlaces = true;
   }
 
   #sweepOnce(): void {

@@ -86,6 +86,10 @@ export class FolderPlaces {
     this.release();
   }
 
+  get isAnyNoted(): boolean {
+    return this.#noted().size > 0;
+  }
+
   release(): void {
     this.fs.release();
   }

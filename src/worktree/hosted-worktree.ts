@@ -132,6 +132,12 @@ export class HostedWorktree implements Worktree {
   /** Nothing is ever left behind. */
   async cleanUp(): Promise<void> {}
 
+  mayHoldLeft(): boolean {
+    return false;
+  }
+
+  sweepLeft(): void {}
+
   /** Nothing changes but by commits. */
   async watch(): Promise<WatchHandle> {
     return { degraded: false, settled: async () => true, close: async () => undefined };

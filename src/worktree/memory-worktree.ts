@@ -200,6 +200,12 @@ export class MemoryWorktree implements Worktree {
   /** Nothing is ever left behind in memory. */
   async cleanUp(_token: string): Promise<void> {}
 
+  mayHoldLeft(): boolean {
+    return false;
+  }
+
+  sweepLeft(): void {}
+
   async watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
     const stop = this.files.watch((path) => onHint({ paths: [path] }));
     this.#stops.add(stop);

@@ -34,13 +34,29 @@ export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): 
  * operation of a workspace goes on at a time, so whoever is about to begin one knows that nobody else needs it.
  */
 export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): void {
+  for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
+}
+
+/** Have runs noted anything there, whether they go on or were cut off? */
+export function holdsPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): boolean {
+  for (const staging of stagingsOf(disk, roots, candidate)) {
+    try {
+      if (staging.places.isAnyNoted) return true;
+    } finally {
+      staging.release();
+    }
+  }
+  return false;
+}
+
+function* stagingsOf(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): Generator<Staging> {
   if (candidate === undefined || disk.lstat(candidate)?.kind !== "dir") return;
   for (const { name, kind } of disk.list(candidate)) {
     const [token = "", id] = decodeName(name).split(".", 2);
     const root = roots.find((one) => one.id === id);
     if (kind !== "dir" || root === undefined || !isToken(token)) continue;
     const [staging] = stagingPlaces({ root }, { disk, candidate, token });
-    if (staging !== undefined) clearPlaces(staging);
+    if (staging !== undefined) yield staging;
   }
 }
 

@@ -85,6 +85,10 @@ export interface Worktree {
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes what an earlier `apply` with this token has left behind (staging, trash); conflict copies stay. */
   cleanUp(token: string): Promise<void>;
+  /** May an apply that was cut off have left something in the folders? Until `sweepLeft` or an apply has taken it away. */
+  mayHoldLeft(): boolean;
+  /** Takes it away. Only where nobody else applies anything. */
+  sweepLeft(): void;
 
   /** Hints of what may have changed; the truth is always a scan. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
