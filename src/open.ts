@@ -28,7 +28,8 @@ import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
 import { takesNoWrites } from "./storage/io-trouble.ts";
 import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
 import { MemoryBlobIndex } from "./storage/memory/memory-blob-index.ts";
-import { sqliteBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
+import { withoutIndexFile } from "./storage/io-trouble.ts";
+import { sqliteBlobIndex, temporaryBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
 import { NODE_TIMERS } from "./replication/timers.ts";
 import { openSqliteIndexStore } from "./storage/sqlite/sqlite-index-store.ts";
 import { SqliteLock } from "./storage/sqlite/sqlite-lock.ts";
@@ -43,6 +44,7 @@ const nodeBackends: Backends = {
   openIndex,
   scratchIndex: () => new MemoryIndexStore(),
   openBlobIndex: (path) => sqliteBlobIndex(disk, path, () => new MemoryBlobIndex()),
+  scratchBlobIndex: () => temporaryBlobIndex(disk),
   lock: (path) => new SqliteLock(disk, path),
   processes: nodeProcesses(disk),
   now: () => Date.now(),
@@ -56,7 +58,7 @@ const nodeBackends: Backends = {
 /** For a process that answers one call and ends. */
 const onceBackends: Backends = {
   ...nodeBackends,
-  openIndex: (path) => leftOpen(disk, path, openIndex(path)),
+  openIndex: (path, tell) => leftOpen(disk, path, openIndex(path, tell)),
   openBlobIndex: (path) => {
     const open = nodeBackends.openBlobIndex(path);
     return () => {
@@ -70,22 +72,24 @@ const onceBackends: Backends = {
  * The index is derived data: a damaged one is discarded, and rebuilt from the log; where the disk is full or read-only
  * it is built in memory, and where this user may not write it, so that reading and verifying still work.
  */
-function openIndex(path: string): IndexStore {
+function openIndex(path: string, tell?: (note: string) => void): IndexStore {
+  const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));
   try {
-    return openOrDiscard(path);
+    return openOrDiscard(path, onTemporary);
   } catch (error) {
     if (!takesNoWrites(error) && !(error instanceof ChronicleError && error.code === "IO")) throw error;
+    onTemporary(error);
     return new MemoryIndexStore();
   }
 }
 
-function openOrDiscard(path: string): IndexStore {
+function openOrDiscard(path: string, onTemporary: (why: unknown) => void): IndexStore {
   try {
-    return openSqliteIndexStore(path, disk);
+    return openSqliteIndexStore(path, disk, { onTemporary });
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
     discardSqliteFiles(disk, path);
-    return openSqliteIndexStore(path, disk);
+    return openSqliteIndexStore(path, disk, { onTemporary });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Disk } from "../disk/disk.ts";
-import type { BlobIndexOpener } from "../storage/blob-index.ts";
+import type { BlobIndex, BlobIndexOpener } from "../storage/blob-index.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
 import type { Processes } from "../workspace/context.ts";
@@ -11,10 +11,12 @@ import type { HeadTimers } from "../workspace/head-follower.ts";
  */
 export interface Backends {
   readonly disk: Disk;
-  /** Opens a workspace's index; a damaged one is discarded first. */
-  readonly openIndex: (path: string) => IndexStore;
+  /** Opens a workspace's index; a damaged one is discarded first. `tell` takes a sentence on what it cannot do. */
+  readonly openIndex: (path: string, tell?: (note: string) => void) => IndexStore;
   readonly scratchIndex: () => IndexStore;
   readonly openBlobIndex: (path: string) => BlobIndexOpener;
+  /** An index of contents for this process alone, where the disk takes no writes; default: what needs them fails. */
+  readonly scratchBlobIndex?: () => BlobIndex;
   readonly lock: (path: string) => Lock;
   readonly processes: Processes;
   readonly now: () => number;

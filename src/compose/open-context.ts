@@ -48,6 +48,8 @@ export interface StoreParts {
   readonly headPace: HeadPace;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
+  /** As `onNote`, for what the disk does not let the indexes do; each is told once. */
+  readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];
   /** Tells what was recorded through these parts, in whichever workspace. */
@@ -115,7 +117,7 @@ export async function openContext(
   refuseOtherWorkspace(backends.disk, files.workspaceJson);
   const paths = { log: files.log, archive: files.archive, quarantine: files.quarantine };
   const log = new FileEventLog(backends.disk, paths, EMPTY_HEAD, parts.syncs);
-  const index = backends.openIndex(files.index);
+  const index = backends.openIndex(files.index, parts.tellOfIndexes);
   const lock = backends.lock(files.lock);
   const { now, newId } = backends;
   const history = { workspaceId: id, log, blobs, index, lock, waitMs, heads, now, newId };

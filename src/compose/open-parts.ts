@@ -35,17 +35,30 @@ function makeWherePermitted(disk: Disk, folder: string): void {
   }
 }
 
+/** The indexes of a store lie on one disk: what that says of one need not be said of the next. */
+function toldOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
+  const told = new Set<string>();
+  return (note) => {
+    if (told.has(note)) return;
+    told.add(note);
+    tell?.(note);
+  };
+}
+
 /** Opens what all workspaces of a store share; makes its folders (0700) where they are missing. */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;
   const layout = storeLayout(options.home);
+  const tellOfIndexes = toldOnce(options.onNote);
   refuseNoFolder(disk, options.home);
   if (keepOwners(disk, options)) makeWherePermitted(disk, layout.workspaces);
   const blobs = await FileBlobStore.open({
     disk,
     layout: layout.blobs,
     openIndex: backends.openBlobIndex(layout.blobs.index),
+    scratchIndex: backends.scratchBlobIndex,
+    tell: tellOfIndexes,
     lock: backends.lock,
     newPackId: backends.newPackId,
     lockWaitMs: waitMs,
@@ -59,6 +72,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     headPace: new HeadPace(now, backends.timers),
     actor: options.actor ?? nameOfRole(options.role),
     onNote: options.onNote,
+    tellOfIndexes,
     onCommit: options.onCommit,
     onUnsigned: options.onUnsigned,
     recorded: new Signal(),

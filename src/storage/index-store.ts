@@ -17,6 +17,7 @@ import type { WorkspacePath } from "../core/path.ts";
  * - It is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
  * - "At seq N" means after event N. Reads see one consistent state, which may be of the beginning of this turn of the event
  *   loop: after `fresh`, and after a change by this object, it is of now.
+ * - Where the disk takes no change of it, `SqliteIndexStore` goes on in a temporary copy: reading needs no room.
  * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read; the caller discards it (`reset`) and replays.
  */
 export interface IndexStore {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { ChronicleError } from "../../core/errors.ts";
 import { sha256, type Hash } from "../../core/hash.ts";
 import { SimDisk } from "../../disk/sim-disk.ts";
 import { countingIds, SimBlobs } from "../../testing/blob-store-rig.ts";
@@ -130,6 +131,37 @@ describe("a disk in trouble", () => {
     await putAll(store, [someBytes(2_000, 2)]);
     expect(store.readOnly).toBe(false);
     for (const n of [1, 2]) expect(await store.get(sha256(someBytes(2_000, n)))).toEqual(someBytes(2_000, n));
+    expect(await problemsOf(store)).toEqual([]);
+  });
+
+  test("an index that cannot follow on a full disk: all is read without its file, and it follows once there is room", async () => {
+    const blobs = new SimBlobs();
+    const contents = [someBytes(2_000, 1), someBytes(300 * KIB, 2)];
+    const first = await blobs.open();
+    const hashes = await putAll(first, contents);
+    await first.close();
+    let isFull = true;
+    class FullIndex extends MemoryBlobIndex {
+      override apply(...args: Parameters<MemoryBlobIndex["apply"]>): void {
+        if (isFull) throw new ChronicleError("IO", "database or disk is full", { data: { errno: "ENOSPC" } });
+        super.apply(...args);
+      }
+    }
+    blobs.disk.plan = ({ name }) => (isFull && name === "write" ? { errno: "ENOSPC" } : "go");
+    const openIndex = () => ({ index: new FullIndex(), fresh: true, readOnly: false });
+    const told: string[] = [];
+    const scratch = { scratchIndex: () => new MemoryBlobIndex(), tell: (note: string) => void told.push(note) };
+    await expect(blobs.open({ openIndex })).rejects.toMatchObject({ code: "IO" });
+    const store = await blobs.open({ openIndex, ...scratch });
+    for (const [i, hash] of hashes.entries()) expect(await store.get(hash)).toEqual(contents[i]);
+    expect(await store.get(sha256(someBytes(9, 9)))).toBeUndefined();
+    expect(await problemsOf(store)).toEqual([]);
+    expect([store.readOnly, told]).toEqual([true, [expect.stringContaining("(ENOSPC)")]]);
+    await expect(store.batch()).rejects.toMatchObject({ code: "IO", data: { errno: "ENOSPC" } });
+    isFull = false;
+    await putAll(store, [someBytes(2_000, 3)]);
+    expect(store.readOnly).toBe(false);
+    for (const hash of [...hashes, sha256(someBytes(2_000, 3))]) expect(await store.get(hash)).toBeDefined();
     expect(await problemsOf(store)).toEqual([]);
   });
 

@@ -18,7 +18,7 @@ import type {
 import type { BlobBlock } from "../blob-block.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import { collectBlobs } from "./blob-collect.ts";
-import type { BlobIndexOpener, BlobPlace, PackRow } from "../blob-index.ts";
+import type { BlobIndex, BlobIndexOpener, BlobPlace, PackRow } from "../blob-index.ts";
 import { BlobReading } from "./blob-reading.ts";
 import { inSlices } from "../../util/in-slices.ts";
 import { rowHash } from "../blob-rows.ts";
@@ -31,7 +31,7 @@ import {
   learnReadOnly,
 } from "./blob-recovery.ts";
 import { poisoned, stillSays } from "./blob-trouble.ts";
-import { ioTrouble, takesNoWrites, withTrouble } from "../io-trouble.ts";
+import { ioTrouble, isDiskTrouble, takesNoWrites, withoutIndexFile, withTrouble } from "../io-trouble.ts";
 import { verifyBlobs } from "./blob-verify.ts";
 import { LARGE_BYTES } from "../block.ts";
 import { CommitGroup } from "./commit-group.ts";
@@ -65,6 +65,10 @@ export interface FileBlobStoreOptions {
   readonly layout: BlobLayout;
   /** `sqliteBlobIndex(disk, layout.index)`, or a memory index on a simulated disk. */
   readonly openIndex: BlobIndexOpener;
+  /** An index for this object alone, for reading where the disk takes no writes; absent: what needs them fails. */
+  readonly scratchIndex?: (() => BlobIndex) | undefined;
+  /** Takes a sentence on what the store cannot do. */
+  readonly tell?: ((note: string) => void) | undefined;
   /** Makes the lock that lies at a path. */
   readonly lock: (path: string) => Lock;
   /** A new ULID, never the same twice: names of packs and of temporary files. */
@@ -126,7 +130,7 @@ export class FileBlobStore implements BlobStore {
     const opened = options.openIndex();
     const store = new FileBlobStore(options, { ...opened, readOnly: opened.readOnly || !canWrite });
     try {
-      await store.#start(opened.fresh);
+      await store.#start(opened.fresh).catch((error: unknown) => store.#readWithoutFile(error));
     } catch (error) {
       await store.close();
       throw error;
@@ -361,10 +365,31 @@ export class FileBlobStore implements BlobStore {
 
   async #catchUp(hash: Hash): Promise<void> {
     if (this.#readOnly) return;
-    await this.#followIndex();
-    using _lease = await this.#lease.take();
-    if (isBehind(this.#files, this.#lanes)) await catchUpPacks(this.#files, this.#lanes);
-    catchUpOneLarge(this.#files, hash);
+    try {
+      await this.#followIndex();
+      using _lease = await this.#lease.take();
+      if (isBehind(this.#files, this.#lanes)) await catchUpPacks(this.#files, this.#lanes);
+      catchUpOneLarge(this.#files, hash);
+    } catch (error) {
+      await this.#readWithoutFile(error);
+    }
+  }
+
+  /**
+   * The index cannot follow, since the disk takes no writes: everything is read by heads and names into one of this object, and the store
+   * is read-only until the disk takes them. Throws the error where it says something else, or where something is being written.
+   */
+  async #readWithoutFile(error: unknown): Promise<void> {
+    const { scratchIndex, tell } = this.#options;
+    const isWriting = this.#batches.size > 0 || this.#lanes.count > (this.#writing === undefined ? 0 : 1);
+    if (scratchIndex === undefined || !isDiskTrouble(error) || isWriting || this.#isPoisoned) throw error;
+    await this.#endWriting();
+    this.#reading.close();
+    this.#sound.clear();
+    this.#readOnly = true;
+    this.#index.renew(scratchIndex());
+    learnReadOnly(this.#files);
+    tell?.(withoutIndexFile(error));
   }
 
   async #openSink(): Promise<OpenSink> {

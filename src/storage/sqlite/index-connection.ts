@@ -12,6 +12,9 @@ import { DamagedCell, Statements } from "./statements.ts";
 /** How long another process's write is waited for, in milliseconds. Writers hold the workspace's lock, so hardly ever. */
 const BUSY_MS = 5_000;
 
+/** A database of this connection alone: in memory, and where that grows large, in a file without a name in the folder for temporary files. */
+export const TEMPORARY = "";
+
 /** One connection to an index, with its tables. */
 export class IndexConnection {
   readonly db: DatabaseSync;
@@ -21,10 +24,10 @@ export class IndexConnection {
   readonly events: EventTable;
   readonly remoteWork: RemoteWorkTable;
 
-  /** Opens the file, or makes it (0600) with empty tables. Throws `INTEGRITY_VIOLATION` when it is not a sound index. */
+  /** Opens the file, or makes it (0600) with empty tables; or `TEMPORARY`. Throws `INTEGRITY_VIOLATION` when it is not a sound index. */
   constructor(path: string, disk: Disk) {
     try {
-      if (disk.lstat(path) === undefined) create(disk, path);
+      if (path !== TEMPORARY && disk.lstat(path) === undefined) create(disk, path);
       this.db = new DatabaseSync(path, { timeout: BUSY_MS });
     } catch (error) {
       throw indexTrouble(error, { disk, path });
@@ -42,8 +45,31 @@ export class IndexConnection {
     this.remoteWork = new RemoteWorkTable(this.sql);
   }
 
+  /** A temporary one with the same in it as the file has now. */
+  static copyOf(path: string, disk: Disk): IndexConnection {
+    const copy = new IndexConnection(TEMPORARY, disk);
+    try {
+      copy.#fillFrom(path);
+      return copy;
+    } catch (error) {
+      copy.close();
+      throw error;
+    }
+  }
+
   close(): void {
     if (this.db.isOpen) this.db.close();
+  }
+
+  #fillFrom(path: string): void {
+    this.db.prepare("ATTACH ? AS file").run(path);
+    this.db.exec("BEGIN");
+    const sql = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    for (const [name] of this.sql.all(sql)) {
+      const table = `"${String(name).replaceAll('"', '""')}"`;
+      this.db.exec(`DELETE FROM main.${table}; INSERT INTO main.${table} SELECT * FROM file.${table}`);
+    }
+    this.db.exec("COMMIT; DETACH file");
   }
 }
 

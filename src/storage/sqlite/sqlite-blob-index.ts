@@ -13,6 +13,7 @@ import type {
 } from "../blob-index.ts";
 import { takesNoWrites } from "../io-trouble.ts";
 import { rowAt, rowHash, rowHashBytes, rowsByHash, type BlobRows } from "../blob-rows.ts";
+import { TEMPORARY } from "./index-connection.ts";
 import { RecentPlaces } from "./recent-places.ts";
 import { fromSqlite, isOfTheDisk, sqliteCode } from "./sqlite-error.ts";
 
@@ -219,6 +220,13 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
   };
 }
 
+/** One of this object alone, empty: in memory, and where that grows large, in a file without a name in the folder for temporary files. */
+export function temporaryBlobIndex(disk: Disk): BlobIndex {
+  const opened = openDatabase(disk, TEMPORARY);
+  if (opened === undefined) throw new Error("a temporary index has another version");
+  return opened.index;
+}
+
 function openOrDiscard(disk: Disk, path: string): { index: BlobIndex; fresh: boolean } {
   try {
     const opened = openDatabase(disk, path);
@@ -270,7 +278,7 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
 
 /** Creates the file with mode 0600. An existing one is not touched: closing it could drop locks of this process. */
 function createPrivate(disk: Disk, path: string): void {
-  if (disk.lstat(path) !== undefined) return;
+  if (path === TEMPORARY || disk.lstat(path) !== undefined) return;
   try {
     disk.close(disk.open(path, "create", 0o600));
   } catch (error) {

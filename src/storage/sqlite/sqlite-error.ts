@@ -97,7 +97,11 @@ export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
 
 function diskError(error: Error, code: number, { disk, path, isDerived }: DatabasePlace): ChronicleError {
   const said = CALLS[extendedCode(error) ?? code] ?? NAMES[code] ?? `SQLite's error ${code}`;
-  const errno = refusedWrite(disk, path) ?? whyNotWritable(disk, path.slice(0, Math.max(1, path.lastIndexOf("/"))));
+  // A temporary database lies nowhere that could be asked.
+  const errno =
+    path === ""
+      ? undefined
+      : (refusedWrite(disk, path) ?? whyNotWritable(disk, path.slice(0, Math.max(1, path.lastIndexOf("/")))));
   const known = code === FULL ? (errno ?? "ENOSPC") : errno;
   const why = known === undefined ? said : `${said}; writing there says ${known}`;
   const next = known === undefined ? PASSING : hintOfErrno(known);

@@ -21,23 +21,35 @@ import type {
 import { discardSqliteFiles } from "./discard-sqlite-files.ts";
 import { walkEntries } from "./entry-walk.ts";
 import { behindSeq, type RowPlace } from "./iteration-table.ts";
-import { IndexConnection, indexTrouble } from "./index-connection.ts";
+import { IndexConnection, indexTrouble, TEMPORARY } from "./index-connection.ts";
 import { recreateTables } from "./index-schema.ts";
+import { isOfTheDisk } from "./sqlite-error.ts";
 import { bytesAt, DamagedCell, numberAt, type Row, textAt } from "./statements.ts";
 
 /**
  * Opens the index in this file, or makes an empty one (0600). Throws `INTEGRITY_VIOLATION` when the file is not a sound
  * database: `discardSqliteFiles` removes it. An index of another format comes up empty.
  */
-export function openSqliteIndexStore(path: string, disk: Disk): SqliteIndexStore {
-  return new SqliteIndexStore(path, disk);
+export function openSqliteIndexStore(path: string, disk: Disk, options: SqliteIndexOptions = {}): SqliteIndexStore {
+  return new SqliteIndexStore(path, disk, options);
 }
 
-/** The index in one SQLite file. */
+export interface SqliteIndexOptions {
+  /** Is told why the file takes no changes, when the index goes on without it. */
+  readonly onTemporary?: (why: unknown) => void;
+}
+
+/**
+ * The index in one SQLite file. Where the disk takes no change of it (it is full, say), the index goes on in a temporary database for as long as
+ * it is open: what it says is derived from the log, so that all can be read. The file stays as it was, and is brought up to the log later.
+ */
 export class SqliteIndexStore implements IndexStore {
   readonly #disk: Disk;
   readonly #path: string;
+  readonly #options: SqliteIndexOptions;
   #on: IndexConnection;
+  /** The connection to the file, once the index goes on without it: reading may be under way there. */
+  #file: IndexConnection | undefined;
   /** The number of resets that this object's caches know of. */
   #generation = -1;
   /** Up to here everything was added, or forgotten, by this object. */
@@ -52,9 +64,10 @@ export class SqliteIndexStore implements IndexStore {
   #trouble: unknown;
 
   /** See `openSqliteIndexStore`. */
-  constructor(path: string, disk: Disk) {
+  constructor(path: string, disk: Disk, options: SqliteIndexOptions = {}) {
     this.#disk = disk;
     this.#path = path;
+    this.#options = options;
     this.#on = new IndexConnection(path, disk);
     try {
       this.#guard(() => this.#readState());
@@ -85,8 +98,8 @@ export class SqliteIndexStore implements IndexStore {
       // Tables that are damaged cannot be dropped.
       this.#seen = undefined;
       this.#on.close();
-      discardSqliteFiles(this.#disk, this.#path);
-      this.#on = new IndexConnection(this.#path, this.#disk);
+      if (this.#file === undefined) discardSqliteFiles(this.#disk, this.#path);
+      this.#on = new IndexConnection(this.#file === undefined ? this.#path : TEMPORARY, this.#disk);
     }
   }
 
@@ -278,6 +291,7 @@ export class SqliteIndexStore implements IndexStore {
   async close(): Promise<void> {
     this.#seen = undefined;
     this.#on.close();
+    this.#file?.close();
   }
 
   *#walk(seq: number, folder: WorkspacePath | undefined, page: EntryPage): Generator<IterationRow> {
@@ -362,19 +376,40 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
+  /** `work` is done once more where the disk has taken none of it. */
   #change(work: () => void): void {
     this.#guard(() => {
       this.#letGo();
-      this.#on.sql.run("BEGIN IMMEDIATE");
       try {
-        work();
-        this.#on.sql.run("COMMIT");
+        this.#inTransaction(work);
       } catch (error) {
-        this.#forget();
-        if (this.#on.db.isTransaction) this.#on.sql.run("ROLLBACK");
-        throw error;
+        if (this.#file !== undefined || !isOfTheDisk(error)) throw error;
+        this.#goOnWithoutFile(error);
+        this.#inTransaction(work);
       }
     });
+  }
+
+  #inTransaction(work: () => void): void {
+    this.#on.sql.run("BEGIN IMMEDIATE");
+    try {
+      work();
+      this.#on.sql.run("COMMIT");
+    } catch (error) {
+      this.#forget();
+      if (this.#on.db.isTransaction) this.#on.sql.run("ROLLBACK");
+      throw error;
+    }
+  }
+
+  #goOnWithoutFile(why: unknown): void {
+    const copy = IndexConnection.copyOf(this.#path, this.#disk);
+    this.#file = this.#on;
+    this.#on = copy;
+    this.#forget();
+    this.#lastHead = undefined;
+    this.#contentsSince = undefined;
+    this.#options.onTemporary?.(indexTrouble(why, { disk: this.#disk, path: this.#path }));
   }
 
   #guard<Result>(work: () => Result): Result {
