@@ -188,7 +188,9 @@ function checkExpected(
   given: ExpectedHead,
 ): { readonly shape: ExpectedHeadShape; readonly problems: readonly Problem[] } {
   const signature = checkSignature(context, held, given);
-  const unknown = signature === "unknown-key" ? [UNKNOWN_EXPECTED] : [];
+  // The key of another workspace's head need not be known here.
+  const isOurs = given.workspace === context.workspaceId;
+  const unknown = signature === "unknown-key" && isOurs ? [UNKNOWN_EXPECTED] : [];
   const problems = signature === "invalid" ? [INVALID_EXPECTED] : [...unknown, ...checkContent(context, held, given)];
   const ok = problems.length === 0 && held.log.at.has(given.seq);
   return { shape: { seq: given.seq, ok, signature }, problems };
