@@ -1,5 +1,6 @@
 import type { Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Step } from "./apply-step.ts";
 import type { StatCache } from "./stat-cache.ts";
@@ -237,7 +238,9 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
         const name = decodeName(bytes);
         const child = planned.get(childOf(step.path, name));
         const blocked = child?.blocked;
-        return { name, goes: child?.todo === "remove" && blocked === undefined, blocked };
+        // What an apply that was cut off has staged there goes with the folder.
+        const goes = isStagingName(name, false) || (child?.todo === "remove" && blocked === undefined);
+        return { name, goes, blocked };
       }),
     );
     if (held !== undefined) step.blocked ??= held;

@@ -7,6 +7,7 @@ import { isOneName } from "../core/find-collisions.ts";
 import { decodeName, nameOf, parentOf } from "../core/path.ts";
 import { hashFile } from "./inspect.ts";
 import { keepConflict } from "./conflict-copy.ts";
+import { removeLeftFolder } from "./remove-staged.ts";
 import { loosened } from "./loose-modes.ts";
 import type { LooseModes } from "./loose-modes.ts";
 import { isCertain, isRacy, isSameContent } from "./same-stat.ts";
@@ -244,7 +245,7 @@ function removeOne(context: LandContext, step: Step): void {
     return;
   }
   if (present.kind === "dir") {
-    fs.removeFolder(step.inner);
+    removeLeftFolder(fs, step.inner);
     context.undo.push(() => fs.makeFolder(step.inner, present.mode));
     return;
   }
@@ -271,7 +272,7 @@ function takeBack(context: LandContext, step: Step): void {
   for (const one of carried.toReversed()) {
     const now = fs.lstat(one.inner);
     if (now === undefined || one.blocked !== undefined) continue;
-    if (now.kind === "dir") fs.removeFolder(one.inner);
+    if (now.kind === "dir") removeLeftFolder(fs, one.inner);
     else if (now.kind !== "file" || (one.stat !== undefined && isSameContent(one.stat, now))) fs.unlink(one.inner);
     one.landed = false;
   }

@@ -216,3 +216,19 @@ test("beneath a folder where another file system is mounted nothing is changed, 
   expect(now.map((entry) => entry?.hash)).toEqual([sha256("new"), sha256("old"), sha256("old")]);
   expect(disk.lstat("/base/m/h")).toBeUndefined();
 });
+
+test("a folder goes although an apply that was cut off has staged something in it, and becomes a file", async () => {
+  const staged = { "/base/d/.chronicle-tmp-OLD": { folder: 0o700 }, "/base/d/.chronicle-tmp-OLD/0": "half" };
+  const disk = plant({ "/base/d": { folder: 0o755 }, ...staged, "/base/e": { folder: 0o755 } });
+  disk.makeFolder("/base/e/.chronicle-tmp-OLD");
+  const worktree = worktreeOn(disk);
+  await scan(worktree);
+  const changes = [
+    { path: parsePath("d"), before: folder("d"), after: undefined },
+    { path: parsePath("e"), before: folder("e"), after: file("e", "new") },
+  ];
+  expect((await worktree.check({ changes, onBlocked: "fail", permissions: true })).blocked).toEqual([]);
+  const done = await worktree.apply({ token: "TOKEN", changes, contents, onBlocked: "fail" });
+  expect(done).toMatchObject({ applied: ["d", "e"], blocked: [] });
+  await worktree.close();
+});

@@ -1,4 +1,6 @@
+import { errnoOf } from "../core/errors.ts";
 import { childOf, decodeName, type WorkspacePath } from "../core/path.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 
 /** Removes a folder of our own with everything in it. */
@@ -18,4 +20,21 @@ export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   }
   for (const path of inner) removeTree(fs, path);
   fs.removeFolder(folder);
+}
+
+/** Removes an empty folder, and one that holds nothing but what an apply that was cut off has staged in it. */
+export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
+  try {
+    fs.removeFolder(folder);
+  } catch (error) {
+    const left = errnoOf(error) === "ENOTEMPTY" ? stagedIn(fs, folder) : [];
+    if (left.length === 0) throw error;
+    for (const path of left) removeTree(fs, path);
+    fs.removeFolder(folder);
+  }
+}
+
+function stagedIn(fs: ConfinedFs, folder: WorkspacePath): WorkspacePath[] {
+  const names = fs.list(folder).map(({ name }) => decodeName(name));
+  return names.filter((name) => isStagingName(name, false)).map((name) => childOf(folder, name));
 }
