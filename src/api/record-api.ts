@@ -43,7 +43,7 @@ export interface ImportOptions {
   readonly upToTear?: boolean;
 }
 
-/** What of an import could not be verified. It stands in its `import:` event as well. */
+/** The parts of an import that could not be verified. They stand in its `import:` event as well. */
 export interface UnverifiedImportShape {
   /** The records that no line of the log tells of: they came from the checkpoint, which ends with event `seq`. */
   checkpoint?: { file_sha256: string; seq: number; records: number };

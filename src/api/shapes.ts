@@ -159,7 +159,7 @@ export interface RootStatusShape {
   only?: string;
   /** The kind of file system, where it lacks something. */
   file_system?: string;
-  /** What the folder's disk cannot hold or tell, in words. It is no change, and is not restored. */
+  /** The properties that the folder's disk cannot hold or tell, in words. They are never compared and never restored. */
   lacks?: string[];
 }
 

@@ -377,7 +377,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
   return finished;
 }
 
-/** Takes away what was staged in the folders by whoever was cut off before anything of it stood in the log. */
+/** Removes files that an apply has staged in the folders, where it was cut off before its intent was in the log. */
 async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
   if (readOnly || !worktree.mayHoldLeft()) return;
   try {

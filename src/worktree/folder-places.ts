@@ -54,6 +54,8 @@ export class FolderPlaces {
   readonly #name: string;
   readonly #made = new Map<WorkspacePath, WorkspacePath | undefined>();
   #plain: ReadonlySet<WorkspacePath> = new Set();
+  /** The device of the tracked folder. */
+  #device: bigint | undefined;
 
   constructor(options: FolderPlacesOptions) {
     this.fs = new ConfinedFs(options.disk, options.root);
@@ -86,6 +88,7 @@ export class FolderPlaces {
     this.release();
   }
 
+  /** Are there notes, of this apply or of one that was cut off? */
   get isAnyNoted(): boolean {
     return this.#noted().size > 0;
   }
@@ -97,8 +100,9 @@ export class FolderPlaces {
   #make(folder: WorkspacePath): WorkspacePath | undefined {
     const { notes, noteFolder } = this.#options;
     const place = childOf(folder, this.#name);
-    // What is mounted in the tracked folder is not entered.
-    if (this.fs.lstat(folder)?.dev !== this.fs.lstat(ROOT)?.dev) return undefined;
+    // Another file system that is mounted in the tracked folder is not entered.
+    this.#device ??= this.fs.lstat(ROOT)?.dev;
+    if (this.fs.lstat(folder)?.dev !== this.#device) return undefined;
     try {
       if (this.#made.size === 0) makeIfMissing(notes, noteFolder);
       notes.symlink(folder === ROOT ? TOP : pathToBytes(folder), childOf(noteFolder, String(this.#made.size)));

@@ -87,7 +87,7 @@ export interface Worktree {
   cleanUp(token: string): Promise<void>;
   /** May an apply that was cut off have left something in the folders? Until `sweepLeft` or an apply has taken it away. */
   mayHoldLeft(): boolean;
-  /** Takes it away. Only where nobody else applies anything. */
+  /** Removes what such an apply has left. The caller holds the lock of the workspace. */
   sweepLeft(): void;
 
   /** Hints of what may have changed; the truth is always a scan. */

@@ -10,7 +10,7 @@ import type { Answer, Method, Received, ReplyKind } from "./route.ts";
  * published, must need no package that is not installed with it.
  */
 
-/** What every row says of itself to people. */
+/** The parts of a row that describe it to people. */
 export interface RouteText {
   /** A reader's asking for what only an agent may is refused, and so on upwards. */
   readonly role: Role;
@@ -22,7 +22,7 @@ export interface RouteText {
   readonly heavy?: true;
 }
 
-/** What is taken in. Queries are flat; a body is JSON, or bytes of any length. */
+/** The input of a request. Queries are flat; a body is JSON, or bytes of any length. */
 export interface RouteInput<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
   readonly query?: Query;
   readonly body?: Body;

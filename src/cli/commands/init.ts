@@ -29,7 +29,7 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 interface Began {
   readonly result: InitShape;
   readonly changed: readonly string[];
-  /** Of a history that stood already. */
+  /** Is the history that was there already signed? */
   readonly isSigned: boolean;
 }
 

@@ -308,7 +308,7 @@ export class StoreServer {
     return text === undefined ? undefined : Buffer.from(text);
   }
 
-  /** Whatever the disk says to a look, the process goes on: it may be well again at the next one. */
+  /** A look that fails on the disk does not end the process: the next one may succeed. */
   #look(): void {
     try {
       this.#lookAtAll();
@@ -408,7 +408,7 @@ export class StoreServer {
     return disk.lstat(store.home)?.kind === "dir" ? undefined : { reason: "the store's folder is not there" };
   }
 
-  /** What nobody waited for is told, and ends nothing. */
+  /** An error that nobody waited for is reported, and does not end the process. */
   noteUncaught(error: unknown): void {
     this.#onError(error);
   }

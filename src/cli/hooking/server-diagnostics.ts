@@ -1,7 +1,7 @@
 import type { Disk } from "../../disk/disk.ts";
 import { addDiagnostic } from "./diagnostics.ts";
 
-/** So many lines are kept for a disk that takes them later. */
+/** The number of lines that are kept in memory while the disk takes none. */
 const MOST_KEPT = 200;
 /** What a timer meets each time it looks is told again after so long, in milliseconds. */
 const AGAIN_MS = 60_000;
