@@ -23,8 +23,8 @@ export interface GitAsked {
   readonly quota?: QuotaOptions;
 }
 
-/** Is this omission git's own state? */
-export function isGitState({ reason, detail = "" }: Omission): boolean {
+/** Is this omission, or this change of what was omitted, git's own state? */
+export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "detail">): boolean {
   return reason === "excluded" && detail.startsWith("git:");
 }
 
@@ -45,11 +45,22 @@ export async function gitStateNamed(context: Context, paths: readonly WorkspaceP
 
 /** Those of the paths that are git's own state. */
 export async function gitPathsAmong(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
+  if (isHosted(context.worktree.roots)) return [];
+  const topOf = context.worktree.gitTops();
   const found: WorkspacePath[] = [];
   for (const path of paths) {
-    if (gitFolderOf(path) !== undefined && (await context.worktree.explain(path)).rule === "git") found.push(path);
+    const mayBe = gitFolderOf(path) !== undefined || topOf(path) !== undefined;
+    if (mayBe && (await context.worktree.explain(path)).rule === "git") found.push(path);
   }
   return found;
+}
+
+/** Git's own state among what was kept aside. Folders are kept of nothing else, also where it is gone by now. */
+export function gitAmongKept(context: Context, kept: Iterable<Pick<Entry, "path" | "kind">>): WorkspacePath[] {
+  const topOf = context.worktree.gitTops();
+  const isGits = ({ path, kind }: Pick<Entry, "path" | "kind">): boolean =>
+    kind === "dir" || gitFolderOf(path) !== undefined || topOf(path) !== undefined;
+  return [...kept].filter(isGits).map(({ path }) => path);
 }
 
 /**

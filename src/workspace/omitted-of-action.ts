@@ -4,7 +4,6 @@ import type { Entry } from "../core/entry.ts";
 import { decodePlan } from "../core/plan.ts";
 import { decodeOmittedList, type ListedOmission } from "../core/omitted-list.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
-import { gitFolderOf } from "../core/git-name.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
 import { decodeSession } from "../core/records.ts";
 import type { LoggedAction } from "./actions.ts";
@@ -13,7 +12,7 @@ import { erasedSince } from "./erased-look.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { coverageAt } from "./coverage-in-log.ts";
 import { readFilters } from "./filters.ts";
-import { gitPathsAmong, outermost } from "./git-state.ts";
+import { gitAmongKept, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
 import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
 import { changesAside } from "./keep-aside.ts";
 import type { OmittedPaths } from "./omitted-changes.ts";
@@ -48,12 +47,12 @@ export async function endOfOmitted(context: Context, action: LoggedAction, { omi
   const erased = await erasedSince(context, before, omitted.filter(isIts));
   if (action.scope !== "workspace" && git.length + erased.length === 0) return {};
   // A path that it named was kept with it, and is told among its changes; git's own state is told by itself.
-  const isNamed = (path: WorkspacePath): boolean =>
-    git.some((one) => isWithin(path, one)) ||
-    (gitFolderOf(path) === undefined && action.paths.some((one) => isWithin(path, one)));
-  const known = new Map([...before].filter(([path]) => !isNamed(path)));
+  const isNamed = (omitted: Pick<Omission, "path" | "reason" | "detail">): boolean =>
+    git.some((one) => isWithin(omitted.path, one)) ||
+    (!isGitState(omitted) && action.paths.some((one) => isWithin(omitted.path, one)));
+  const known = new Map([...before].filter(([, { omission }]) => !isNamed(omission)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
-  const hidden = [...looked.filter(({ path }) => !isNamed(path)), ...erased];
+  const hidden = [...looked.filter((one) => !isNamed(one)), ...erased];
   const { changes, aside } = await changesAside(context, { omitted: known, entries }, hidden, git);
   return { changes, ...(aside === undefined ? {} : { aside }) };
 }
@@ -106,7 +105,7 @@ async function gitOf(
   { files }: LoggedAction,
   entries: ReadonlyMap<WorkspacePath, Entry>,
 ): Promise<WorkspacePath[]> {
-  const kept = [...entries.keys()].filter((path) => gitFolderOf(path) !== undefined);
+  const kept = gitAmongKept(context, entries.values());
   const absent = files.filter((one) => one.absent).map(({ path }) => path);
   return outermost([...kept, ...(await gitPathsAmong(context, absent))]);
 }

@@ -1,16 +1,15 @@
 import { actionRecordId, decodeAction } from "../core/action-record.ts";
 import type { Change } from "../core/change.ts";
 import { sameEntry } from "../core/entry.ts";
-import { gitFolderOf } from "../core/git-name.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
-import type { WorkspacePath } from "../core/path.ts";
+import { isWithin, type WorkspacePath } from "../core/path.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../core/records.ts";
 import { composeChanges, decodePlan, invert } from "../core/plan.ts";
 import type { Hash } from "../core/hash.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
-import { outermost } from "./git-state.ts";
+import { isGitState, outermost } from "./git-state.ts";
 import { stillLost } from "./omitted-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
@@ -40,11 +39,12 @@ export interface AsideStep {
  */
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
-  const found: AsideStep[] = [];
+  const found: (AsideStep & { readonly git: readonly WorkspacePath[] })[] = [];
   for (const id of await worksOf(context, step)) found.push(await asideOfWork(context, id));
   // One path may have been changed by several of them, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
-  const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes));
+  const git = outermost(found.flatMap((one) => one.git));
+  const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes), git);
   return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
 }
 
@@ -67,17 +67,19 @@ async function workOf(
   return action === undefined ? undefined : decodeAction((await readEvent(context, action)).record);
 }
 
-async function asideOfWork(context: Context, id: string): Promise<AsideStep> {
-  const work = await workOf(context, id);
-  if (work === undefined) return { changes: [], blocked: [] };
-  const { aside, omittedChanges } = work;
-  if (aside === undefined) return { changes: [], blocked: [] };
+async function asideOfWork(
+  context: Context,
+  id: string,
+): Promise<AsideStep & { readonly git: readonly WorkspacePath[] }> {
+  const { aside, omittedChanges = [] } = (await workOf(context, id)) ?? {};
+  const git = omittedChanges.filter(isGitState).map(({ path }) => path);
+  if (aside === undefined) return { changes: [], blocked: [], git };
   const changes = await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
-  if (changes.length + erased.length > 0) return { changes, blocked: erased };
+  if (changes.length + erased.length > 0) return { changes, blocked: erased, git };
   const detail = `it was kept aside until ${aside.until}, and was freed`;
   const kept = omittedChanges.filter((one) => one.kept);
-  return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })) };
+  return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })), git };
 }
 
 /** The changes in a plan; none where it was freed, as after some days. */
@@ -129,12 +131,16 @@ export function splitAside(
   };
 }
 
-/** A repository's own state comes back whole or not at all: a mixture of two states would be a broken repository. */
-function wholeRepositories({ changes, blocked }: AsideStep): AsideStep {
-  const broken = new Set(blocked.map(({ path }) => gitFolderOf(path)));
+/**
+ * A repository's own state comes back whole or not at all: a mixture of two states would be a broken repository. `tops`: the folders
+ * that hold one.
+ */
+function wholeRepositories({ changes, blocked }: AsideStep, tops: readonly WorkspacePath[]): AsideStep {
+  const topOf = ({ path }: { readonly path: WorkspacePath }) => tops.find((top) => isWithin(path, top));
+  const broken = new Set(blocked.map(topOf));
   broken.delete(undefined);
   if (broken.size === 0) return { changes, blocked };
-  const isLeft = ({ path }: { readonly path: WorkspacePath }): boolean => broken.has(gitFolderOf(path));
+  const isLeft = (one: { readonly path: WorkspacePath }): boolean => broken.has(topOf(one));
   const left = [...broken].flatMap((path) => path ?? []);
   const detail = "it was changed since: git's own state comes back whole, or not at all";
   return {

@@ -21,13 +21,15 @@ import type {
   Worktree,
 } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { childOf, comparePaths, splitRoot } from "../core/path.ts";
+import { childOf, comparePaths, pathInRoot, splitRoot } from "../core/path.ts";
 import { applyChanges, checkChanges, cleanUpApply } from "./apply.ts";
 import { areStill } from "./are-still.ts";
 import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "./live-databases.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import type { UnappliedRules } from "../core/coverage.ts";
 import { GitFiles } from "./git-files.ts";
+import { GitFolders, GitsOwn } from "./git-folders.ts";
+import type { GitNow } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 import { gitOf } from "./root-filter.ts";
 import { trackedOf } from "./root-git.ts";
@@ -118,7 +120,7 @@ export class DiskWorktree implements Worktree {
     const startedAtNs = this.#nowNs();
     this.#readFloorNs = startedAtNs;
     const remembered = this.#remembered;
-    const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, git: this.#git };
+    const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, git: this.#gitNow() };
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) this.#unapplied = report.unapplied;
     return { ...report, unapplied: this.#unapplied };
@@ -142,7 +144,10 @@ export class DiskWorktree implements Worktree {
   }
 
   forgetAll(): void {
-    this.#loaded = { cache: new StatCache(), seq: undefined, file: undefined };
+    const cache = new StatCache();
+    // What git keeps where does not depend on what was recorded, and is looked at anew each time.
+    for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
+    this.#loaded = { cache, seq: undefined, file: undefined };
     this.#remembered = false;
     discardStatCache(this.#options.disk, this.#options.cacheFile);
   }
@@ -224,7 +229,20 @@ export class DiskWorktree implements Worktree {
     const { open, inner } = this.#rootOf(path);
     using fs = open.fs;
     const unreadable = unreadableNow(fs, inner);
-    return { ...explainOnDisk(fs, open.root, inner, this.#git), ...(unreadable === undefined ? {} : { unreadable }) };
+    return {
+      ...explainOnDisk(fs, open.root, inner, this.#gitNow()),
+      ...(unreadable === undefined ? {} : { unreadable }),
+    };
+  }
+
+  gitTops(): (path: WorkspacePath) => WorkspacePath | undefined {
+    const { folders } = this.#gitNow();
+    const tops = new Map(this.#open.map(({ root, fs }) => [root.id, new GitsOwn(fs, folders)]));
+    return (path) => {
+      const { root, path: inner } = splitRoot(path);
+      const top = tops.get(root)?.topOf(inner);
+      return top === undefined ? undefined : pathInRoot(root, top);
+    };
   }
 
   async leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]> {
@@ -234,7 +252,7 @@ export class DiskWorktree implements Worktree {
       if (first === undefined) continue;
       const { open } = this.#rootOf(first);
       using fs = open.fs;
-      const judge = leftOutOnDisk(fs, open.root, this.#git);
+      const judge = leftOutOnDisk(fs, open.root, this.#gitNow());
       for (const path of ofRoot) if (judge(splitRoot(path).path)) left.push(path);
     }
     return left.sort(comparePaths);
@@ -342,6 +360,11 @@ export class DiskWorktree implements Worktree {
         return traitsOf(root.folder);
       },
     };
+  }
+
+  /** What is asked of git, with the folders in which it keeps its own state as they are now. */
+  #gitNow(): GitNow {
+    return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
   }
 
   #rootOf(path: WorkspacePath): { readonly open: OpenRoot; readonly inner: WorkspacePath } {

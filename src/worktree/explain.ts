@@ -6,10 +6,9 @@ import { errnoOf } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, isHeldBy, ROOT } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
-import { RootGit, type RootGitParts } from "./root-git.ts";
-
-/** What is asked of git about a root, from nothing but what is on disk now. */
-export type GitNow = Pick<RootGitParts, "files" | "user">;
+import { GITS, GitsOwn, isTakenIn } from "./git-folders.ts";
+import type { GitNow } from "./git-repository.ts";
+import { RootGit } from "./root-git.ts";
 
 /** Reads the rules of a root anew. */
 function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
@@ -35,7 +34,8 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
     folder = childOf(folder, name);
     rules = rules.enter(folder, reader.read(folder));
   }
-  return rules.scope.judge(last, isFolder(fs, inner));
+  const verdict = rules.scope.judge(last, isFolder(fs, inner));
+  return orGits(new GitsOwn(fs, git.folders), inner, verdict);
 }
 
 /** Says of files of a root whether the rules leave them out, from the ignore files on disk now: each folder's are read once. */
@@ -52,10 +52,19 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (
     folders.set(folder, rules);
     return rules;
   };
+  const gits = new GitsOwn(fs, git.folders);
   return (inner) => {
     const slash = inner.lastIndexOf("/");
-    return !rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false).tracked;
+    const verdict = rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false);
+    return !orGits(gits, inner, verdict).tracked;
   };
+}
+
+/** What the rules say of a path, unless it lies in a folder of git's own. */
+function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
+  if (verdict.rule === "git") return verdict;
+  const top = gits.topOf(inner);
+  return top === undefined || isTakenIn(top, verdict) ? verdict : GITS;
 }
 
 /** The errno of opening what is there now to read it; `undefined`: it can be read, or there is nothing that could be. */

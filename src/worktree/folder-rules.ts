@@ -108,8 +108,12 @@ export class RuleReader {
 
   /** The rules that begin in a folder. `mayBegin` false: it is known that no repository begins there. */
   read(folder: WorkspacePath, mayBegin = true): RuleGround {
-    if (!this.#parts.enabled) return { files: [] };
-    const repository = mayBegin ? this.#parts.git.open(folder) : undefined;
+    const { enabled, git } = this.#parts;
+    if (!enabled) {
+      if (mayBegin) git.meet(folder);
+      return { files: [] };
+    }
+    const repository = mayBegin ? git.open(folder) : undefined;
     const paths = [childOf(folder, ".gitignore")];
     if (folder === "") paths.unshift(".git/info/exclude" as WorkspacePath);
     const own = paths.flatMap((path) => {

@@ -77,6 +77,11 @@ export class GitFiles {
     return false;
   }
 
+  /** The state of a name, without its being asked for: whether it has moved is nobody's concern. */
+  peek(path: string): FileStat | undefined {
+    return this.#stat(path);
+  }
+
   /** The state of a name; `undefined`: there is none, or it may not be looked at. */
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);

@@ -4,6 +4,7 @@ import { MAX_RULE_FILE_BYTES } from "../core/ignore-rules.ts";
 import { explainPath } from "../core/ignore.ts";
 import type { TreePlace } from "../core/tracked-paths.ts";
 import type { GitFiles } from "./git-files.ts";
+import type { GitFolders } from "./git-folders.ts";
 import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
 
 /** One byte more than an ignore file may have: the filter names the ones that are too long. */
@@ -11,6 +12,13 @@ export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
 
 /** A `.git` file is one line. */
 const MOST_LINK_BYTES = 64 * 1024;
+
+/** What is asked of git about a root. */
+export interface GitNow {
+  readonly files: GitFiles;
+  readonly user: GitUser;
+  readonly folders: GitFolders;
+}
 
 /** A repository whose working tree holds the root, or begins in it. */
 export interface GitRepository extends GitPlaces {
@@ -26,11 +34,13 @@ export class RepositoryFinder {
   readonly #files: GitFiles;
   readonly #user: GitUser;
   readonly #root: string;
+  readonly #folders: GitFolders;
 
-  constructor(files: GitFiles, user: GitUser, root: string) {
+  constructor({ files, user, folders }: GitNow, root: string) {
     this.#files = files;
     this.#user = user;
     this.#root = root;
+    this.#folders = folders;
   }
 
   /** The repository in whose working tree the root lies: its own, or the nearest above it on the same file system. */
@@ -68,6 +78,7 @@ export class RepositoryFinder {
     if (gitDir === undefined || commonDir === undefined) {
       return kind === "file" ? { problem: { source, detail: "it leads to no git repository" } } : undefined;
     }
+    for (const own of new Set([gitDir, commonDir])) this.#folders.add(own);
     const settings = readGitSettings(this.#files, this.#user, { top, gitDir, commonDir });
     const problem = this.#refusal({ top, gitDir, commonDir }, settings);
     if (problem !== undefined) return problem === "" ? undefined : { problem: { source, detail: problem } };

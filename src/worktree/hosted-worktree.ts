@@ -112,6 +112,10 @@ export class HostedWorktree implements Worktree {
     return false;
   }
 
+  gitTops(): () => undefined {
+    return () => undefined;
+  }
+
   async leftOut(): Promise<readonly WorkspacePath[]> {
     return [];
   }

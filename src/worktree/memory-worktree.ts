@@ -168,6 +168,10 @@ export class MemoryWorktree implements Worktree {
     return false;
   }
 
+  gitTops(): () => undefined {
+    return () => undefined;
+  }
+
   async leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]> {
     const left: WorkspacePath[] = [];
     for (const path of paths) if (!(await this.explain(path)).tracked) left.push(path);

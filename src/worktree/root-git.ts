@@ -5,9 +5,14 @@ import { compileSpec, type RepositoryScope } from "../core/ignore.ts";
 import { comparePaths, ROOT, type WorkspacePath } from "../core/path.ts";
 import { IndexedPaths, ListedPaths, pathsInRoot, type TrackedPaths } from "../core/tracked-paths.ts";
 import type { FileStat } from "../disk/disk.ts";
-import type { GitFiles } from "./git-files.ts";
-import { type GitRepository, RepositoryFinder, repositoryRules, ruleOnRoot } from "./git-repository.ts";
-import type { GitUser } from "./git-settings.ts";
+import {
+  type FoundRepository,
+  type GitNow,
+  type GitRepository,
+  RepositoryFinder,
+  repositoryRules,
+  ruleOnRoot,
+} from "./git-repository.ts";
 import { isSameStat } from "./same-stat.ts";
 import type { TrackedRoot } from "./worktree.ts";
 
@@ -34,9 +39,7 @@ export interface MetRepository {
 }
 
 /** What one look at a root works with. */
-export interface RootGitParts {
-  readonly files: GitFiles;
-  readonly user: GitUser;
+export interface RootGitParts extends GitNow {
   readonly root: Pick<TrackedRoot, "folder" | "filter">;
   /** What was remembered of the repository that begins in a folder beneath the root, or holds it. */
   readonly known: (folder: WorkspacePath) => KnownGit | undefined;
@@ -52,7 +55,7 @@ export class RootGit {
 
   constructor(parts: RootGitParts) {
     this.#parts = parts;
-    this.#finder = new RepositoryFinder(parts.files, parts.user, parts.root.folder);
+    this.#finder = new RepositoryFinder(parts, parts.root.folder);
   }
 
   /** An ignore file is not what was remembered of it: what git tracks against the rules must be asked of the index itself. */
@@ -64,9 +67,18 @@ export class RootGit {
     return this.#rulesChanged;
   }
 
+  /** Where no rules of a repository hold: only its own folders are to be known. */
+  meet(folder: WorkspacePath): void {
+    this.#find(folder);
+  }
+
+  #find(folder: WorkspacePath): FoundRepository {
+    return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
+  }
+
   /** The repository that begins in a folder; for the root also one that begins above it. */
   open(folder: WorkspacePath): MetRepository | undefined {
-    const found = folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
+    const found = this.#find(folder);
     if (found === undefined) return undefined;
     if ("problem" in found) {
       this.problems.push(found.problem);

@@ -4,6 +4,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import type { FolderRules, RuleReader } from "./folder-rules.ts";
+import { type GitFolders, isTakenIn } from "./git-folders.ts";
 import type { ScanTally, Weight } from "./scan-tally.ts";
 import type { KnownChild, StatCache } from "./stat-cache.ts";
 import type { ScannedPath, TrackedRoot } from "./worktree.ts";
@@ -27,6 +28,8 @@ export interface RootScanParts {
   readonly store: readonly FileStat[];
   /** The folder of the root. */
   readonly stat: FileStat;
+  /** The folders in which git keeps its own state. */
+  readonly gitFolders: GitFolders;
 }
 
 /** A folder to be looked at, or on the way to one. */
@@ -58,7 +61,15 @@ export interface Found {
   readonly child: KnownChild | undefined;
   /** It was asked for by name: no rule keeps it out. */
   readonly named?: boolean;
+  /** It was held until all else was walked. */
+  readonly isHeld?: boolean;
 }
+
+/** What every folder has in which git keeps a repository. */
+const GIT_NAMES: readonly string[] = ["HEAD", "objects", "refs"];
+
+/** Why such a folder is left out, for people. */
+export const GITS_DETAIL = "git: a repository's own state";
 
 /** How a folder is walked. */
 export type Entering = Pick<FolderWork, "tracked" | "named">;
@@ -67,6 +78,8 @@ export type Entering = Pick<FolderWork, "tracked" | "named">;
 export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
+  /** New folders that look as git's own do: what would say that one is may yet be met. */
+  readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   readonly gone: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   changed: ScannedPath[] = [];
@@ -156,17 +169,41 @@ export class ScanLook {
   }
 
   #lookAtFolder(work: FolderWork, found: Found, stat: FileStat): void {
-    const { store, stat: root } = this.#p;
-    const isStore = store.some((own) => own.ino === stat.ino && own.dev === stat.dev);
-    if (isStore || stat.dev !== root.dev) {
-      if (isStore) this.#skip(work, found, "store", "Chronicle's own store");
-      else this.#skip(work, found, "other-device", `device ${stat.dev}`);
-      return;
-    }
+    if (this.#isNoFolderOfOurs(work, found, stat) || this.#isHeld(work, found)) return;
     const fits = this.isKnown(found) || this.#admit(work, 0);
     if (fits) this.#p.tally.count(work.weight, ...this.#difference(found, 0));
     if (fits && !this.#isAsKnown(found, stat)) this.#report(work, { path: found.path, stat });
     this.enter(work, found, stat, { tracked: true, named: work.named || found.named === true });
+  }
+
+  /** Another device, the store, or git's own state: said, and not walked. */
+  #isNoFolderOfOurs(work: FolderWork, found: Found, stat: FileStat): boolean {
+    const { store, stat: root } = this.#p;
+    if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
+      this.#skip(work, found, "store", "Chronicle's own store");
+    } else if (stat.dev !== root.dev) this.#skip(work, found, "other-device", `device ${stat.dev}`);
+    else if (this.isGits(work, found, stat)) this.#skip(work, found, "excluded", GITS_DETAIL);
+    else return false;
+    return true;
+  }
+
+  /** Is it a folder in which git keeps its own state, whatever it is called, and nobody has taken it in on purpose? */
+  isGits(work: FolderWork, { name, path }: Found, stat: FileStat): boolean {
+    const { gitFolders } = this.#p;
+    if (!gitFolders.has(stat) || isTakenIn(path, work.rules.scope.judge(name, true))) return false;
+    for (let above: FolderWork | undefined = work; above !== undefined; above = above.above)
+      if (gitFolders.has(above.stat)) return false;
+    return true;
+  }
+
+  /** Holds a new folder that looks as git's own do until all else was walked. */
+  #isHeld(work: FolderWork, found: Found): boolean {
+    if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
+    const { fs } = this.#p;
+    if (!GIT_NAMES.every((name) => fs.peek(childOf(found.inner, name)) !== undefined)) return false;
+    work.unsettled = true;
+    this.held.push({ work, found: { ...found, isHeld: true } });
+    return true;
   }
 
   #lookAtLeaf(work: FolderWork, found: Found, stat: FileStat): void {

@@ -10,7 +10,7 @@ import { childOf, decodeName, pathInRoot, ROOT } from "../core/path.ts";
 import { isStagingName } from "../core/staging-folder.ts";
 import { NameMarks } from "./name-marks.ts";
 import { isRacy } from "./same-stat.ts";
-import { ScanLook, foundIn } from "./scan-look.ts";
+import { GITS_DETAIL, ScanLook, foundIn } from "./scan-look.ts";
 
 /** The walk of one root, top-down and a folder at a time: whoever drives it decides when others get a turn. */
 export class RootScan {
@@ -45,7 +45,7 @@ export class RootScan {
   step(): boolean {
     const { folders } = this.look;
     const work = folders.pop();
-    if (work === undefined) return false;
+    if (work === undefined) return this.#lookAtHeld();
     const depth = folders.length;
     this.#visit(work);
     this.tellOverLimit(work);
@@ -54,9 +54,19 @@ export class RootScan {
     return true;
   }
 
+  /** All repositories were met: a folder that looks as git's own is one of theirs by now, or is walked as any other. */
+  #lookAtHeld(): boolean {
+    const held = this.look.held.shift();
+    if (held === undefined) return false;
+    this.look.look(held.work, held.found, false);
+    this.tellOverLimit(held.work);
+    return true;
+  }
+
   /** Tells what was left out in a folder because of the limits, once all in it that is asked for was looked at. */
-  tellOverLimit({ path, overLimit }: FolderWork): void {
-    if (overLimit > 0) this.look.omit(path, "over-limit", `${overLimit} new paths`);
+  tellOverLimit(work: FolderWork): void {
+    if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
+    work.overLimit = 0;
   }
 
   /**
@@ -90,6 +100,10 @@ export class RootScan {
     const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
     const stat = this.#isOther(found) ? undefined : look.statOf(above, found, false);
     if (typeof stat !== "object" || stat.kind !== "dir" || !this.#isOwn(stat)) return undefined;
+    if (look.isGits(above, found, stat)) {
+      look.omit(found.path, "excluded", GITS_DETAIL);
+      return undefined;
+    }
     look.enter(above, found, stat, { tracked: false, named: false });
     return look.folders.pop();
   }
@@ -191,7 +205,8 @@ export class RootScan {
     if (kind === "dir" && scope.walks(found.name)) {
       work.unsettled = true;
       const stat = this.look.statOf(work, found, false);
-      if (typeof stat === "object" && stat.kind === "dir" && this.#isOwn(stat))
+      const isWalked = typeof stat === "object" && stat.kind === "dir" && this.#isOwn(stat);
+      if (isWalked && !this.look.isGits(work, found, stat))
         this.look.enter(work, found, stat, { tracked: false, named: false });
     }
     return verdict;

@@ -11,8 +11,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, comparePaths, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
-import type { GitFiles } from "./git-files.ts";
-import type { GitUser } from "./git-settings.ts";
+import type { GitNow } from "./git-repository.ts";
 import { EXCLUDE_FILE, filterOf, keepGit, problemsOf, told } from "./root-filter.ts";
 import { RootGit } from "./root-git.ts";
 import { isInStaging } from "../core/staging-folder.ts";
@@ -42,7 +41,7 @@ export interface ScanContext {
   /** Folders of the store: never captured. */
   readonly storeFolders: readonly string[];
   /** What git keeps outside of the files that it tracks. */
-  readonly git: { readonly files: GitFiles; readonly user: GitUser };
+  readonly git: GitNow;
 }
 
 /** One root being scanned. */
@@ -161,6 +160,7 @@ function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Runn
     partial,
     store,
     stat,
+    gitFolders: context.git.folders,
   });
   const rules = FolderRules.root(compileFilter(root.filter), JSON.stringify(root.filter), reader.read(ROOT));
   return { scan, tally, reader, git, start: scan.rootWork(rules), at: stat };

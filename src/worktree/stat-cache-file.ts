@@ -43,6 +43,8 @@ interface Header {
   readonly rootListings: readonly (readonly [string, unknown])[];
   /** Absent in older files. */
   readonly git?: readonly (readonly [string, unknown])[];
+  /** Absent in older files. */
+  readonly gitFolders?: readonly string[];
   /** Absent in older files: then the table is counted. */
   readonly totals?: readonly RootTotal[];
 }
@@ -70,6 +72,8 @@ interface Later {
   readonly rules: readonly (readonly [WorkspacePath, KnownRules | null])[];
   /** Absent in older files. */
   readonly git?: readonly (readonly [WorkspacePath, KnownGit | null])[];
+  /** Absent in older files. False: it is forgotten. */
+  readonly gitFolders?: readonly (readonly [string, boolean])[];
 }
 
 const BIG = /^-?\d+n$/;
@@ -112,7 +116,7 @@ export function discardStatCache(disk: Disk, file: string): void {
 /** Keeps a cache: appends what changed, or writes everything beside the file and renames it. Throws the disk's errno. */
 export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheFile {
   const { unsaved } = kept.cache;
-  const few = [unsaved.listings, unsaved.excluded, unsaved.rules, unsaved.git];
+  const few = [unsaved.listings, unsaved.excluded, unsaved.rules, unsaved.git, unsaved.gitFolders];
   const changes = few.reduce((sum, { size }) => sum + size, unsaved.paths.size);
   const now = disk.lstat(file)?.size;
   if (kept.file !== undefined && now !== undefined && changes <= FEW_CHANGES && !unsaved.everything) {
@@ -172,6 +176,7 @@ function laterOf(cache: StatCache, seq: number): Later {
     excluded: [...unsaved.excluded].map((path) => [path, cache.excluded.get(path) ?? null] as const),
     rules: [...unsaved.rules].map((path) => [path, cache.rules.get(path) ?? null] as const),
     git: [...unsaved.git].map((path) => [path, cache.git.get(path) ?? null] as const),
+    gitFolders: [...unsaved.gitFolders].map((folder) => [folder, cache.gitFolders.has(folder)] as const),
   };
 }
 
@@ -190,6 +195,10 @@ function applyLater(cache: StatCache, later: Later): void {
   for (const [path, git] of later.git ?? []) {
     if (git === null) cache.git.delete(path);
     else cache.git.set(path, git);
+  }
+  for (const [folder, isOne] of later.gitFolders ?? []) {
+    if (isOne) cache.gitFolders.set(folder, true);
+    else cache.gitFolders.delete(folder);
   }
 }
 
@@ -243,6 +252,7 @@ function encode({ cache, seq }: KeptCache): [prefix: Buffer, ...rest: Buffer[]] 
     excluded: [...cache.excluded],
     rules: [...cache.rules],
     git: [...cache.git],
+    gitFolders: [...cache.gitFolders.keys()],
     rootListings: cache.rootListings,
     totals: cache.allTotals,
   };
@@ -284,6 +294,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   for (const [path, found] of header.excluded) cache.excluded.set(path as WorkspacePath, found);
   for (const [path, rules] of header.rules) cache.rules.set(path as WorkspacePath, rules as KnownRules);
   for (const [path, git] of header.git ?? []) cache.git.set(path as WorkspacePath, git as KnownGit);
+  for (const folder of header.gitFolders ?? []) cache.gitFolders.set(folder, true);
   for (const [path, listing] of header.rootListings) cache.putListing(path as WorkspacePath, listing as Listing);
   const { seq, isWhole } = decodeLater(cache, bytes.subarray(length), header.seq);
   cache.markSaved();

@@ -4,6 +4,7 @@ import type { Listing, KnownRow, NotedPath } from "./stat-table.ts";
 import { childOf, comparePaths, isRoot, isRootName, nameOf, nodeAbove, ROOT, splitRoot } from "../core/path.ts";
 import { NotedMap } from "./noted-map.ts";
 import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
+import type { KnownGitFolders } from "./git-folders.ts";
 import type { KnownGit } from "./root-git.ts";
 import { isSameStat } from "./same-stat.ts";
 
@@ -49,6 +50,7 @@ export interface Unsaved {
   readonly excluded: ReadonlySet<WorkspacePath>;
   readonly rules: ReadonlySet<WorkspacePath>;
   readonly git: ReadonlySet<WorkspacePath>;
+  readonly gitFolders: ReadonlySet<string>;
   /** So much that it was not noted path by path. */
   readonly everything: boolean;
 }
@@ -74,6 +76,8 @@ export class StatCache {
   readonly rules = new NotedMap<KnownRules>();
   /** The git repositories that were met last, by the folder in which each begins; the one that holds a root, by the root. */
   readonly git = new NotedMap<KnownGit>();
+  /** The folders in which they keep their own state, and those of earlier ones that are still there. */
+  readonly gitFolders: KnownGitFolders = new NotedMap();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
   #pins = 0;
   /** The table holds changes that were not noted one by one. */
@@ -115,6 +119,7 @@ export class StatCache {
       excluded: this.excluded.noted,
       rules: this.rules.noted,
       git: this.git.noted,
+      gitFolders: this.gitFolders.noted,
       everything: this.#isUnnoted,
     };
   }
@@ -126,6 +131,7 @@ export class StatCache {
     this.excluded.clearNotes();
     this.rules.clearNotes();
     this.git.clearNotes();
+    this.gitFolders.clearNotes();
     this.#isUnnoted = false;
   }
 

@@ -72,6 +72,11 @@ export interface Worktree {
    * it tracks) since the last look at everything? A watcher does not tell of these. False before the first look.
    */
   haveRulesMoved(): boolean;
+  /**
+   * Names the outermost folder of git's own that holds a path, or is it: by device and inode, whatever it is called. Folders are looked
+   * at once each: ask anew for what is there later.
+   */
+  gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
   /** Those of these files that the rules leave out as they are now, in their order. For many at once. */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 

@@ -419,6 +419,7 @@ export class FolderCycle implements Disposable {
     const isDeleting = (path: WorkspacePath, upstreamSeq: number): boolean =>
       journal.isOnItsWay(path, undefined) || this.#isSettled(path, upstreamSeq);
     const both = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn };
+    gitPaths.begin();
     const ground = { ...both, editorFiles, gitPaths, notHeld, isDeleting };
     const again = [...journal.again];
     const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;

@@ -75,7 +75,7 @@ export class FolderSync {
   readonly #parts: FolderSyncParts;
   readonly #editorFiles: EditorFiles;
   readonly #names: SharedNames;
-  readonly #gitPaths = new GitPaths();
+  readonly #gitPaths = new GitPaths(() => this.#parts.context.worktree.gitTops());
   readonly #notHeld = new NotHeldPaths(() => this.#parts.context.worktree.traitsOf(ROOT));
   readonly #journal: FolderJournal;
   readonly #probe: RefusalProbe;

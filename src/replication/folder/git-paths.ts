@@ -8,12 +8,33 @@ export interface SidesOf {
   readonly there: boolean;
 }
 
+/** Names the outermost folder of git's own that holds a path on this side's disk, whatever it is called. */
+export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
+
 /**
  * Knows which state of git repositories the two histories hold, which is replicated neither way: each by its topmost name (`.git`, or
- * what some disk takes for it). Such a name stands in a history that took it in on purpose, or is older than the rule.
+ * what some disk takes for it; or what the folder's own disk knows as one). Such a name stands in a history that took it in on
+ * purpose, is older than the rule, or is an ordinary folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
+  readonly #onDisk: () => GitTopOf;
+  #topOf: GitTopOf = () => undefined;
+
+  /** `onDisk`: looks at the disk as it is then. */
+  constructor(onDisk: () => GitTopOf) {
+    this.#onDisk = onDisk;
+  }
+
+  /** The disk is looked at anew. */
+  begin(): void {
+    this.#topOf = this.#onDisk();
+  }
+
+  /** Does the path lie in what git keeps on this side's disk under a name of its own? */
+  holds(path: WorkspacePath): boolean {
+    return this.#topOf(path) !== undefined;
+  }
 
   /** What is left out, as far as it was looked at. */
   get leftOut(): ReadonlyMap<WorkspacePath, SidesOf> {
@@ -22,7 +43,8 @@ export class GitPaths {
 
   /** A path was looked at. */
   note({ path, local, remote }: Pick<CyclePath, "path" | "local" | "remote">): void {
-    if (!isGitName(nameOf(path)) || splitRoot(path).root !== undefined) return;
+    if (splitRoot(path).root !== undefined) return;
+    if (!isGitName(nameOf(path)) && this.#topOf(path) !== path) return;
     if (foldersAbove(path).some((folder) => isGitName(nameOf(folder)))) return;
     if (local === undefined && remote === undefined) this.#found.delete(path);
     else this.#found.set(path, { here: local !== undefined, there: remote !== undefined });

@@ -1,3 +1,4 @@
+import type { Entry } from "../../core/entry.ts";
 import { findCollisions, type NameRules } from "../../core/find-collisions.ts";
 import { isWithin, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { SyncBase, UpstreamChange } from "../../core/upstream-change.ts";
@@ -25,27 +26,36 @@ const NEVER: SyncBase = { entry: undefined, seq: 0 };
  * part only.
  */
 export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
-  const { own, applied, local, mirror, head, rules, nameRules, editorFiles, gitPaths, notHeld } = sides;
+  const { own, applied, local, mirror, head, nameRules } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
   // In the order of paths what lies in a path comes right behind it.
   let leaf: WorkspacePath | undefined;
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {
-      const isFolder = entry?.kind === "dir";
-      gitPaths?.note({ path, local: undefined, remote: entry });
-      const isShared = rules.isShared(path, isFolder) && !rules.keepsApart({ path, local: undefined, remote: entry });
-      if (path === ROOT || !isShared) continue;
-      const judged = await editorFiles?.judge({ path, local: undefined, remote: entry });
-      if (judged === "left-out" || notHeld?.mayCome(path, entry) === false) continue;
+      if (!(await mayCome(sides, path, entry))) continue;
       if (leaf !== undefined && isWithin(path, leaf)) return undefined;
-      if (!isFolder) leaf = path;
+      if (entry?.kind !== "dir") leaf = path;
       const after = settable(entry);
       changes.push({ path, before: undefined, after, base: NEVER, cause: "replica", upstream: { seq, iteration } });
     }
   }
   const collide = nameRules !== undefined && findCollisions(pathsOf(changes), nameRules).length > 0;
   return collide ? undefined : { changes, proposals: [], conflicts: [] };
+}
+
+/** Has what the origin has there any business in the folder, and can the folder hold it? */
+async function mayCome(
+  { rules, editorFiles, gitPaths, notHeld }: FirstSides,
+  path: WorkspacePath,
+  entry: Entry | undefined,
+): Promise<boolean> {
+  const sides = { path, local: undefined, remote: entry };
+  gitPaths?.note(sides);
+  const isShared = rules.isShared(path, entry?.kind === "dir") && !rules.keepsApart(sides);
+  if (path === ROOT || !isShared || gitPaths?.holds(path) === true) return false;
+  const judged = await editorFiles?.judge(sides);
+  return judged !== "left-out" && notHeld?.mayCome(path, entry) !== false;
 }
 
 function pathsOf(changes: readonly UpstreamChange[]): WorkspacePath[] {

@@ -35,7 +35,7 @@ export interface CycleSides {
   /** Says what of the editors' own files is left out. Default: nothing is. */
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
   /** Is told what was looked at, to know what of it is a repository's own state. Default: nobody is. */
-  readonly gitPaths?: Pick<GitPaths, "note"> | undefined;
+  readonly gitPaths?: Pick<GitPaths, "note" | "holds"> | undefined;
   /** Says what the folder's disk cannot hold. Default: it can hold everything. */
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
@@ -62,11 +62,14 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   for (const path of found.keys()) beneath.delete(path);
   await readInto(found, beneath, sides);
   const common = await onCommonGround(await withoutEditorFiles(found.values(), sides), sides);
-  for (const one of found.values()) sides.gitPaths?.note(one);
+  const { rules, notHeld, gitPaths } = sides;
+  for (const one of found.values()) gitPaths?.note(one);
   const ground = await onOwnGround(common, sides);
-  const { rules, notHeld } = sides;
   const all = notHeld === undefined ? ground : notHeld.sides(ground);
-  return all.filter((one) => rules.isShared(one.path, statesOf(one).some(isFolder)) && !rules.keepsApart(one));
+  return all.filter((one) => {
+    const isShared = rules.isShared(one.path, statesOf(one).some(isFolder)) && !rules.keepsApart(one);
+    return isShared && gitPaths?.holds(one.path) !== true;
+  });
 }
 
 /** What neither side has had from the other has no state that both agreed on, whatever the origin had of it. */

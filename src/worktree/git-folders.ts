@@ -1,0 +1,87 @@
+import type { Verdict } from "../core/filter.ts";
+import { errnoOf } from "../core/errors.ts";
+import { nameOf, parentOf, ROOT, type WorkspacePath } from "../core/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { ConfinedFs } from "./confined-fs.ts";
+import type { GitFiles } from "./git-files.ts";
+import type { NotedMap } from "./noted-map.ts";
+
+/** The folders in which git keeps its own state, as they were met, by absolute path. */
+export type KnownGitFolders = NotedMap<true, string>;
+
+/**
+ * The folders in which git keeps its own state, each known by device and inode. Such a folder need not be called `.git`: a
+ * repository may be made with `--separate-git-dir`, a bare one may have working trees beside it, a mount gives a second name.
+ * It stays known when the `.git` that led to it is gone: what it holds is git's all the same.
+ */
+export class GitFolders {
+  readonly #files: Pick<GitFiles, "peek">;
+  readonly #known: KnownGitFolders;
+  readonly #devices = new Map<bigint, Set<bigint>>();
+
+  /** Looks at every known folder: one that is gone, or holds no repository's state any more, is forgotten. */
+  constructor(files: Pick<GitFiles, "peek">, known: KnownGitFolders) {
+    this.#files = files;
+    this.#known = known;
+    for (const folder of [...known.keys()]) if (!this.#look(folder)) known.delete(folder);
+  }
+
+  /** A repository keeps its state in this folder. */
+  add(folder: string): void {
+    if (this.#look(folder) && !this.#known.has(folder)) this.#known.set(folder, true);
+  }
+
+  has({ dev, ino }: Pick<FileStat, "dev" | "ino">): boolean {
+    return this.#devices.get(ino)?.has(dev) === true;
+  }
+
+  #look(folder: string): boolean {
+    const stat = this.#files.peek(folder);
+    if (stat?.kind !== "dir" || this.#files.peek(`${folder}/HEAD`) === undefined) return false;
+    const devices = this.#devices.get(stat.ino);
+    if (devices === undefined) this.#devices.set(stat.ino, new Set([stat.dev]));
+    else devices.add(stat.dev);
+    return true;
+  }
+}
+
+/** Why a path that lies in such a folder is not tracked. */
+export const GITS: Verdict = { tracked: false, rule: "git" };
+
+/** Was this folder of git's taken in on purpose, by its own name? */
+export function isTakenIn(folder: WorkspacePath, { rule, pattern = "" }: Verdict): boolean {
+  return rule === "force-include" && pattern.split("/").includes(nameOf(folder));
+}
+
+/** Says which paths beneath one root lie in such a folder; each folder is looked at once. */
+export class GitsOwn {
+  readonly #fs: Pick<ConfinedFs, "peek">;
+  readonly #folders: GitFolders;
+  readonly #tops = new Map<WorkspacePath, WorkspacePath | undefined>();
+
+  constructor(fs: Pick<ConfinedFs, "peek">, folders: GitFolders) {
+    this.#fs = fs;
+    this.#folders = folders;
+  }
+
+  /** The outermost such folder that holds the path, or is it. */
+  topOf(path: WorkspacePath): WorkspacePath | undefined {
+    if (path === ROOT) return undefined;
+    const known = this.#tops.get(path);
+    if (known !== undefined || this.#tops.has(path)) return known;
+    const above = this.topOf(parentOf(path));
+    const top = above ?? (this.#isOne(path) ? path : undefined);
+    this.#tops.set(path, top);
+    return top;
+  }
+
+  #isOne(path: WorkspacePath): boolean {
+    try {
+      const stat = this.#fs.peek(path);
+      return stat?.kind === "dir" && this.#folders.has(stat);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { FollowedOrigin } from "../helpers/followed-origin.ts";
+
+function write(folder: string, path: string, content: string): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), content);
+}
+
+describe("Truth 18: git's own state in a folder of another name, beside an origin", { timeout: 120_000 }, () => {
+  test("the origin writes no hook into it, and gets nothing of it; both sides are told", async () => {
+    await using both = new FollowedOrigin("--connect");
+    const { origin, desk } = both;
+    write(origin.project, "a", "1");
+    mkdirSync(desk.folder, { recursive: true });
+    execFileSync("git", ["init", "-q", "--separate-git-dir=meta", "."], { cwd: desk.folder });
+    await both.start();
+    expect(existsSync(join(desk.folder, "a"))).toBe(true);
+    // At the origin it is a folder like any other.
+    write(origin.project, "meta/hooks/pre-commit", "#!/bin/sh\n");
+    write(origin.project, "b", "2");
+    await both.until(() => existsSync(join(desk.folder, "b")));
+    write(desk.folder, "c", "3");
+    const status = await both.flush();
+    await both.until(() => existsSync(join(origin.project, "c")));
+    expect(status).toMatchObject({
+      state: "in-sync",
+      git_left_out: 1,
+      git_left_out_paths: [{ path: "meta", side: "upstream" }],
+    });
+    expect(existsSync(join(desk.folder, "meta/hooks/pre-commit"))).toBe(false);
+    expect(existsSync(join(origin.project, "meta/HEAD"))).toBe(false);
+    // And it says the same when it begins anew.
+    await desk.kill();
+    await both.startDesk();
+    await both.flush();
+    expect(existsSync(join(desk.folder, "meta/hooks/pre-commit"))).toBe(false);
+    expect(existsSync(join(origin.project, "meta/hooks/pre-commit"))).toBe(true);
+  });
+});

@@ -1,0 +1,193 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+const WHO = ["-c", "user.name=U", "-c", "user.email=u@example.org", "-c", "commit.gpgsign=false"];
+
+function git(folder: string, ...args: string[]): string {
+  return execFileSync("git", [...WHO, ...args], {
+    cwd: folder,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  }).trim();
+}
+
+/** A repository whose own state lies in a folder of another name. */
+function separate(): Project {
+  const project = new Project();
+  project.write("a", "1");
+  git(project.folder, "init", "-q", "--separate-git-dir=meta", ".");
+  git(project.folder, "add", "a");
+  git(project.folder, "commit", "-q", "-m", "1");
+  return project;
+}
+
+/** A bare repository with working trees beside it, all met later than it by a walk. */
+function bare(): Project {
+  const project = new Project();
+  const first = `${project.base}/first`;
+  git(project.base, "init", "-q", first);
+  git(first, "commit", "-q", "--allow-empty", "-m", "0");
+  git(project.folder, "clone", "-q", "--bare", first, "hub");
+  for (const tree of ["one", "x/two"]) {
+    git(project.at("hub"), "worktree", "add", "-q", "-b", tree.replace("/", "-"), project.at(tree));
+    project.write(`${tree}/made`, tree);
+  }
+  return project;
+}
+
+const bash = (command: string) => ({ type: "run_command", payload: { command }, session: "s" });
+const put = (path: string) => ({ type: "write_file", payload: { path }, session: "s" });
+
+async function recorded(workspace: WorkspaceApi): Promise<string[]> {
+  return (await workspace.files()).files.map(({ path }) => path);
+}
+
+/** Why a path is left out. */
+async function leftOut(workspace: WorkspaceApi, path: string): Promise<string | undefined> {
+  const { omitted } = (await workspace.snapshot()).coverage;
+  return omitted.find((one) => one.path === path)?.detail;
+}
+
+const TREES = ["one", "one/made", "x", "x/two", "x/two/made"];
+
+describe("Truth 18: a repository's own state is no part of the workspace, whatever its folder is called", () => {
+  test("--separate-git-dir: nothing of it is recorded, the coverage says why, and a restore rewinds no branch", async () => {
+    await using project = separate();
+    const workspace = await project.init();
+    const { seq } = await workspace.head();
+    expect([await recorded(workspace), await leftOut(workspace, "meta")]).toEqual([
+      ["a"],
+      "git: a repository's own state",
+    ]);
+    project.write("a", "2");
+    git(project.folder, "commit", "-q", "-a", "-m", "2");
+    const head = git(project.folder, "rev-parse", "HEAD");
+    await workspace.snapshot();
+    await workspace.restore(`seq:${seq}`);
+    expect([project.read("a"), git(project.folder, "rev-parse", "HEAD")]).toEqual(["1", head]);
+    expect(await recorded(workspace)).toEqual(["a"]);
+  });
+
+  test.each([true, false])(
+    "a bare repository and its working trees, git's rules in force: %s",
+    async (useGitignore) => {
+      await using project = bare();
+      const workspace = await project.init({ useGitignore });
+      expect(await recorded(workspace)).toEqual(TREES);
+      git(project.at("one"), "add", "made");
+      git(project.at("one"), "commit", "-q", "-m", "1");
+      await workspace.snapshot();
+      expect(await recorded(workspace)).toEqual(TREES);
+      // What led to it is gone, in one piece after the other: its state is git's all the same.
+      for (const tree of ["one", "x"]) {
+        project.remove(tree);
+        await workspace.snapshot();
+      }
+      await workspace.close();
+      await using again = await project.open();
+      await again.snapshot();
+      expect(await recorded(again)).toEqual([]);
+    },
+  );
+
+  test("a folder that only looks so is recorded, and one is again once git has left it", async () => {
+    await using project = separate();
+    git(project.folder, "init", "-q", "--bare", "fixture");
+    const workspace = await project.init();
+    const paths = await recorded(workspace);
+    expect([paths.includes("fixture/HEAD"), paths.some((path) => path.startsWith("meta"))]).toEqual([true, false]);
+    project.remove("meta");
+    project.remove(".git");
+    project.write("meta/notes", "n");
+    await workspace.snapshot();
+    expect((await recorded(workspace)).filter((path) => path.startsWith("meta"))).toEqual(["meta", "meta/notes"]);
+  });
+
+  test("taken in by its own name it is recorded, and not by that of a folder above", async () => {
+    await using project = bare();
+    const workspace = await project.init({ forceInclude: ["x"] });
+    git(project.at("x"), "clone", "-q", "--bare", project.at("hub"), "inner");
+    git(project.at("x/inner"), "worktree", "add", "-q", "-b", "w", project.at("x/w"));
+    await workspace.snapshot();
+    expect((await recorded(workspace)).filter((path) => path.startsWith("x/inner"))).toEqual([]);
+    await workspace.configure({ forceInclude: ["hub"] });
+    await workspace.close();
+    await using again = await project.open();
+    await again.snapshot();
+    expect(await recorded(again)).toEqual(expect.arrayContaining(["hub/HEAD", "hub/worktrees/one/HEAD"]));
+  });
+
+  test.each(["meta/hooks/pre-commit", "meta/config", "meta/new/file"])("a write to %s is refused", async (path) => {
+    await using project = separate();
+    const workspace = await project.init();
+    await expect(workspace.putFile(path, Buffer.from("#!/bin/sh\n"))).rejects.toMatchObject({ code: "REFUSED" });
+    await expect(workspace.putFile(path, Buffer.from("x"), { ifMatch: "f".repeat(64) })).rejects.toMatchObject({
+      code: "REFUSED",
+    });
+    expect(await recorded(workspace)).toEqual(["a"]);
+  });
+
+  test.each([
+    ["rm -rf meta", "meta"],
+    ["rm -rf .", "meta"],
+  ])("%s, done: it is told, its undo brings it back whole, and redo removes it", async (command, gone) => {
+    await using project = separate();
+    const workspace = await project.init();
+    const before = project.tree();
+    const action = await workspace.snapshotAction(bash(command));
+    project.remove(gone);
+    const { action: ended } = await workspace.finishAction(action?.id ?? "");
+    const after = project.tree();
+    expect(ended.omitted_changes).toMatchObject([{ path: "meta", change_type: "deleted", kept: true, lost: false }]);
+    await workspace.undo();
+    expect(project.tree()).toEqual(before);
+    expect(git(project.folder, "fsck", "--strict")).toBe("");
+    await workspace.redo();
+    expect(project.tree()).toEqual(after);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test("a tool that edits or makes a file of it: undo takes that back, and touches no other path", async () => {
+    await using project = separate();
+    const workspace = await project.init();
+    for (const path of ["meta/config", "meta/hooks/mine"]) {
+      const before = project.tree();
+      const action = await workspace.snapshotAction(put(path));
+      project.write(path, "[core]\nhooksPath = evil\n");
+      const end = await workspace.finishAction(action?.id ?? "");
+      expect([path, end.changes, end.action.omitted_changes?.map((one) => one.path)]).toEqual([path, [], [path]]);
+      await workspace.undo();
+      expect(project.tree()).toEqual(before);
+    }
+  });
+
+  test("denied, nothing of it is recorded", async () => {
+    await using project = separate();
+    const workspace = await project.init();
+    const action = await workspace.snapshotAction(bash("rm -rf meta a"));
+    await workspace.finishAction(action?.id ?? "", { outcome: "denied" });
+    await workspace.snapshot();
+    expect(await recorded(workspace)).toEqual(["a"]);
+  });
+
+  test("mounted under a second name it is git's under both", async (context) => {
+    await using project = new Project();
+    git(project.folder, "init", "-q", ".");
+    project.write("a", "1");
+    mkdirSync(project.at("second"));
+    const mounted = spawnSync("mount", ["--bind", project.at(".git"), project.at("second")]);
+    if (mounted.status !== 0) context.skip("needs the right to mount");
+    try {
+      const workspace = await project.init();
+      expect(await recorded(workspace)).toEqual(["a"]);
+      await expect(workspace.putFile("second/hooks/pre-commit", Buffer.from("x"))).rejects.toMatchObject({
+        code: "REFUSED",
+      });
+    } finally {
+      execFileSync("umount", [project.at("second")]);
+    }
+  });
+});
