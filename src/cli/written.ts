@@ -1,6 +1,8 @@
 import { EXIT } from "../api/problems.ts";
 import type { FileWriteShape } from "../api/file-api.ts";
+import type { ChangeShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { hasGitName } from "../core/git-name.ts";
 import type { CommandContext } from "./context.ts";
 import { changeLines } from "./render/changes.ts";
 import { printable } from "./render/printable.ts";
@@ -14,7 +16,11 @@ export function conditionOf({ input }: CommandContext): { readonly ifMatch?: str
 }
 
 /** Tells what a write did. Resolves to the exit code: 1 where somebody wrote there at the same moment. */
-export function tellWritten(context: CommandContext, workspace: WorkspaceApi, result: FileWriteShape): number {
+export async function tellWritten(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  result: FileWriteShape,
+): Promise<number> {
   const conflicts = result.conflicts ?? [];
   const code = conflicts.length === 0 ? EXIT.done : EXIT.failed;
   if (context.json) {
@@ -28,6 +34,22 @@ export function tellWritten(context: CommandContext, workspace: WorkspaceApi, re
   if (conflicts.length > 0) context.print(paint("yellow", "changed meanwhile; the other content is kept:"));
   for (const { path, kept_at } of conflicts) context.print(`  ${shown(path)} → ${printable(kept_at)}`);
   if (result.changes.length === 0) context.print("nothing to change: it is like that already");
-  else context.print(paint("dim", context.worded("take it back: chronicle undo")));
+  else context.print(paint("dim", context.worded(await wayBack(workspace, result, shown))));
   return code;
+}
+
+/** How it is taken back. A workspace without a folder takes no git state: what of it was deleted comes back by no undo. */
+async function wayBack(
+  workspace: WorkspaceApi,
+  result: FileWriteShape,
+  shown: (path: string) => string,
+): Promise<string> {
+  const isGits = (one: ChangeShape): boolean => one.change_type === "deleted" && hasGitName(one.path);
+  const [first, ...more] = workspace.path === "" ? result.changes.filter(isGits).map(({ path }) => path) : [];
+  if (first === undefined) return "take it back: chronicle undo";
+  const [begun] = await workspace.log({ prefix: `intent:${result.undo_id}`, limit: 1 });
+  const aside = `chronicle restore seq:${(begun?.seq ?? result.seq) - 1} ${shown(first)} --to DIR`;
+  if (more.length + 1 < result.changes.length)
+    return `take it back: chronicle undo --force; git's own state stays away (have it elsewhere: ${aside})`;
+  return `undo leaves git's own state away in a workspace without a folder; have it elsewhere: ${aside}`;
 }

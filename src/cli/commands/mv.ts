@@ -10,7 +10,7 @@ export async function mv(context: CommandContext): Promise<number> {
   const options = { ...conditionOf(context), overwrite: input.flag("overwrite") };
   const [source, target] = [await paths.toWorkspace(from), await paths.toWorkspace(to)];
   try {
-    return tellWritten(context, workspace, await workspace.moveFile(source, target, options));
+    return await tellWritten(context, workspace, await workspace.moveFile(source, target, options));
   } catch (error) {
     throw await withCandidates(workspace, error);
   }

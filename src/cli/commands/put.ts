@@ -60,5 +60,5 @@ export async function put(context: CommandContext): Promise<number> {
   const content = await wholeOrPieces(contentOf(context, file));
   const workspace = await context.workspace({});
   const path = await context.paths(workspace).toWorkspace(typed);
-  return tellWritten(context, workspace, await workspace.putFile(path, content, options));
+  return await tellWritten(context, workspace, await workspace.putFile(path, content, options));
 }

@@ -16,7 +16,7 @@ export async function rm(context: CommandContext): Promise<number> {
   const path = await context.paths(workspace).toWorkspace(typed);
   try {
     if (!context.input.flag("recursive")) await refuseFolder(workspace, path, typed);
-    return tellWritten(context, workspace, await workspace.deleteFile(path, conditionOf(context)));
+    return await tellWritten(context, workspace, await workspace.deleteFile(path, conditionOf(context)));
   } catch (error) {
     throw await withCandidates(workspace, error);
   }

@@ -1,0 +1,33 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+/** A workspace without a folder whose history has a repository's own state. */
+async function withGit(box: Sandbox): Promise<void> {
+  const folder = join(box.folder, "source");
+  mkdirSync(join(folder, "sub", ".git"), { recursive: true });
+  writeFileSync(join(folder, "sub", ".git", "config"), "[core]\n");
+  writeFileSync(join(folder, "sub", "a.txt"), "a\n");
+  const { value } = await box.json(["-C", folder, "init", "--force-include", "sub/.git"]);
+  await box.must(["workspaces", "create", "fork", "--from", (value as { workspace: string }).workspace]);
+}
+
+it("says what undo leaves away, and the way that has it is one", async () => {
+  using box = new Sandbox();
+  await withGit(box);
+  const { stdout } = await box.must(["-w", "fork", "rm", "-r", "sub/.git"]);
+  const [, way = ""] = /undo leaves git's own state away .*: chronicle (.+) --to DIR/.exec(stdout) ?? [];
+  const target = join(box.folder, "elsewhere");
+  await box.must([...way.split(" "), "--to", target]);
+  expect(existsSync(join(target, "sub", ".git", "config"))).toBe(true);
+});
+
+it("says how the rest is taken back", async () => {
+  using box = new Sandbox();
+  await withGit(box);
+  const { stdout } = await box.must(["-w", "fork", "rm", "-r", "sub"]);
+  const [, way = ""] = /take it back: chronicle (.+); git's own state stays away/.exec(stdout) ?? [];
+  expect((await box.call(way.split(" "))).code).toBe(1);
+  expect((await box.must(["-w", "fork", "cat", "sub/a.txt"])).stdout).toBe("a\n");
+});
