@@ -133,4 +133,15 @@ describe("Truth 21: secrets that are no longer asked for", () => {
     expect(await hostTree()).toEqual({ ".env": LATER, "a.txt": "a", "b.pem": LATER });
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
   });
+
+  it("takes a deletion in the folder along once it is asked for again, and none at the origin: that comes back", async () => {
+    const { desk, host } = await following({ ".env": SECRET, "b.pem": SECRET, "a.txt": "a" }, true);
+    await startedAgain(false);
+    desk.edit(".env", undefined);
+    await rig.during(host.write("b.pem", undefined));
+    await rig.flush();
+    await startedAgain(true);
+    expect(desk.tree()).toEqual({ "a.txt": "a", "b.pem": SECRET });
+    expect(await hostTree()).toEqual({ "a.txt": "a", "b.pem": SECRET });
+  });
 });
