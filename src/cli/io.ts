@@ -37,6 +37,8 @@ export interface Io {
   openStore(options: StoreOptions): Promise<StoreApi>;
   /** Calls back at Ctrl-C, SIGTERM and SIGHUP instead of ending the process. Returns what ends that. */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
+  /** This process ends by the signal that has ended its command, once all is told: a shell's loop goes on after an exit code. */
+  endBy(signal: NodeJS.Signals): void;
   /** Calls back with errors that nobody has waited for; those of the machine do not end the process any more. Returns what ends that. */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

@@ -83,6 +83,12 @@ function isOfMachine(error: unknown): boolean {
   return isOfSqlite || errnoOf(error) !== undefined;
 }
 
+/** Where the signal is ignored here, as in a shell's background, nothing happens, and the exit code stays. */
+function endSelf(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
 /** The world of this process. */
 export function processIo(version: string, inherited: Inheritance): Io {
   return {
@@ -102,6 +108,7 @@ export function processIo(version: string, inherited: Inheritance): Io {
     now: () => Date.now(),
     openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),
     onInterrupt,
+    endBy: (signal) => void process.once("beforeExit", () => endSelf(signal)),
     onUncaught,
   };
 }

@@ -17,6 +17,7 @@ export async function runUnrecorded(command: readonly string[], io: Io): Promise
       descriptors: io.inherited.descriptors(),
       ...(bytes === undefined ? {} : { bytes }),
     });
+    if (signal === "SIGINT") io.endBy(signal);
     return signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];
   } catch (error) {
     const why = errnoOf(error) ?? (error instanceof Error ? error.message : String(error));

@@ -51,6 +51,7 @@ export function memoryIo(
     now: () => Date.parse("2026-01-01T00:00:00Z"),
     openStore: open ?? (() => Promise.reject(new Error("there is no store here"))),
     onInterrupt: () => () => undefined,
+    endBy: () => undefined,
     onUncaught: () => () => undefined,
   };
 }

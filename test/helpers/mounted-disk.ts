@@ -61,7 +61,7 @@ export class MountedDisk implements Disposable {
   }
 
   mount(options: readonly string[] = []): void {
-    if (this.#kind === "tmpfs") this.#run(["mount", "-t", "tmpfs", "tmpfs", this.folder]);
+    if (this.#kind === "tmpfs") this.#run(["mount", "-t", "tmpfs", ...options, "tmpfs", this.folder]);
     else if (this.#kind === "overlay")
       this.#run(["mount", "-t", "overlay", "-o", this.#layers(), "overlay", this.folder]);
     else this.#run([...KINDS[this.#kind].mount, ...options, this.#loop ?? "", this.folder]);

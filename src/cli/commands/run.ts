@@ -99,6 +99,8 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
     context.worded(away === undefined ? text : text.replace(/^chronicle (?!-w )/, `chronicle -w ${away} `));
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
   else {
+    // After the `^C` that the terminal has shown.
+    if (result.signal === "SIGINT" && io.err.isTerminal) io.err.write("\n");
     const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
     for (const line of runSummary(result, style)) context.say(line);
     for (const note of result.session.notes)
@@ -126,6 +128,7 @@ export async function run(context: CommandContext): Promise<number> {
   tell(context, recorded);
   await closeQuietly(context);
   if (result.not_rolled_back !== null) return EXIT.notRolledBack;
+  if (result.signal === "SIGINT") io.endBy(result.signal);
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
 }
 

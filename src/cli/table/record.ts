@@ -52,7 +52,7 @@ export const RUN: CommandSpec = {
   summary: "run a command, record what it changes, say how to take it back",
   details:
     "stdin, stdout and the terminal are the command's; Chronicle's own words go to stderr. The exit code is the " +
-    "command's, 128 + signal if a signal ended it, 125 if Chronicle failed before it started, whatever became of the recording once it ran, and 122 if " +
+    "command's, 128 + signal if a signal ended it (after Ctrl-C, Chronicle ends by SIGINT as well, so that a shell's loop ends), 125 if Chronicle failed before it started, whatever became of the recording once it ran, and 122 if " +
     "--rollback-on-failure could not take all of a failed command's changes back; 1 if it succeeded, but removed or " +
     "overwrote what the rules leave out and nobody kept. A run within a run, or within an " +
     "agent's tool call, is part of it: it is rolled back by itself, and taken back with what is around it. No init is needed. " +

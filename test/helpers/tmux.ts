@@ -1,0 +1,74 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { vi } from "vitest";
+
+/** A shell at work may be slow to answer. */
+const PATIENCE = { timeout: 60_000, interval: 50 };
+
+/** A shell in a terminal (tmux): what is typed goes where a person's keys go, and the screen is what a person sees. */
+export class TmuxTerminal implements Disposable {
+  readonly #base = mkdtempSync(join(tmpdir(), "chronicle-tmux-"));
+  readonly #env: NodeJS.ProcessEnv;
+
+  /** `env`: of the shell, and nothing else. */
+  constructor(folder: string, env: Readonly<Record<string, string | undefined>>) {
+    this.#env = { ...env, PS1: "$ ", TERM: "xterm-256color", HISTFILE: "" };
+    const rc = join(this.#base, "rc");
+    writeFileSync(rc, "PS1='$ '\nset -o emacs\n");
+    this.#tmux("new-session", "-d", "-x", "100", "-y", "40", "-c", folder, `exec bash --noprofile --rcfile ${rc}`);
+  }
+
+  /** Why there is no such terminal here; `undefined`: there is. */
+  static whyNot(): string | undefined {
+    return spawnSync("tmux", ["-V"]).status === 0 ? undefined : "needs tmux";
+  }
+
+  /** Waits until the shell asks for the next command. */
+  async prompt(): Promise<void> {
+    await this.until(/(?:^|\n)\$$/);
+  }
+
+  /** Types this, and Enter. */
+  line(text: string): void {
+    this.type(text);
+    this.press("Enter");
+  }
+
+  /** Types letters. */
+  type(text: string): void {
+    this.#tmux("send-keys", "-l", text);
+  }
+
+  /** Presses keys by their names: `Enter`, `Escape`, `C-c`, `C-z`. */
+  press(...keys: readonly string[]): void {
+    this.#tmux("send-keys", ...keys);
+  }
+
+  /** What the screen shows, and what has scrolled off it; long lines in one. */
+  get screen(): string {
+    const text = this.#tmux("capture-pane", "-p", "-J", "-S", "-2000").trimEnd();
+    return text.replaceAll(/ +$/gm, "");
+  }
+
+  /** Waits until the screen shows this. */
+  async until(shown: RegExp): Promise<void> {
+    await vi.waitFor(() => {
+      const { screen } = this;
+      if (!shown.test(screen)) throw new Error(`no ${String(shown)} on:\n${screen}`);
+    }, PATIENCE);
+  }
+
+  [Symbol.dispose](): void {
+    this.#tmux("kill-server");
+    rmSync(this.#base, { recursive: true, force: true });
+  }
+
+  #tmux(...words: readonly string[]): string {
+    const first = ["-S", join(this.#base, "socket"), "-f", "/dev/null"];
+    const ran = spawnSync("tmux", [...first, ...words], { env: this.#env, encoding: "utf8" });
+    if (ran.status !== 0) throw new Error(`tmux ${words.join(" ")}: ${ran.stderr}`);
+    return ran.stdout;
+  }
+}
