@@ -176,13 +176,13 @@ export class ScanLook {
     this.enter(work, found, stat, { tracked: true, named: work.named || found.named === true });
   }
 
-  /** Another device, the store, or git's own state: said, and not walked. */
+  /** Another device, the store, or git's own state, unless that is recorded: said, and not walked. */
   #isNoFolderOfOurs(work: FolderWork, found: Found, stat: FileStat): boolean {
     const { store, stat: root } = this.#p;
     if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
       this.#skip(work, found, "store", "Chronicle's own store");
     } else if (stat.dev !== root.dev) this.#skip(work, found, "other-device", `device ${stat.dev}`);
-    else if (this.isGits(work, found, stat)) this.#skip(work, found, "excluded", GITS_DETAIL);
+    else if (!this.isKnown(found) && this.isGits(work, found, stat)) this.#skip(work, found, "excluded", GITS_DETAIL);
     else return false;
     return true;
   }

@@ -106,6 +106,21 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     expect((await recorded(workspace)).filter((path) => path.startsWith("meta"))).toEqual(["meta", "meta/notes"]);
   });
 
+  test("what is recorded goes on being recorded, whatever a .git is made to say of it", async () => {
+    await using project = new Project();
+    project.write("src/a", "1");
+    const workspace = await project.init();
+    project.write("src/HEAD", "ref: refs/heads/main\n");
+    for (const folder of ["objects", "refs"]) mkdirSync(project.at(`src/${folder}`));
+    project.write(".git", "gitdir: src\n");
+    project.write("src/a", "2");
+    project.write("src/b", "2");
+    await workspace.snapshot();
+    expect((await workspace.diff("baseline", "now")).changes.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["src/a", "src/b"]),
+    );
+  });
+
   test("taken in by its own name it is recorded, and not by that of a folder above", async () => {
     await using project = bare();
     const workspace = await project.init({ forceInclude: ["x"] });
