@@ -45,7 +45,7 @@ export async function gitStateNamed(context: Context, paths: readonly WorkspaceP
 
 /** Those of the paths that are git's own state. */
 export async function gitPathsAmong(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
-  if (isHosted(context.worktree.roots)) return [];
+  if (paths.length === 0 || isHosted(context.worktree.roots)) return [];
   const topOf = context.worktree.gitTops();
   const found: WorkspacePath[] = [];
   for (const path of paths) {
@@ -57,10 +57,12 @@ export async function gitPathsAmong(context: Context, paths: readonly WorkspaceP
 
 /** Git's own state among what was kept aside. Folders are kept of nothing else, also where it is gone by now. */
 export function gitAmongKept(context: Context, kept: Iterable<Pick<Entry, "path" | "kind">>): WorkspacePath[] {
+  const all = [...kept];
+  if (all.length === 0) return [];
   const topOf = context.worktree.gitTops();
   const isGits = ({ path, kind }: Pick<Entry, "path" | "kind">): boolean =>
     kind === "dir" || gitFolderOf(path) !== undefined || topOf(path) !== undefined;
-  return [...kept].filter(isGits).map(({ path }) => path);
+  return all.filter(isGits).map(({ path }) => path);
 }
 
 /**

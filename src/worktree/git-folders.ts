@@ -53,11 +53,17 @@ export function isTakenIn(folder: WorkspacePath, { rule, pattern = "" }: Verdict
   return rule === "force-include" && pattern.split("/").includes(nameOf(folder));
 }
 
-/** Says which paths beneath one root lie in such a folder; each folder is looked at once. */
+/** A path that was looked at. `top`: the outermost such folder that holds it, or is it. */
+interface Looked {
+  readonly isFolder: boolean;
+  readonly top: WorkspacePath | undefined;
+}
+
+/** Says which paths beneath one root lie in such a folder; each path is looked at once. */
 export class GitsOwn {
   readonly #fs: Pick<ConfinedFs, "peek">;
   readonly #folders: GitFolders;
-  readonly #tops = new Map<WorkspacePath, WorkspacePath | undefined>();
+  readonly #looked = new Map<WorkspacePath, Looked>([[ROOT, { isFolder: true, top: undefined }]]);
 
   constructor(fs: Pick<ConfinedFs, "peek">, folders: GitFolders) {
     this.#fs = fs;
@@ -66,22 +72,27 @@ export class GitsOwn {
 
   /** The outermost such folder that holds the path, or is it. */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
-    if (path === ROOT) return undefined;
-    const known = this.#tops.get(path);
-    if (known !== undefined || this.#tops.has(path)) return known;
-    const above = this.topOf(parentOf(path));
-    const top = above ?? (this.#isOne(path) ? path : undefined);
-    this.#tops.set(path, top);
-    return top;
+    return this.#look(path).top;
   }
 
-  #isOne(path: WorkspacePath): boolean {
+  #look(path: WorkspacePath): Looked {
+    const known = this.#looked.get(path);
+    if (known !== undefined) return known;
+    const above = this.#look(parentOf(path));
+    // Beneath what is no folder there is nothing.
+    const stat = above.isFolder && above.top === undefined ? this.#statOf(path) : undefined;
+    const isOne = stat?.kind === "dir" && this.#folders.has(stat);
+    const looked = { isFolder: stat?.kind === "dir", top: isOne ? path : above.top };
+    this.#looked.set(path, looked);
+    return looked;
+  }
+
+  #statOf(path: WorkspacePath): FileStat | undefined {
     try {
-      const stat = this.#fs.peek(path);
-      return stat?.kind === "dir" && this.#folders.has(stat);
+      return this.#fs.peek(path);
     } catch (error) {
       if (errnoOf(error) === undefined) throw error;
-      return false;
+      return undefined;
     }
   }
 }

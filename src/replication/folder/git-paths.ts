@@ -1,5 +1,5 @@
 import { isGitName } from "../../core/git-name.ts";
-import { foldersAbove, nameOf, splitRoot, type WorkspacePath } from "../../core/path.ts";
+import { foldersAbove, nameOf, parentOf, splitRoot, type WorkspacePath } from "../../core/path.ts";
 import type { CyclePath } from "./decide-cycle.ts";
 
 /** On which sides a path is. */
@@ -31,9 +31,9 @@ export class GitPaths {
     this.#topOf = this.#onDisk();
   }
 
-  /** Does the path lie in what git keeps on this side's disk under a name of its own? */
-  holds(path: WorkspacePath): boolean {
-    return this.#topOf(path) !== undefined;
+  /** Does the path lie in what git keeps on this side's disk under a name of its own? A folder may be that itself. */
+  holds(path: WorkspacePath, isFolder: boolean): boolean {
+    return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;
   }
 
   /** What is left out, as far as it was looked at. */
@@ -44,9 +44,10 @@ export class GitPaths {
   /** A path was looked at. */
   note({ path, local, remote }: Pick<CyclePath, "path" | "local" | "remote">): void {
     if (splitRoot(path).root !== undefined) return;
-    if (!isGitName(nameOf(path)) && this.#topOf(path) !== path) return;
-    if (foldersAbove(path).some((folder) => isGitName(nameOf(folder)))) return;
-    if (local === undefined && remote === undefined) this.#found.delete(path);
+    const isFolder = local?.kind === "dir" || remote?.kind === "dir";
+    const isGits = isGitName(nameOf(path)) || (isFolder && this.#topOf(path) === path);
+    if (isGits && foldersAbove(path).some((folder) => isGitName(nameOf(folder)))) return;
+    if (!isGits || (local === undefined && remote === undefined)) this.#found.delete(path);
     else this.#found.set(path, { here: local !== undefined, there: remote !== undefined });
   }
 }

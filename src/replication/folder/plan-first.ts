@@ -52,8 +52,9 @@ async function mayCome(
 ): Promise<boolean> {
   const sides = { path, local: undefined, remote: entry };
   gitPaths?.note(sides);
-  const isShared = rules.isShared(path, entry?.kind === "dir") && !rules.keepsApart(sides);
-  if (path === ROOT || !isShared || gitPaths?.holds(path) === true) return false;
+  const isFolder = entry?.kind === "dir";
+  const isShared = rules.isShared(path, isFolder) && !rules.keepsApart(sides);
+  if (path === ROOT || !isShared || gitPaths?.holds(path, isFolder) === true) return false;
   const judged = await editorFiles?.judge(sides);
   return judged !== "left-out" && notHeld?.mayCome(path, entry) !== false;
 }

@@ -67,8 +67,9 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   const ground = await onOwnGround(common, sides);
   const all = notHeld === undefined ? ground : notHeld.sides(ground);
   return all.filter((one) => {
-    const isShared = rules.isShared(one.path, statesOf(one).some(isFolder)) && !rules.keepsApart(one);
-    return isShared && gitPaths?.holds(one.path) !== true;
+    const mayBeFolder = statesOf(one).some(isFolder);
+    const isShared = rules.isShared(one.path, mayBeFolder) && !rules.keepsApart(one);
+    return isShared && gitPaths?.holds(one.path, mayBeFolder) !== true;
   });
 }
 
