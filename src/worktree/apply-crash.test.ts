@@ -116,17 +116,21 @@ function treeOf(disk: SimDisk, folder = ""): Record<string, Node> {
   return found;
 }
 
-function apply(disk: SimDisk, staging: string | undefined, more: Partial<ApplyRequest> = {}): Promise<ApplyReport> {
+/** `clock`: in milliseconds. */
+function worktreeOn(disk: SimDisk, staging: string | undefined, clock = () => 1_800_000_000_000): DiskWorktree {
   const limits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
-  const worktree = new DiskWorktree({
-    disk,
-    roots: [{ id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits }],
-    cacheFile: "/store/stat.cache",
-    staging,
-    storeFolders: ["/store"],
-    clock: () => 1_800_000_000_000,
+  const roots = [{ id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits }];
+  return new DiskWorktree({ disk, roots, cacheFile: "/store/stat.cache", staging, storeFolders: ["/store"], clock });
+}
+
+function apply(disk: SimDisk, staging: string | undefined, more: Partial<ApplyRequest> = {}): Promise<ApplyReport> {
+  return worktreeOn(disk, staging).apply({
+    token: "TOKEN",
+    changes: changesOf(BEFORE, AFTER),
+    contents,
+    onBlocked: "fail",
+    ...more,
   });
-  return worktree.apply({ token: "TOKEN", changes: changesOf(BEFORE, AFTER), contents, onBlocked: "fail", ...more });
 }
 
 /** Each file that was there or will be is old, new or (between the two) not there: never a mixture. */
@@ -232,6 +236,26 @@ test("what a run has left that nobody knows of is removed a day later", async ()
   await apply(disk, "/store/staging", { changes, begin: async () => undefined });
   await apply(disk, undefined, { begin: async () => undefined });
   expect([...left(), ...places()]).toEqual([undefined, undefined, undefined, undefined]);
+});
+
+test("a place of which the note is lost is removed a day later, once a look has met it", async () => {
+  let hours = 500_000;
+  const lost = ["/base/.chronicle-tmp-LOST-1", "/base/kept/.chronicle-tmp-LOST-2"];
+  const disk = SimDisk.fromTree(plant(BEFORE), { clock: () => BigInt(hours) * 3_600_000_000_000n });
+  for (const folder of lost.flatMap((place) => [place, `${place}/inner`])) disk.makeFolder(folder, 0o700);
+  const there = () => lost.filter((place) => disk.lstat(place) !== undefined);
+  const begin = async () => undefined;
+  const work = async (changes: readonly Change[]): Promise<void> => {
+    const worktree = worktreeOn(disk, "/store/staging", () => hours * 3_600_000);
+    await worktree.scan({}, () => undefined);
+    await worktree.apply({ token: "T", changes, contents, onBlocked: "fail", begin });
+    await worktree.save(1);
+  };
+  await work(changesOf(BEFORE, AFTER));
+  expect(there()).toEqual(lost);
+  hours += 24;
+  await work(changesOf(AFTER, BEFORE));
+  expect(there()).toEqual([]);
 });
 
 test("what is reported as applied survives the power going right after", async () => {

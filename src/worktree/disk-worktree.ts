@@ -36,8 +36,8 @@ import { trackedOf } from "./root-git.ts";
 import { EarlyStage } from "./early-stage.ts";
 import { explainOnDisk, leftOutOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
-import { holdsPlaces, sweepPlaces, sweepStaging } from "./sweep-staging.ts";
-import { scanRoots } from "./scan.ts";
+import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "./sweep-staging.ts";
+import { type ScanContext, scanRoots } from "./scan.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
 import type { StageCrew } from "./stage-crew.ts";
@@ -87,6 +87,8 @@ export class DiskWorktree implements Worktree {
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
+  /** The folders that scans have met in which an apply stages, or has left something. */
+  readonly #stagingMet = new Set<WorkspacePath>();
   /** What was cut off before this one began has left nothing in the folders. */
   #holdsNoPlaces = false;
   /** Nothing that was read since can have been read earlier: when the last scan began. */
@@ -120,7 +122,7 @@ export class DiskWorktree implements Worktree {
     const startedAtNs = this.#nowNs();
     this.#readFloorNs = startedAtNs;
     const remembered = this.#remembered;
-    const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, git: this.#gitNow() };
+    const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, ...this.#scanned() };
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) this.#unapplied = report.unapplied;
     return { ...report, unapplied: this.#unapplied };
@@ -293,6 +295,8 @@ export class DiskWorktree implements Worktree {
     this.#isSwept = true;
     const { disk, staging: candidate } = this.#options;
     sweepStaging(disk, { roots: this.roots, candidate });
+    sweepMet(disk, this.roots, { met: this.#stagingMet, nowNs: this.#nowNs() });
+    this.#stagingMet.clear();
   }
 
   /** Where files of the first root are written before an apply is asked for them: the next one takes them over. */
@@ -360,6 +364,10 @@ export class DiskWorktree implements Worktree {
         return traitsOf(root.folder);
       },
     };
+  }
+
+  #scanned(): Pick<ScanContext, "git" | "onStaging"> {
+    return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
   }
 
   /** What is asked of git, with the folders in which it keeps its own state as they are now. */

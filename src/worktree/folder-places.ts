@@ -44,8 +44,9 @@ export interface FolderPlacesOptions {
  * and the security label of the folder, as if somebody had made it there, and a rename keeps that. Each is a folder of our own
  * (`.chronicle-tmp-<token>`) that nobody else may enter and no capture looks at.
  *
- * Before one is made, a link in the staging folder notes where: a link is made by one entry in the file system's journal, so it
- * is there after a power cut if the place is, without a sync. Whoever empties the staging folder removes the places first.
+ * Before one is made, a link in the staging folder notes where: on ext4 and XFS both are entries of one journal, so the link is there
+ * after a power cut if the place is, without a sync; on btrfs it may not be (see `sweepMet`). Whoever empties the staging folder
+ * removes the places first.
  */
 export class FolderPlaces {
   /** A way of its own into the tracked folder. */

@@ -81,6 +81,8 @@ export class ScanLook {
   /** New folders that look as git's own do: what would say that one is may yet be met. */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   readonly gone: WorkspacePath[] = [];
+  /** Folders in which an apply stages, or one that was cut off has left something. */
+  readonly staging: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   changed: ScannedPath[] = [];
   /** Paths looked at so far. */

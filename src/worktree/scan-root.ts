@@ -7,7 +7,7 @@ import type { Listing } from "./stat-table.ts";
 import { errnoOf } from "../core/errors.ts";
 import { foldsNames } from "../core/folder-traits.ts";
 import { childOf, decodeName, pathInRoot, ROOT } from "../core/path.ts";
-import { isStagingName } from "../core/staging-folder.ts";
+import { isStagingName, STAGING_FOLDER } from "../core/staging-folder.ts";
 import { NameMarks } from "./name-marks.ts";
 import { isRacy } from "./same-stat.ts";
 import { GITS_DETAIL, ScanLook, foundIn } from "./scan-look.ts";
@@ -182,7 +182,8 @@ export class RootScan {
       if (this.look.isKnown(found)) {
         names.add(name);
         this.look.look(work, found, true);
-      } else if (!isStagingName(name, work.inner === "")) {
+      } else if (isStagingName(name, work.inner === "")) this.#noteStaging(work, found);
+      else {
         const verdict = this.#judge(work, found, kind);
         if (verdict.tracked) names.add(name);
         else excluded.push({ name, detail: detailOf(verdict), isFolder: kind === "dir" });
@@ -190,6 +191,13 @@ export class RootScan {
     }
     for (const child of known.values()) this.look.missing(work, child);
     this.#keepListing(work, names, excluded);
+  }
+
+  /** Its folder is listed again next time, until it is gone. */
+  #noteStaging(work: FolderWork, { name, path }: Found): void {
+    if (name === STAGING_FOLDER) return;
+    work.unsettled = true;
+    this.look.staging.push(path);
   }
 
   /** Asks the filter about a new name; looks at it, or lists it as excluded. */

@@ -42,6 +42,8 @@ export interface ScanContext {
   readonly storeFolders: readonly string[];
   /** What git keeps outside of the files that it tracks. */
   readonly git: GitNow;
+  /** Is told the folders that were met in which an apply stages, or has left something. */
+  readonly onStaging: (path: WorkspacePath) => void;
 }
 
 /** One root being scanned. */
@@ -87,6 +89,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
     refuseMoved(run, open);
     looked += run.scan.look.looked;
+    run.scan.look.staging.forEach(context.onStaging);
     keepRules(context.cache, open.root, run.reader, only !== undefined);
     if (only === undefined) unapplied.push(...finishRules(context.cache, open.root, run));
   }

@@ -1,5 +1,5 @@
 import { errnoOf } from "../core/errors.ts";
-import { childOf, decodeName, ROOT, type WorkspacePath } from "../core/path.ts";
+import { childOf, decodeName, ROOT, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import type { Disk } from "../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
@@ -27,6 +27,29 @@ export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): 
     sweep(disk, { base: root.folder, folder: STAGING_FOLDER as WorkspacePath, clear });
   }
   if (candidate !== undefined) sweep(disk, { base: candidate, folder: ROOT });
+}
+
+/**
+ * Removes those of the folders in which applies stage that nothing has come to for so long. Not every file system keeps the note of one
+ * in the order in which both were made (btrfs), so that one may stay of which nothing is known.
+ */
+export function sweepMet(
+  disk: Disk,
+  roots: readonly TrackedRoot[],
+  { met, nowNs }: { readonly met: Iterable<WorkspacePath>; readonly nowNs: bigint },
+): void {
+  for (const path of met) {
+    const { root: id, path: inner } = splitRoot(path);
+    const root = roots.find((one) => one.id === id);
+    if (root === undefined) continue;
+    using fs = new ConfinedFs(disk, root.folder);
+    try {
+      const stat = fs.lstat(inner);
+      if (stat?.kind === "dir" && nowNs - stat.ctimeNs >= LONG_AGO_NS) removeTree(fs, inner);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
 }
 
 /**
