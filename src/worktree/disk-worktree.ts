@@ -34,7 +34,7 @@ import type { GitUser } from "./git-settings.ts";
 import { gitOf } from "./root-filter.ts";
 import { trackedOf } from "./root-git.ts";
 import { EarlyStage } from "./early-stage.ts";
-import { explainOnDisk, leftOutOnDisk, unreadableNow } from "./explain.ts";
+import { explainOnDisk, type GitOfRoot, leftOutOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
 import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "./sweep-staging.ts";
 import { type ScanContext, scanRoots } from "./scan.ts";
@@ -232,17 +232,17 @@ export class DiskWorktree implements Worktree {
     using fs = open.fs;
     const unreadable = unreadableNow(fs, inner);
     return {
-      ...explainOnDisk(fs, open.root, inner, this.#gitNow()),
+      ...explainOnDisk(fs, open.root, inner, this.#gitOf(open)),
       ...(unreadable === undefined ? {} : { unreadable }),
     };
   }
 
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined {
-    const { folders } = this.#gitNow();
-    const tops = new Map(this.#open.map(({ root, fs }) => [root.id, new GitsOwn(fs, folders)]));
+    const git = this.#gitNow();
+    const owns = new Map(this.#open.map((open) => [open.root.id, this.#gitOf(open, git).own]));
     return (path) => {
       const { root, path: inner } = splitRoot(path);
-      const top = tops.get(root)?.topOf(inner);
+      const top = owns.get(root)?.topOf(inner);
       return top === undefined ? undefined : pathInRoot(root, top);
     };
   }
@@ -254,7 +254,7 @@ export class DiskWorktree implements Worktree {
       if (first === undefined) continue;
       const { open } = this.#rootOf(first);
       using fs = open.fs;
-      const judge = leftOutOnDisk(fs, open.root, this.#gitNow());
+      const judge = leftOutOnDisk(fs, open.root, this.#gitOf(open));
       for (const path of ofRoot) if (judge(splitRoot(path).path)) left.push(path);
     }
     return left.sort(comparePaths);
@@ -373,6 +373,12 @@ export class DiskWorktree implements Worktree {
   /** What is asked of git, with the folders in which it keeps its own state as they are now. */
   #gitNow(): GitNow {
     return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
+  }
+
+  #gitOf({ root, fs }: OpenRoot, git = this.#gitNow()): GitOfRoot {
+    const { cache } = this.#load();
+    const isRecorded = (inner: WorkspacePath): boolean => cache.get(pathInRoot(root.id, inner)) !== undefined;
+    return { ...git, own: new GitsOwn({ fs, folders: git.folders, isRecorded }) };
   }
 
   #rootOf(path: WorkspacePath): { readonly open: OpenRoot; readonly inner: WorkspacePath } {

@@ -6,9 +6,14 @@ import { errnoOf } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, isHeldBy, ROOT } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
-import { GITS, GitsOwn, isTakenIn } from "./git-folders.ts";
+import { GITS, type GitsOwn, isTakenIn } from "./git-folders.ts";
 import type { GitNow } from "./git-repository.ts";
 import { RootGit } from "./root-git.ts";
+
+/** What is asked of git about a root, and which of its paths are git's own. */
+export interface GitOfRoot extends GitNow {
+  readonly own: GitsOwn;
+}
 
 /** Reads the rules of a root anew. */
 function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
@@ -18,7 +23,7 @@ function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
 }
 
 /** Why a path of a root would or would not be tracked, from the ignore files on disk now. */
-export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitNow): Verdict {
+export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitOfRoot): Verdict {
   if (inner === "") return { tracked: true, rule: "default" };
   if (root.only !== undefined) {
     return isHeldBy(root, inner)
@@ -35,11 +40,11 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
     rules = rules.enter(folder, reader.read(folder));
   }
   const verdict = rules.scope.judge(last, isFolder(fs, inner));
-  return orGits(new GitsOwn(fs, git.folders), inner, verdict);
+  return orGits(git.own, inner, verdict);
 }
 
 /** Says of files of a root whether the rules leave them out, from the ignore files on disk now: each folder's are read once. */
-export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (inner: WorkspacePath) => boolean {
+export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   if (root.only !== undefined) return (inner) => !isHeldBy(root, inner);
   const reader = readerOf(fs, root, git);
   const folders = new Map([["", FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
@@ -52,11 +57,10 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (
     folders.set(folder, rules);
     return rules;
   };
-  const gits = new GitsOwn(fs, git.folders);
   return (inner) => {
     const slash = inner.lastIndexOf("/");
     const verdict = rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false);
-    return !orGits(gits, inner, verdict).tracked;
+    return !orGits(git.own, inner, verdict).tracked;
   };
 }
 

@@ -53,21 +53,30 @@ export function isTakenIn(folder: WorkspacePath, { rule, pattern = "" }: Verdict
   return rule === "force-include" && pattern.split("/").includes(nameOf(folder));
 }
 
-/** A path that was looked at. `top`: the outermost such folder that holds it, or is it. */
-interface Looked {
-  readonly isFolder: boolean;
-  readonly top: WorkspacePath | undefined;
+/** What one look at a root works with. */
+interface GitsOwnParts {
+  readonly fs: Pick<ConfinedFs, "peek">;
+  readonly folders: GitFolders;
+  /** Is the folder recorded? What is, goes on being recorded: a `.git` can be made to lead to any folder. */
+  readonly isRecorded: (path: WorkspacePath) => boolean;
 }
 
-/** Says which paths beneath one root lie in such a folder; each path is looked at once. */
-export class GitsOwn {
-  readonly #fs: Pick<ConfinedFs, "peek">;
-  readonly #folders: GitFolders;
-  readonly #looked = new Map<WorkspacePath, Looked>([[ROOT, { isFolder: true, top: undefined }]]);
+/** A path that was looked at. */
+interface Looked {
+  readonly isFolder: boolean;
+  /** The outermost such folder that holds it, or is it. */
+  readonly top: WorkspacePath | undefined;
+  /** It lies in one that is recorded, or is it. */
+  readonly isRecorded: boolean;
+}
 
-  constructor(fs: Pick<ConfinedFs, "peek">, folders: GitFolders) {
-    this.#fs = fs;
-    this.#folders = folders;
+/** Says which paths beneath one root lie in such a folder, unless that is recorded; each path is looked at once. */
+export class GitsOwn {
+  readonly #parts: GitsOwnParts;
+  readonly #looked = new Map<WorkspacePath, Looked>([[ROOT, { isFolder: true, top: undefined, isRecorded: false }]]);
+
+  constructor(parts: GitsOwnParts) {
+    this.#parts = parts;
   }
 
   /** The outermost such folder that holds the path, or is it. */
@@ -78,18 +87,24 @@ export class GitsOwn {
   #look(path: WorkspacePath): Looked {
     const known = this.#looked.get(path);
     if (known !== undefined) return known;
-    const above = this.#look(parentOf(path));
-    // Beneath what is no folder there is nothing.
-    const stat = above.isFolder && above.top === undefined ? this.#statOf(path) : undefined;
-    const isOne = stat?.kind === "dir" && this.#folders.has(stat);
-    const looked = { isFolder: stat?.kind === "dir", top: isOne ? path : above.top };
+    const looked = this.#within(path, this.#look(parentOf(path)));
     this.#looked.set(path, looked);
     return looked;
   }
 
+  /** Beneath what is no folder there is nothing. */
+  #within(path: WorkspacePath, above: Looked): Looked {
+    const { folders, isRecorded } = this.#parts;
+    const isSettled = !above.isFolder || above.top !== undefined || above.isRecorded;
+    const stat = isSettled ? undefined : this.#statOf(path);
+    const isFolder = stat?.kind === "dir";
+    if (!isFolder || !folders.has(stat)) return { ...above, isFolder };
+    return isRecorded(path) ? { isFolder, top: undefined, isRecorded: true } : { ...above, isFolder, top: path };
+  }
+
   #statOf(path: WorkspacePath): FileStat | undefined {
     try {
-      return this.#fs.peek(path);
+      return this.#parts.fs.peek(path);
     } catch (error) {
       if (errnoOf(error) === undefined) throw error;
       return undefined;

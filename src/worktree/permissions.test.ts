@@ -80,6 +80,17 @@ test("a folder that may not be read is listed; what is remembered in it stays", 
   expect(worktree.recall(parsePath("closed/inner"))).toBeDefined();
 });
 
+test.each([0o000, 0o200, 0o400, 0o600])(
+  "a new folder that nobody may look into, with mode %o, keeps nothing else out",
+  async (mode) => {
+    const disk = plant({ "/base/open": "o", "/base/closed/inner": "i", "/base/closed": { folder: mode } });
+    const report = await scan(worktreeOn(disk));
+    expect(report.changed).toEqual(["closed", "open"]);
+    expect(report.omitted.length).toBeGreaterThan(0);
+    expect(report.omitted.every(({ path, reason }) => path.startsWith("closed") && reason === "unreadable")).toBe(true);
+  },
+);
+
 test("folders on other devices are not entered", async () => {
   const disk = plant({ "/base/here": "h", "/base/mounted/there": "t" }, { mounts: ["/base/mounted"] });
   const report = await scan(worktreeOn(disk));

@@ -201,11 +201,36 @@ export class ScanLook {
   /** Holds a new folder that looks as git's own do until all else was walked. */
   #isHeld(work: FolderWork, found: Found): boolean {
     if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
-    const { fs } = this.#p;
-    if (!GIT_NAMES.every((name) => fs.peek(childOf(found.inner, name)) !== undefined)) return false;
+    if (!GIT_NAMES.every((name) => this.#isThere(childOf(found.inner, name)))) return false;
     work.unsettled = true;
     this.held.push({ work, found: { ...found, isHeld: true } });
     return true;
+  }
+
+  /** Looks at what was held. A repository with working trees is in use, wherever these are: its folder is git's. */
+  lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
+    const { root, gitFolders } = this.#p;
+    if (this.#hasNames(childOf(found.inner, "worktrees"))) gitFolders.add(`${root.folder}/${found.inner}`);
+    this.look(work, found, false);
+  }
+
+  #hasNames(folder: WorkspacePath): boolean {
+    try {
+      return this.#p.fs.list(folder).length > 0;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
+  }
+
+  #isThere(path: WorkspacePath): boolean {
+    try {
+      return this.#p.fs.peek(path) !== undefined;
+    } catch (error) {
+      // Nobody may look there: what is in it will be told to be unreadable.
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
   }
 
   #lookAtLeaf(work: FolderWork, found: Found, stat: FileStat): void {

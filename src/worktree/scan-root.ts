@@ -58,7 +58,7 @@ export class RootScan {
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
     if (held === undefined) return false;
-    this.look.look(held.work, held.found, false);
+    this.look.lookAtHeld(held);
     this.tellOverLimit(held.work);
     return true;
   }

@@ -106,6 +106,16 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     expect((await recorded(workspace)).filter((path) => path.startsWith("meta"))).toEqual(["meta", "meta/notes"]);
   });
 
+  test("a bare repository whose working tree lies where nobody looks", async () => {
+    await using project = bare();
+    project.write(".gitignore", "one/\nx/\n");
+    const workspace = await project.init();
+    expect(await recorded(workspace)).toEqual([".gitignore"]);
+    await expect(workspace.putFile("hub/hooks/post-checkout", Buffer.from("x"))).rejects.toMatchObject({
+      code: "REFUSED",
+    });
+  });
+
   test("what is recorded goes on being recorded, whatever a .git is made to say of it", async () => {
     await using project = new Project();
     project.write("src/a", "1");
@@ -119,6 +129,9 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     expect((await workspace.diff("baseline", "now")).changes.map(({ path }) => path)).toEqual(
       expect.arrayContaining(["src/a", "src/b"]),
     );
+    await workspace.putFile("src/a", Buffer.from("3"));
+    await workspace.restore("baseline");
+    expect([project.read("src/a"), (await workspace.explain("src/a")).tracked]).toEqual(["1", true]);
   });
 
   test("taken in by its own name it is recorded, and not by that of a folder above", async () => {
