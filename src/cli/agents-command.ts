@@ -39,6 +39,7 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   unpin: always,
   config: (input) => input.args.length > 1 || input.flag("clear"),
   head: (input) => input.flag("accept"),
+  snapshot: (input) => input.list("onRecord").length > 0,
   init: changesOrTakesOver,
   workspaces: verb("archive", "unarchive"),
   verify: (input) => input.list("repairFrom").length > 0,

@@ -54,6 +54,10 @@ describe("commands that only a person may give", () => {
     ["chronicle config excludePatterns --clear", "chronicle config"],
     ["chronicle erase --match 'a' -y", "chronicle erase"],
     ["chronicle head --accept -y", "chronicle head --accept"],
+    ["chronicle run --otr -- rm b", "chronicle run --otr"],
+    ["chronicle run --note x --otr make --help", "chronicle run --otr"],
+    ["chronicle run --otr -- make --help", "chronicle run --otr"],
+    ["chronicle snapshot --on-record notes", "chronicle snapshot --on-record"],
   ])("%s", (line, told) => {
     expect(judged(line)).toBe(told);
   });
@@ -84,6 +88,9 @@ describe("commands that only a person may give", () => {
     "chronicle config",
     "chronicle config maxBytes",
     "chronicle prune --dry-run",
+    "chronicle run -- make --otr",
+    "chronicle run make --otr",
+    "chronicle snapshot -m x",
     "chronicle compact",
     "chronicle agents status",
     "chronicle head",

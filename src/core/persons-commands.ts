@@ -70,7 +70,31 @@ const PERSONS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["agents", (rest) => operands(rest)[0] === "uninstall"],
   ["config", (rest) => operands(rest).length > 1 || rest.includes("--clear")],
   ["head", (rest) => rest.includes("--accept")],
+  // An agent would take its own work off the record, and what a person has kept off it onto it.
+  ["run", (rest) => rest.slice(0, firstCommandWord(rest)).includes("--otr")],
+  ["snapshot", (rest) => rest.some((word) => word.startsWith("--on-record"))],
 ]);
+
+/** Options of `run` that take a value. */
+const RUN_VALUED: ReadonlySet<string> = new Set(
+  "-C -w --directory --workspace --store --remote --token-file --wait --summary --network-events --note".split(" "),
+);
+
+/** Where the command begins that `run` is to run. */
+function firstCommandWord(rest: readonly string[]): number {
+  let at = 0;
+  while (rest[at]?.startsWith("-") === true && rest[at] !== "--") at += RUN_VALUED.has(rest[at] ?? "") ? 2 : 1;
+  return at;
+}
+
+/** What tells a refused use of a verb from others, for people. */
+const SHOWN: Readonly<Record<string, string>> = {
+  agents: " uninstall",
+  compact: " --drop-archive",
+  head: " --accept",
+  run: " --otr",
+  snapshot: " --on-record",
+};
 
 /**
  * Does a shell line give a command that only a person may give, or remove or write what Chronicle keeps? Returns that command as it
@@ -251,12 +275,11 @@ function firstOperand(words: readonly ShellWord[], valued: ReadonlySet<string>):
 /** What is refused of the words behind `chronicle`. */
 function personsVerb(words: readonly ShellWord[]): string | undefined {
   const texts = words.map(({ text }) => text);
-  if (texts.includes("--help") || texts.includes("-h")) return undefined;
   const at = firstOperand(words, VALUED);
   const verb = texts[at] ?? "";
   const rest = texts.slice(at + 1);
+  const own = verb === "run" ? texts.slice(0, at + 1 + firstCommandWord(rest)) : texts;
+  if (own.includes("--help") || own.includes("-h")) return undefined;
   if (words[at]?.known !== true || PERSONS.get(verb)?.(rest) !== true) return undefined;
-  const shown =
-    verb === "agents" ? " uninstall" : verb === "compact" ? " --drop-archive" : verb === "head" ? " --accept" : "";
-  return `chronicle ${verb}${shown}`;
+  return `chronicle ${verb}${SHOWN[verb] ?? ""}`;
 }

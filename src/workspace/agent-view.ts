@@ -60,6 +60,7 @@ export function agentView(workspace: WorkspaceApi, context: AgentContext): Works
   // A field that does what a refused verb does is refused like it.
   const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> => {
     if (options?.acceptDeletions === true) return refuse("snapshot --accept-deletions", [options]);
+    if (options?.onRecord !== undefined) return refuse("snapshot --on-record", [options]);
     return options?.pin === true ? refuse("pin", [options]) : workspace.snapshot(options);
   };
   const shown = withoutSecrets(workspace, context);

@@ -189,6 +189,8 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     box.write("a", "one");
     await box.must(["init"]);
     unrecorded(box, "echo two > a");
+    const agents = { env: { CHRONICLE_ROLE: "agent" } };
+    expect((await box.call(["snapshot", "--on-record", "a"], agents)).stderr).toContain("an agent may not do this");
     await box.must(["snapshot", "--on-record", "a"]);
     expect((await history(box, "a")).map(({ hash }) => hash)).toContain(sha256("two\n"));
     expect(await offRecord(box)).toEqual([]);
@@ -225,6 +227,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
       `${inner} run --otr -- sh -c '${script.replaceAll("'", `'"'"'`)}'; echo y > b`,
     ]);
     expect(outer.code).toBe(0);
+    expect(outer.stderr).toContain("2 paths are off the record, and not taken back: a, new");
     expect(await isStored(box, `${SECRET}\n`)).toBe(false);
     expect(await offRecord(box)).toEqual(["a", "new"]);
     expect((await history(box, "b")).length).toBe(1);

@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
+
+const PATIENCE = { timeout: 60_000, interval: 50 };
 
 function write(folder: string, path: string, content: string): void {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -32,6 +34,14 @@ describe("Truth 18: git's own state in a folder of another name, beside an origi
     });
     expect(existsSync(join(desk.folder, "meta/hooks/pre-commit"))).toBe(false);
     expect(existsSync(join(origin.project, "meta/HEAD"))).toBe(false);
+    // What both have goes on being shared, whatever a .git is made to lead to.
+    write(desk.folder, "work/a", "1");
+    await both.flush();
+    for (const path of ["HEAD", "objects/x", "refs/x"]) write(desk.folder, `work/${path}`, "ref: refs/heads/x\n");
+    write(desk.folder, "work/.git", "gitdir: .\n");
+    write(desk.folder, "work/a", "2");
+    await both.flush();
+    await vi.waitFor(() => expect(readFileSync(join(origin.project, "work/a"), "utf8")).toBe("2"), PATIENCE);
     // And it says the same when it begins anew.
     await desk.kill();
     await both.startDesk();

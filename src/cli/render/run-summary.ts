@@ -69,11 +69,20 @@ function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, 
   ];
 }
 
+/** What the run's own command has taken off the record, or somebody before it, no undo of it takes back. */
+function offRecordLine({ coverage }: RunShape): string[] {
+  const paths = coverage.omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => path);
+  if (paths.length === 0) return [];
+  const are = paths.length === 1 ? "1 path is" : `${paths.length.toLocaleString("en-US")} paths are`;
+  return [`${are} off the record, and not taken back: ${somePaths(paths)}`];
+}
+
 function briefLines(result: RunShape, style: SummaryStyle): string[] {
   const [first, ...more] = [
     firstLine(result, style),
     ...lossLines(result.session.omitted_changes).map((line) => `WARNING: ${line}`),
     ...harmlessLines(result.session.omitted_changes),
+    ...offRecordLine(result),
     ...missingLine(result),
     ...ambiguousLine(result, style),
     ...leftLine(result, style),
@@ -95,6 +104,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
     ...changeLines(result.changes, style),
     ...lossLines(result.session.omitted_changes).map((line) => paint("red", line)),
     ...harmlessLines(result.session.omitted_changes),
+    ...offRecordLine(result),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),
     ...ambiguousLine(result, summary),
