@@ -27,7 +27,10 @@ export async function notRecorded(workspace: WorkspaceApi, typed: string, path: 
           "recorded (perhaps deleted):",
           ...candidates.map((known) => `  ${known === typed ? `./${known}` : known}`),
         ].join("\n");
-  return new ChronicleError("NOT_FOUND", `${typed === "" ? "." : typed} was never recorded here`, { hint, data: { path, candidates } });
+  return new ChronicleError("NOT_FOUND", `${typed === "" ? "." : typed} was never recorded here`, {
+    hint,
+    data: { path, candidates },
+  });
 }
 
 /** An error of the engine about a path that it does not know, with what was perhaps meant; others as they are. */
