@@ -5,8 +5,8 @@
 
 /** Who must give something back, wherever the system says that this user may not. */
 const NO_PERMISSION =
-  "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); `chronicle doctor` lists such files " +
-  "of the store, with the command that gives them back";
+  "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
+  "doctor` says so, with the command that gives it back";
 
 interface Named {
   readonly name: string;

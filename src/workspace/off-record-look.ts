@@ -18,8 +18,10 @@ export interface OffRecordOptions {
 /** Whether a path stays out; `returned`: somebody else has changed it since. */
 type Verdict = "held" | "going" | "returned" | "through";
 
-const WRITTEN = "it was written off the record, and stays out until somebody changes it";
-const REMOVED = "it was removed off the record, and counts as it was until somebody makes it again";
+const WRITTEN =
+  "it was written off the record, and stays out until somebody changes it, or `chronicle snapshot --on-record` names it";
+const REMOVED =
+  "it was removed off the record, and counts as it was until somebody makes it again, or `chronicle snapshot --on-record` names it";
 const GOING = "a command off the record is going on, and this may be its work";
 
 /**

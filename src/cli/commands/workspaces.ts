@@ -42,7 +42,7 @@ function labels(context: CommandContext, item: WorkspaceShape): [name: string, p
   const place = item.path === "" ? paint("dim", "(no folder)") : printable(item.path);
   const matter = [
     item.archived === true ? paint("dim", "(archived)") : "",
-    item.present ? "" : paint("yellow", "(the folder is gone)"),
+    item.present ? "" : paint("yellow", "(the folder is gone, or another is there)"),
     item.problem === undefined ? "" : paint("red", `(cannot be opened: ${printable(item.problem)})`),
   ]
     .filter((part) => part !== "")
