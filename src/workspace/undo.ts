@@ -20,13 +20,13 @@ import { settable } from "./operate.ts";
 import type { OwnWork } from "./own-changes.ts";
 import type { PathClaim } from "./proved-rows.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
-import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
+import { changesOfOperation, isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo } from "./seen-absent.ts";
 import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "./shape.ts";
 import { planBack, type TakingHow } from "./take-back.ts";
-import { asideNotes, lostNotes } from "./undo-aside.ts";
+import { asideNotes, asideOfStep, lostNotes } from "./undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
@@ -137,6 +137,9 @@ async function planWhole(
   const left = forced ? [] : edited.map((one) => one.blocked);
   if (left.length > 0) throw editedSince(left, direction);
   const conflicts = await conflictsOfStep(context, operation, direction);
+  const isDone = direction === "undo" && isUndone(operation, stack) && clean.length + edited.length === 0;
+  const isNothing =
+    isDone && (await asideOfStep(context, { kind: direction, target: operation.id })).changes.length === 0;
   return {
     kind: direction,
     summary: `${direction} of ${operation.kind}: ${operation.summary}`,
@@ -146,6 +149,8 @@ async function planWhole(
     back: backOf(operation, own.changes),
     fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced }),
     conflicts: () => conflicts,
+    // Another undo of it, which undoes nothing, would be what a redo does again.
+    isNothing,
     blocked: forced ? "leave" : "whole",
     // Without what was changed meanwhile, where it may be done in part.
     otherwise: async () => {
@@ -159,7 +164,12 @@ async function planWhole(
         ...changedShape(done),
         operation: operationShape(operation, stack),
         finished: [],
-        notes: [...notes, ...asideNotes(done.aside.applied, { dryRun: done.dryRun }), ...keptNotes(taken)],
+        notes: [
+          ...notes,
+          ...(isNothing ? ["it was undone already"] : []),
+          ...asideNotes(done.aside.applied, { dryRun: done.dryRun }),
+          ...keptNotes(taken),
+        ],
         unmerged: [],
       };
     },

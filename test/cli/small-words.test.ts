@@ -9,7 +9,7 @@ it("explain says that nothing is there, or something that is never opened", asyn
   const { stdout } = await box.must(["explain", "pipe", "missing", "a.txt"]);
   expect(stdout.split("\n")).toEqual([
     "pipe: not tracked: a pipe, a socket or a device: listed, never opened",
-    "missing: nothing is there and nothing was recorded; it would be tracked: nothing leaves it out",
+    "missing: nothing is there now, in the folder and in the record; it would be tracked: nothing leaves it out",
     "a.txt: tracked: nothing leaves it out",
     "",
   ]);

@@ -44,7 +44,7 @@ function sentence(
     return `${paint("yellow", "not tracked")}${leftOutText(result.recorded, result.omitted)}`;
   const there = thereNow(context, typed, hasFolder);
   if (!result.recorded && result.tracked && there === "nothing")
-    return `nothing is there and nothing was recorded; it would be tracked: ${ruleText(result)}`;
+    return `nothing is there now, in the folder and in the record; it would be tracked: ${ruleText(result)}`;
   if (!result.tracked) return `${paint("yellow", "not tracked")}: ${ruleText(result)}`;
   const tracked = paint("green", "tracked");
   if (FOR.has(result.rule)) return `${tracked}: ${ruleText(result)}`;

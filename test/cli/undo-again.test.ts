@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import type { RunShape } from "../../src/api/shapes.ts";
+import { Sandbox } from "./sandbox.ts";
+
+it("an undo of what was undone already changes and records nothing, and a redo does the work again", async () => {
+  using box = new Sandbox();
+  box.write("f", "1\n");
+  await box.must(["init"]);
+  const ran = box.run(["--json", "run", "--", "sh", "-c", "echo 2 > f"]);
+  const { undo_id: id } = JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "") as RunShape;
+  await box.must(["undo"]);
+  const { stdout: before } = await box.must(["log"]);
+  const again = await box.must(["undo", id ?? ""]);
+  expect(again.stdout + again.stderr).toContain("it was undone already");
+  expect((await box.must(["log"])).stdout).toBe(before);
+  await box.must(["redo"]);
+  expect(readFileSync(join(box.project, "f"), "utf8")).toBe("2\n");
+});
