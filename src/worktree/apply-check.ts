@@ -37,10 +37,8 @@ export function checkSteps(context: CheckContext): void {
     if (step.blocked === undefined && removesFolder(step)) checkEmptied(step, planned);
   }
   holdSecondNames(context.steps);
-  for (const step of context.steps) {
-    blockWithParent(step, planned);
-    keepWithAlias(step);
-  }
+  blockTogether(context.steps, planned);
+  for (const step of context.steps) keepWithAlias(step);
 }
 
 function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
@@ -249,11 +247,34 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
   }
 }
 
-/** Nothing can be made in a folder that will not be made. */
+/**
+ * Nothing can be made in a folder that will not be made; and what lies in one that is there, and not in the record, stays out of the
+ * record as long as that does: somebody has made it, or exchanged it, meanwhile.
+ */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
-  if (above === undefined || step.blocked !== undefined || step.todo !== "create") return;
-  if (above.blocked !== undefined && above.present?.kind !== "dir") {
+  if (above?.blocked === undefined || step.blocked !== undefined || step.after === undefined) return;
+  const isMissing = step.todo === "create" && above.present?.kind !== "dir";
+  if (isMissing || above.before?.kind !== "dir")
     block(step, above.blocked.reason, `its folder is blocked: ${above.blocked.detail}`);
-  }
+}
+
+/** A folder is not gone while something stays that lies in it: it was not there for a moment, as where somebody exchanges it. */
+function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  const above = planned.get(parentOf(step.path));
+  if (step.blocked === undefined || step.before === undefined) return;
+  if (above === undefined || above.blocked !== undefined || above.landed || above.after?.kind === "dir") return;
+  block(above, step.blocked.reason, `it holds ${JSON.stringify(nameOf(step.path))}: ${step.blocked.detail}`);
+}
+
+/**
+ * Folders and what lies in them are blocked together, as far as the record would have one without the other. Steps are in order. Asked
+ * again once all was put into place: a folder may have turned out to be another only then.
+ */
+export function blockTogether(
+  steps: readonly Step[],
+  planned: ReadonlyMap<WorkspacePath, Step> = new Map(steps.map((step) => [step.path, step])),
+): void {
+  for (const step of steps.toReversed()) blockWithChild(step, planned);
+  for (const step of steps) blockWithParent(step, planned);
 }

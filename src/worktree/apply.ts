@@ -15,7 +15,7 @@ import { sameEntry } from "../core/entry.ts";
 import { heldEntry } from "../core/folder-traits.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { matchEarly } from "./apply-early.ts";
-import { checkSteps } from "./apply-check.ts";
+import { blockTogether, checkSteps } from "./apply-check.ts";
 import { choosePlaces, clearPlaces } from "./apply-places.ts";
 import { checkPermissions } from "./apply-permissions.ts";
 import { changesNames, land, remove } from "./apply-land.ts";
@@ -231,6 +231,7 @@ async function finish(context: ApplyContext, run: LandContext, { roots, later }:
   await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   setFolderModes(run.steps);
   run.modes.restore();
+  if (run.steps.some(({ blocked }) => blocked !== undefined)) blockTogether(run.steps);
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied);
   for (const { staging } of roots) {

@@ -91,6 +91,47 @@ test.each([0o000, 0o200, 0o400, 0o600])(
   },
 );
 
+test("nothing is applied in a folder that somebody has put where the record has a link", async () => {
+  const disk = plant({ "/base/d/deep/f": "new", "/base/d/other": "o" });
+  const link: Entry = { path: parsePath("d"), kind: "symlink", mode: 0o777, size: 4, mtimeMs: 0, hash: sha256("away") };
+  const report = await worktreeOn(disk).apply({
+    token: "TOKEN",
+    changes: [
+      { path: parsePath("d"), before: link, after: folder("d") },
+      { path: parsePath("d/deep"), before: undefined, after: folder("d/deep") },
+      { path: parsePath("d/deep/f"), before: undefined, after: file("d/deep/f", "new") },
+      { path: parsePath("d/fresh"), before: undefined, after: file("d/fresh", "fresh") },
+    ],
+    contents,
+    onBlocked: "skip",
+  });
+  expect(report.applied).toEqual([]);
+  expect(report.blocked.map(({ path }) => path)).toEqual(["d", "d/deep", "d/deep/f", "d/fresh"]);
+  expect(disk.list("/base/d").map(({ name }) => name.toString())).toEqual(["deep", "other"]);
+});
+
+test("a folder that is away for a moment is not gone while a file in it stays", async () => {
+  const disk = plant({ "/base/d/deep/f": "edited" });
+  const lstat = disk.lstat.bind(disk);
+  let isAway = true;
+  disk.lstat = (path) => {
+    if (!isAway || !path.toString().endsWith("/deep")) return lstat(path);
+    isAway = false;
+    return undefined;
+  };
+  const report = await worktreeOn(disk).apply({
+    token: "TOKEN",
+    changes: [
+      { path: parsePath("d/deep"), before: folder("d/deep"), after: undefined },
+      { path: parsePath("d/deep/f"), before: file("d/deep/f", "old"), after: undefined },
+    ],
+    contents,
+    onBlocked: "skip",
+  });
+  expect([isAway, report.applied]).toEqual([false, []]);
+  expect(report.blocked.map(({ path }) => path)).toEqual(["d/deep", "d/deep/f"]);
+});
+
 test("folders on other devices are not entered", async () => {
   const disk = plant({ "/base/here": "h", "/base/mounted/there": "t" }, { mounts: ["/base/mounted"] });
   const report = await scan(worktreeOn(disk));
