@@ -263,7 +263,7 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
   if (step.blocked === undefined || step.before === undefined) return;
-  if (above === undefined || above.blocked !== undefined || above.landed || above.after?.kind === "dir") return;
+  if (above === undefined || above.blocked !== undefined || above.after?.kind === "dir") return;
   block(above, step.blocked.reason, `it holds ${JSON.stringify(nameOf(step.path))}: ${step.blocked.detail}`);
 }
 
