@@ -83,7 +83,7 @@ function isOfMachine(error: unknown): boolean {
   return isOfSqlite || errnoOf(error) !== undefined;
 }
 
-/** Where the signal is ignored here, as in a shell's background, nothing happens, and the exit code stays. */
+/** Ends this process by a signal. A process that ignores the signal, as in a shell's background, ends with its exit code. */
 function endSelf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);

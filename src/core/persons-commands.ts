@@ -80,14 +80,14 @@ const RUN_VALUED: ReadonlySet<string> = new Set(
   "-C -w --directory --workspace --store --remote --token-file --wait --summary --network-events --note".split(" "),
 );
 
-/** Where the command begins that `run` is to run. */
+/** The index of the first word of the command that `run` is to run. */
 function firstCommandWord(rest: readonly string[]): number {
   let at = 0;
   while (rest[at]?.startsWith("-") === true && rest[at] !== "--") at += RUN_VALUED.has(rest[at] ?? "") ? 2 : 1;
   return at;
 }
 
-/** What tells a refused use of a verb from others, for people. */
+/** The words behind a verb that make it a person's, for messages. */
 const SHOWN: Readonly<Record<string, string>> = {
   agents: " uninstall",
   compact: " --drop-archive",

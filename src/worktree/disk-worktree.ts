@@ -147,7 +147,7 @@ export class DiskWorktree implements Worktree {
 
   forgetAll(): void {
     const cache = new StatCache();
-    // What git keeps where does not depend on what was recorded, and is looked at anew each time.
+    // Git's folders do not depend on the record, and each is looked at anew.
     for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
     this.#loaded = { cache, seq: undefined, file: undefined };
     this.#remembered = false;
@@ -370,7 +370,7 @@ export class DiskWorktree implements Worktree {
     return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
   }
 
-  /** What is asked of git, with the folders in which it keeps its own state as they are now. */
+  /** Git's files and user, and git's own folders as they are on disk now. */
   #gitNow(): GitNow {
     return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
   }

@@ -10,7 +10,7 @@ import { GITS, type GitsOwn, isTakenIn } from "./git-folders.ts";
 import type { GitNow } from "./git-repository.ts";
 import { RootGit } from "./root-git.ts";
 
-/** What is asked of git about a root, and which of its paths are git's own. */
+/** Git's part in the rules of one root, and the paths of the root that are git's own. */
 export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
@@ -64,7 +64,7 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
   };
 }
 
-/** What the rules say of a path, unless it lies in a folder of git's own. */
+/** The verdict of the rules on a path; a path in a folder of git's own is git's. */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
   const top = gits.topOf(inner);

@@ -69,7 +69,7 @@ function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, 
   ];
 }
 
-/** What the run's own command has taken off the record, or somebody before it, no undo of it takes back. */
+/** Names the paths that are off the record, by this run's command or an earlier one: no undo takes them back. */
 function offRecordLine({ coverage }: RunShape): string[] {
   const paths = coverage.omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => path);
   if (paths.length === 0) return [];
