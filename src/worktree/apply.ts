@@ -21,6 +21,7 @@ import { checkPermissions } from "./apply-permissions.ts";
 import { changesNames, land, remove } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
 import { blockFor, releaseRoots, rootsOf, stopsAll } from "./apply-step.ts";
+import { doneTogether } from "./done-together.ts";
 import { dropEarly } from "./early-stage.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
@@ -335,7 +336,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   // What is on disk decides: nothing may be reported as done that was taken back.
   return reportOf(
     run,
-    run.steps.filter((step) => step.todo !== "nothing" && isAfter(step)),
+    doneTogether(run.steps, (step) => step.todo !== "nothing" && isAfter(step)),
   );
 }
 

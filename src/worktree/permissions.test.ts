@@ -132,6 +132,35 @@ test("a folder that is away for a moment is not gone while a file in it stays", 
   expect(report.blocked.map(({ path }) => path)).toEqual(["d/deep", "d/deep/f"]);
 });
 
+test("what was taken back is not gone because its folder was away for a moment", async () => {
+  const disk = plant({ "/base/a": "old", "/base/d/deep/f": "old" });
+  const { lstat, rename } = { lstat: disk.lstat.bind(disk), rename: disk.rename.bind(disk) };
+  const seen = { refused: false, away: false };
+  disk.rename = (from, to) => {
+    if (!from.toString().endsWith("/a")) return rename(from, to);
+    seen.refused = true;
+    throw Object.assign(new Error("not permitted"), { code: "EACCES" });
+  };
+  disk.lstat = (path) => {
+    if (!seen.refused || seen.away || !path.toString().endsWith("/deep")) return lstat(path);
+    seen.away = true;
+    return undefined;
+  };
+  const report = await worktreeOn(disk).apply({
+    token: "TOKEN",
+    changes: [
+      { path: parsePath("a"), before: file("a", "old"), after: undefined },
+      { path: parsePath("d/deep"), before: folder("d/deep"), after: undefined },
+      { path: parsePath("d/deep/f"), before: file("d/deep/f", "old"), after: undefined },
+    ],
+    contents,
+    onBlocked: "fail",
+  });
+  expect([seen, report.applied]).toEqual([{ refused: true, away: true }, []]);
+  expect(report.blocked.map(({ path }) => path)).toEqual(["a"]);
+  expect(disk.list("/base/d/deep").map(({ name }) => name.toString())).toEqual(["f"]);
+});
+
 test("folders on other devices are not entered", async () => {
   const disk = plant({ "/base/here": "h", "/base/mounted/there": "t" }, { mounts: ["/base/mounted"] });
   const report = await scan(worktreeOn(disk));
