@@ -25,7 +25,7 @@ import {
   type Reading,
   settledPaths,
 } from "./read-disk.ts";
-import { noteRemembered } from "./remember-recorded.ts";
+import { doubtRecorded, noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
 import { isSomeTakenBack } from "./taken-back.ts";
 
@@ -90,7 +90,7 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
   const whole = options.only === undefined ? { filters: report.filters } : {};
   let last = first;
   for (let only = last.contested; only.length > 0; only = last.contested) {
-    context.worktree.forget(only);
+    await doubtRecorded(context, only);
     last = await captureOnce(context, { ...options, only }, { omitted, unseen, ...whole });
     changes.push(...last.changes);
     omitted.push(...last.reading.omitted);
@@ -179,7 +179,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
   const before = await compareProved(context, reading);
   const isNothing = before.changes.length === 0 && options.also === undefined;
   if (isNothing && (await coverageOfLook(context, reading, { options, earlier, fromSeq: 0 })).length === 0) {
-    remember(context, reading, new Set());
+    remember(context, reading, { ...before, except: new Set() });
     return { reading, changes: [], seq: (await context.index.head()).seq, also: [], contested: [] };
   }
   return withCommit(context, async (commit) => {
@@ -192,7 +192,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     if (!(await reading.erased.isCurrent(context))) return undefined;
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
-    const { changes, iterations } = isOvertaken ? await compareProved(context, reading) : before;
+    const { changes, iterations, lacked } = isOvertaken ? await compareProved(context, reading) : before;
     const isUnsure = isOvertaken && changes.length > 0 && (await isSomeTakenBack(context, startSeq, head.seq));
     const isContested = ({ path }: Change): boolean => isUnsure || touched.has(path);
     const contested = changes.filter(isContested).map((change) => change.path);
@@ -210,7 +210,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const also = isLast ? ((await options.also?.({ head, changes: ours, omitted, upTo })) ?? []) : [];
     const events = await commit.append([...found, ...also]);
     if (reading.offRecord !== undefined) await dropNotes(context, reading.offRecord.returned);
-    remember(context, reading, new Set([...touched, ...contested]));
+    remember(context, reading, { lacked, except: new Set([...touched, ...contested]) });
     if (isAllSettled(reading)) noteRemembered(context, { from: head.seq, to: head.seq + events.length });
     return {
       reading,
@@ -294,7 +294,14 @@ function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
   };
 }
 
-function remember(context: Context, reading: Reading, except: ReadonlySet<WorkspacePath>): void {
+/** What a look has not settled. */
+interface Unsettled extends Pick<Comparison, "lacked"> {
+  /** Paths that are looked at again. */
+  readonly except: ReadonlySet<WorkspacePath>;
+}
+
+/** Only what is not recorded any more is forgotten: of the rest it could not be seen later that it is gone. */
+function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except));
-  context.worktree.forget(reading.gone);
+  context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));
 }

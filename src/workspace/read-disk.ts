@@ -185,6 +185,8 @@ export interface Comparison {
   /** The index's row of each changed path, and the event as of which it holds. */
   readonly before: readonly { readonly path: WorkspacePath; readonly row: IterationRow | undefined }[];
   readonly seq: number;
+  /** Recorded paths that are not there and count as there: the folder cannot hold them. */
+  readonly lacked: ReadonlySet<WorkspacePath>;
 }
 
 /** Paths that are compared at once. */
@@ -197,12 +199,15 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   const changes: Change[] = [];
   const iterations = new Map<WorkspacePath, number>();
   const before: { path: WorkspacePath; row: IterationRow | undefined }[] = [];
+  const lacked = new Set<WorkspacePath>();
   const consider = async (paths: readonly WorkspacePath[], now: (at: number) => Entry | undefined): Promise<void> => {
     if (paths.length === 0) return;
     const recorded = await context.index.iterationsAt(paths, seq);
     paths.forEach((path, i) => {
       const row = recorded[i];
-      const change = held.changeBetween(path, row?.entry, now(i));
+      const found = now(i);
+      const change = held.changeBetween(path, row?.entry, found);
+      if (change === undefined && found === undefined && row?.entry !== undefined) lacked.add(path);
       if (change === undefined) return;
       changes.push(change);
       before.push({ path, row });
@@ -217,7 +222,7 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
     () => undefined,
   );
   changes.sort((a, b) => comparePaths(a.path, b.path));
-  return { changes, iterations, before, seq };
+  return { changes, iterations, before, seq, lacked };
 }
 
 /** Does the worktree now know all that was read? What was unstable is to be read again. */

@@ -91,6 +91,7 @@ export async function keepRemembered({ worktree }: Context): Promise<void> {
 export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
   const { seq } = await index.head();
   const rows = await index.iterationsAt(paths, seq);
+  worktree.forget(paths.filter((_path, i) => rows[i]?.entry === undefined));
   worktree.remember(
     rows.flatMap((row) =>
       row?.entry === undefined ? [] : [{ entry: row.entry, stat: { ...UNKNOWN, kind: row.entry.kind } }],

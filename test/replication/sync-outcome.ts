@@ -44,8 +44,8 @@ export async function checkOutcome(synced: Synced): Promise<void> {
   }
   const differing = await differences(synced);
   assert.equal(differing.join("\n"), "", "trees differ where there is no conflict");
-  await verified("the origin", origin.machine, origin.id);
-  for (const [i, replica] of replicas.entries()) await verified(`replica ${i + 1}`, replica.machine, replica.id);
+  await verified("the origin", origin, !synced.isHosted);
+  for (const [i, replica] of replicas.entries()) await verified(`replica ${i + 1}`, replica, true);
 }
 
 /** Nothing that somebody has written is lost, of all machines, and what nobody has deleted is everywhere. */
@@ -61,7 +61,7 @@ export function checkWritten({ origin, replicas, isHosted }: Synced, written: Wr
 
 /** Where the trees differ, and no open conflict says so. */
 export async function differences({ origin, replicas, isHosted }: Omit<Synced, "isOriginPutBack">): Promise<string[]> {
-  const wanted = isHosted ? await hostedTree(origin.workspace) : treeOf(origin.machine.disk);
+  const wanted = isHosted ? await recordedTree(origin.workspace) : treeOf(origin.machine.disk);
   const shown: string[] = [];
   for (const [i, { hold, machine, sync }] of replicas.entries()) {
     const found = treeOf(machine.disk);
@@ -200,19 +200,26 @@ function linesIn(disk: SimDisk, folder: string, isWithFormer = true): Map<number
   return new Map(bySeq.toSorted(([a], [b]) => a - b));
 }
 
-async function verified(name: string, machine: OriginNode["machine"], id: string): Promise<void> {
+/** Its history verifies, and what is recorded of a folder is what lies there. */
+async function verified(
+  name: string,
+  { machine, id }: Pick<OriginNode, "machine" | "id">,
+  hasFolder: boolean,
+): Promise<void> {
   const store = await machine.open();
   try {
     const workspace = await store.openById(id, { readOnly: true });
     const { problems } = await workspace.verify();
     assert.deepEqual(problems, [], `${name} does not verify`);
+    if (hasFolder)
+      assert.deepEqual(await recordedTree(workspace), treeOf(machine.disk), `${name} has recorded what is not so`);
     await workspace.close();
   } finally {
     await store.close();
   }
 }
 
-async function hostedTree(workspace: WorkspaceApi): Promise<Tree> {
+async function recordedTree(workspace: WorkspaceApi): Promise<Tree> {
   const found: Record<string, string> = {};
   for (const { path, kind, permissions } of (await workspace.files()).files) {
     const content = kind === "file" ? Buffer.concat(await Array.fromAsync((await workspace.file(path)).pieces())) : "";
