@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
@@ -50,4 +52,23 @@ it("edits before a run count by themselves, without what an undo and a redo have
   box.run(["run", "--", "true"]);
   const { stdout } = await box.must(["list"]);
   expect(stdout).toMatch(/edits before a run {2,}1 change /);
+});
+
+it("a snapshot is listed by its number, which goes to it; the command of its line leads to before its edits", async () => {
+  using box = new Sandbox();
+  box.write("f", "1\n");
+  await box.must(["init"]);
+  box.write("f", "2\n");
+  await box.must(["snapshot", "--name", "good"]);
+  box.write("f", "3\n");
+  await box.must(["snapshot"]);
+  const { stdout } = await box.must(["list"]);
+  const [, before = ""] = /snapshot 1 {2}good {2,}1 change {2}chronicle (restore \S+)\n/.exec(stdout) ?? [];
+  const [, to = ""] = /chronicle (restore 2) goes to snapshot 2; /.exec(stdout) ?? [];
+  await box.must(before.split(" "));
+  expect(readFileSync(join(box.project, "f"), "utf8")).toBe("1\n");
+  await box.must(to.split(" "));
+  expect(readFileSync(join(box.project, "f"), "utf8")).toBe("3\n");
+  await box.must(["restore", "1"]);
+  expect(readFileSync(join(box.project, "f"), "utf8")).toBe("2\n");
 });

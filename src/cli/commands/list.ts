@@ -35,7 +35,9 @@ function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUM
   // What the origin's history says is to be done at the origin, and would do something else here.
   const command = isUpstream(context) ? "" : paint("cyan", context.worded(item.back));
   const back = item.undone === true ? paint("dim", "(undone)") : command;
-  return [ago(item.timestamp, context.io.now()), item.kind, shortened(printable(item.summary), most), changed, back];
+  // By its number a snapshot can be gone to; the command of its line leads to before what it recorded.
+  const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
+  return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
 }
 
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
@@ -48,11 +50,19 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
   context.print();
-  const hint = result.undoable === null ? HINT : `${UNDO_HINT}; ${HINT}`;
+  const hint = [
+    ...(result.undoable === null ? [] : [UNDO_HINT]),
+    ...result.items
+      .filter(({ kind }) => kind === "snapshot")
+      .slice(0, 1)
+      .map(snapshotHint),
+    HINT,
+  ].join("; ");
   context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : context.worded(hint)));
 }
 
 const UNDO_HINT = "chronicle undo takes back the last";
+const snapshotHint = ({ snapshot }: RecentItem): string => `chronicle restore ${snapshot} goes to snapshot ${snapshot}`;
 const HINT = "chronicle restore <moment> goes anywhere";
 const UPSTREAM_HINT = "chronicle --upstream restore <moment> --to DIR has any moment of it in another folder";
 
