@@ -26,9 +26,22 @@ describe("undoStack", () => {
     ["an undo from the middle", "a b c -b", "ac", "b"],
     ["its redo puts it on top", "a b c -b +b", "acb", ""],
     ["what is not there changes nothing", "a -x +y -a -a +a +a", "a", ""],
-    ["what a new operation put out of reach is not redone", "a -a b +a", "b", ""],
+    ["a named redo of what a new operation put out of reach puts it on top", "a -a b +a", "ba", ""],
+    ["a redo of what is not undone changes nothing", "a b +a", "ab", ""],
+    ["a second undo is what is redone next", "a b -a -b -a", "", "ba"],
   ])("%s", (_name, text, undoable, redoable) => {
     expect(undoStack(steps(text))).toMatchObject({ undoable: [...undoable], redoable: [...redoable] });
+  });
+
+  it("what is part of a greater operation is undone and redone by its id, and is never next to be undone", () => {
+    const part: OperationStep = { id: "p", seq: 1, kind: "operation", isPart: true };
+    expect(undoStack([part, ...steps("a")])).toMatchObject({ undoable: ["a"], redoable: [] });
+    expect(undoStack([part, ...steps("a -p")])).toEqual({
+      undoable: ["a"],
+      redoable: ["p"],
+      undone: new Set(["p"]),
+    });
+    expect(undoStack([part, ...steps("a -p +p")])).toEqual({ undoable: ["a"], redoable: [], undone: new Set() });
   });
 
   it("an undo without a target changes nothing", () => {

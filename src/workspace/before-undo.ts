@@ -19,7 +19,7 @@ export async function onlyFinished(
   return {
     operation: operation === undefined ? null : operationShape(operation, stackOf(operations)),
     changes: interrupted.flatMap((one) => one.changes.map(changeShape)),
-    undo_id: dryRun ? null : (last?.id ?? null),
+    undo_id: dryRun || last?.isNothing === true ? null : (last?.id ?? null),
     skipped: interrupted.flatMap((one) => one.blocked.map(skippedShape)),
     conflicts: interrupted.flatMap((one) => one.conflicts.map(conflictShape)),
     dry_run: dryRun,

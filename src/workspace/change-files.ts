@@ -233,8 +233,11 @@ async function apply<Shape>(
     report: _11,
     ...rest
   } = plan;
+  // An undo of somebody's work says for itself which events it takes back.
+  const isWhole = plan.kind === "undo" && plan.selective === undefined;
   const done = await operate(context, {
     ...rest,
+    ...(isWhole ? { left: completed.skipped.map(({ path }) => path) } : {}),
     changes: completed.changes,
     onBlocked: onBlockedOf(plan),
     ...(onProgress === undefined ? {} : { onProgress }),

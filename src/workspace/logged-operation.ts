@@ -25,6 +25,8 @@ export interface LoggedOperation {
   readonly partOf?: string;
   /** Of an undo of somebody's work: whose, and what it took back. */
   readonly selective?: Selective;
+  /** Of an undo of a whole operation: paths that were left alone. Their events are not taken back. */
+  readonly left?: readonly WorkspacePath[];
 }
 
 /** What an undo of somebody's work took back (see `IntentRecord`). */

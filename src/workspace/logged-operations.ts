@@ -13,9 +13,12 @@ import { ownersIn } from "./owners.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { allTransactions } from "./transactions.ts";
 
-function selectiveOf(intent: IntentRecord, conflicts: readonly ConflictRecord[]): { selective?: Selective } {
+function selectiveOf(
+  intent: IntentRecord,
+  conflicts: readonly ConflictRecord[],
+): Pick<LoggedOperation, "selective" | "left"> {
   const { selection, takes = [], passes = [], took = [], met = [], left = [] } = intent;
-  if (selection === undefined) return {};
+  if (selection === undefined) return left.length === 0 ? {} : { left };
   const isFor = (one: ConflictRecord): boolean => one.settled === "undo" || one.settled === "merged";
   const settled = new Set(conflicts.filter(isFor).map((one) => one.path));
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";

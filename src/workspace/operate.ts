@@ -39,6 +39,8 @@ export interface Operation {
   readonly target?: string;
   /** For an undo of somebody's work: whose, and what it takes back. */
   readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left">;
+  /** For the undo of a whole operation: paths of it that are left alone. */
+  readonly left?: readonly WorkspacePath[];
   /** Contents that the changes need and no record names yet; they are in the store. */
   readonly contents?: readonly Hash[];
   /** What becomes of conflicts, in the commit that closes the intent. */
@@ -87,6 +89,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
       fromSeq: head.seq,
       ...(operation.target === undefined ? {} : { target: operation.target }),
       ...operation.selective,
+      ...(operation.left === undefined || operation.left.length === 0 ? {} : { left: operation.left }),
       ...(aside === undefined ? {} : { aside }),
       ...(operation.contents === undefined ? {} : { contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
@@ -311,6 +314,8 @@ export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
   readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
   readonly conflicts: ApplyReport["conflicts"];
+  /** Nothing of it could be done: it is no operation. */
+  readonly isNothing?: boolean;
 }
 
 /** What is to be done about an intent that is open. */
@@ -354,7 +359,8 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         resume: true,
         ...maskOf(intent),
       });
-      const isNothing = intent.replica !== undefined && isNone(intent, whole, changes);
+      // A write is decided: what it has not done is taken back by events of its own.
+      const isNothing = intent.kind !== "write" && isNone(intent, whole, changes);
       const { report } = splitAside(context, whole, beside);
       dropDerived(context, report.applied);
       await commit.append(
@@ -370,7 +376,8 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       await context.worktree.cleanUp(token);
       const applied = new Set(report.applied);
       const { blocked, conflicts } = report;
-      finished.push({ id, intent, state, changes: changes.filter((one) => applied.has(one.path)), blocked, conflicts });
+      const made = changes.filter((one) => applied.has(one.path));
+      finished.push({ id, intent, state, changes: made, blocked, conflicts, isNothing });
     }
     context.worktree.sweepLeft();
   });

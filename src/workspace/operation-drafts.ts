@@ -22,7 +22,7 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
   const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
   const paths = [...(intent.left ?? []), ...blocked.map((one) => one.path)];
-  const left = intent.selection === undefined || paths.length === 0 ? {} : { left: paths };
+  const left = intent.kind !== "undo" || paths.length === 0 ? {} : { left: paths };
   const record = encodeIntent({ ...kept, skipped: blocked.length, ...left });
   return { op: "upsert", recordId: `intent:${id}`, record };
 }

@@ -17,10 +17,10 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
 
 /** What can be undone and redone now. What is part of a greater operation is undone with it, or by its id. */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
-  const steps = operations.filter((one) => one.isPart !== true);
   return undoStack(
-    steps.map(({ id, toSeq, kind, target, selective }) => {
-      if (kind !== "undo" && kind !== "redo") return { id, seq: toSeq, kind: "operation" as const };
+    operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
+      if (kind !== "undo" && kind !== "redo")
+        return { id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) };
       const about = target === undefined ? {} : { target };
       return {
         id,

@@ -20,6 +20,14 @@ export interface Taken {
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
 }
 
+/** An undo of a whole operation. */
+interface WholeUndo {
+  /** The events that it took back, but for those of paths that it left alone. */
+  readonly target: SeqSpan;
+  readonly own: SeqSpan;
+  readonly left: readonly WorkspacePath[];
+}
+
 /** The undos in force at an event (by default, now), as all operations tell them. */
 export function takenBy(
   operations: readonly LoggedOperation[],
@@ -27,14 +35,14 @@ export function takenBy(
   upTo = Number.POSITIVE_INFINITY,
 ): Taken {
   const undos = new Map<string, Selective>();
-  const whole = new Map<string, { readonly target: SeqSpan; readonly own: SeqSpan }>();
+  const whole = new Map<string, WholeUndo>();
   const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
   for (const operation of operations) {
-    const { id, kind, target, selective } = operation;
+    const { id, kind, target, selective, left = [] } = operation;
     if (operation.toSeq > upTo) continue;
     if (selective !== undefined) undos.set(id, selective);
     else if (target !== undefined && kind === "undo")
-      whole.set(target, { target: undoneSpan(spans.get(target) ?? ALWAYS, operation), own: operation });
+      whole.set(target, { target: undoneSpan(spans.get(target) ?? ALWAYS, operation), own: operation, left });
     else if (target !== undefined && kind === "redo") {
       undos.delete(target);
       whole.delete(target);
@@ -43,12 +51,12 @@ export function takenBy(
   return {
     undos,
     holds: (seq, record, path) =>
-      (whole.size > 0 && owners.of(record).some((id) => isIn(whole.get(id)?.target, seq))) ||
+      (whole.size > 0 && owners.of(record).some((id) => tookWhole(whole.get(id), seq, path))) ||
       [...undos.values()].some((undo) => tookAt(undo, seq, path)),
     by: (seq, record, path) => [
       ...owners.of(record).flatMap((id) => {
         const undo = whole.get(id);
-        return undo !== undefined && isIn(undo.target, seq) ? [undo.own] : [];
+        return undo !== undefined && tookWhole(undo, seq, path) ? [undo.own] : [];
       }),
       ...[...undos].flatMap(([id, undo]) => (tookAt(undo, seq, path) ? [spans.get(id) ?? ALWAYS] : [])),
     ],
@@ -65,6 +73,10 @@ function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
 
 function tookAt({ took, left, met, settled }: Selective, seq: number, path: WorkspacePath): boolean {
   return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
+}
+
+function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath): boolean {
+  return isIn(undo?.target, seq) && undo?.left.includes(path) === false;
 }
 
 /** The span of an operation that is not there any more: whatever names it is its own. */

@@ -17,10 +17,11 @@ import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
 import { withFolders } from "./fit-step.ts";
 import { settable } from "./operate.ts";
+import { changesToInvert, stepMeant } from "./named-step.ts";
 import type { OwnWork } from "./own-changes.ts";
 import type { PathClaim } from "./proved-rows.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
-import { changesOfOperation, isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
+import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo } from "./seen-absent.ts";
 import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
@@ -69,32 +70,36 @@ async function reverse(context: Context, direction: Direction, { options, before
   const notes = beforeNotes(before, dryRun);
   return orForced(options, (force) =>
     changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
-      planStep(context, direction, { options: { ...options, force }, present, notes }),
+      planStep(context, { direction, options: { ...options, force }, present, notes }),
     ),
   );
 }
 
 interface StepHow extends TakingHow {
+  readonly direction: Direction;
   readonly options: UndoOptions;
 }
 
 /** The step that is meant, as a plan. */
-async function planStep(context: Context, direction: Direction, asked: StepHow): Promise<FilePlan<UndoShape>> {
+async function planStep(context: Context, asked: StepHow): Promise<FilePlan<UndoShape>> {
   const { options, present } = asked;
   const operations = await listOperations(context);
   const stack = stackOf(operations);
-  const operation = pick(operations, stack[direction === "undo" ? "undoable" : "redoable"], {
-    direction,
+  const picked = pick(operations, stack[asked.direction === "undo" ? "undoable" : "redoable"], {
+    direction: asked.direction,
     asked: options.operation,
   });
+  const { direction, operation } = stepMeant(operations, { direction: asked.direction, operation: picked });
   const lost = direction === "undo" ? await lostNotes(context, [operation.id]) : [];
   const how = { ...asked, notes: [...asked.notes, ...lost] };
   const step = { direction, operations, stack };
   const selective =
     (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
   if (selective !== undefined) return planBack(context, selective, how);
-  const own = await changesToInvert(context, operation, step);
-  const sorted = await sort(context, invert(own.changes), present.unrecorded);
+  const own = await changesToInvert(context, { direction, operation }, operations);
+  const all = await sort(context, invert(own.changes), present.unrecorded);
+  // Of what is done again already, only what an undo has left there can be missing.
+  const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   if (sorted.edited.length > 0 && options.force !== true) {
     const edited = sorted.edited.map((one) => one.change.path);
     const crossed = await crossedStep(context, operation, { ...step, edited });
@@ -103,21 +108,7 @@ async function planStep(context: Context, direction: Direction, asked: StepHow):
     const part = leaves.size < edited.length ? undefined : await partStep(context, operation, { ...step, leaves });
     if (part !== undefined) return planBack(context, part, how);
   }
-  return planWhole(context, operation, { ...step, ...how, own, sorted });
-}
-
-/**
- * What a step takes back. Once an operation was undone or redone, that is what its last undo or redo has written: so it
- * brings back what was there before, whatever `--force` took along.
- */
-async function changesToInvert(
-  context: Context,
-  operation: LoggedOperation,
-  { direction, operations }: Step,
-): Promise<OwnWork> {
-  const last = operations.findLast(({ target, selective }) => target === operation.id && selective === undefined);
-  const inverse = direction === "undo" ? "redo" : "undo";
-  return changesOfOperation(context, last?.kind === inverse ? last : operation);
+  return planWhole(context, operation, { ...how, ...step, own, sorted });
 }
 
 interface WholeStep extends Step, StepHow {
@@ -137,7 +128,7 @@ async function planWhole(
   const left = forced ? [] : edited.map((one) => one.blocked);
   if (left.length > 0) throw editedSince(left, direction);
   const conflicts = await conflictsOfStep(context, operation, direction);
-  const isDone = direction === "undo" && isUndone(operation, stack) && clean.length + edited.length === 0;
+  const isDone = isUndone(operation, stack) === (direction === "undo") && clean.length + edited.length === 0;
   const isNothing =
     isDone && (await asideOfStep(context, { kind: direction, target: operation.id })).changes.length === 0;
   return {
@@ -166,7 +157,7 @@ async function planWhole(
         finished: [],
         notes: [
           ...notes,
-          ...(isNothing ? ["it was undone already"] : []),
+          ...(isNothing ? [direction === "undo" ? "it was undone already" : "it is not undone"] : []),
           ...asideNotes(done.aside.applied, { dryRun: done.dryRun }),
           ...keptNotes(taken),
         ],
@@ -197,10 +188,16 @@ async function hasFinished(context: Context, direction: Direction, { options, be
   const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");
   const asked = options.operation;
   if (asked === undefined || finished.length === 0) return finished.length > 0;
-  const targets = finished.flatMap(({ intent }) => (intent.kind === direction ? (intent.target ?? []) : []));
-  const known = new Set([...targets, ...(await listOperations(context)).map((one) => one.id)]);
+  const targetsOf = (kind: Direction): string[] =>
+    finished.flatMap(({ intent }) => (intent.kind === kind ? (intent.target ?? []) : []));
+  const operations = await listOperations(context);
+  const known = new Set([...targetsOf(direction), ...operations.map((one) => one.id)]);
   const [only, second] = meantBy([...known], asked, (one) => one);
-  return only !== undefined && second === undefined && targets.includes(only);
+  if (only === undefined || second !== undefined) return false;
+  const operation = operations.find((one) => one.id === only);
+  if (operation === undefined) return targetsOf(direction).includes(only);
+  const meant = stepMeant(operations, { direction, operation });
+  return targetsOf(meant.direction).includes(meant.operation.id);
 }
 
 /** How many places of edits are told one by one. */

@@ -210,6 +210,23 @@ describe("an interrupted undo, redo or restore", () => {
     expect(filesOf(box)).toEqual(FIRST);
   });
 
+  it("an undo of which nothing can be done any more was none: the run is still there to be undone", async () => {
+    using box = new Sandbox();
+    box.write("a", "1");
+    box.write("b", "1");
+    await box.must(["init"]);
+    box.run(["run", "--", "sh", "-c", "printf 2 > b"]);
+    await interrupted(box, ["undo"]);
+    box.write("b", "mine");
+    const finished = [expect.stringMatching(/^finished the interrupted undo .*\(0 paths; left alone .*: b\)$/)];
+    expect((await box.json(["undo"])).value).toMatchObject({ changes: [], undo_id: null, finished });
+    expect((await box.json(["list"])).value).toMatchObject({ items: [{ kind: "run", back: "chronicle undo" }, {}] });
+    box.write("b", "2");
+    await box.must(["undo"]);
+    expect(filesOf(box)).toEqual(FIRST);
+    await box.must(["verify"]);
+  });
+
   it("a path that was edited meanwhile stays, and is said", async () => {
     using box = new Sandbox();
     await twoRuns(box);

@@ -1,0 +1,70 @@
+import type { WorkspacePath } from "../core/path.ts";
+import type { Context } from "./context.ts";
+import type { OwnChange } from "./first-event.ts";
+import type { LoggedOperation } from "./logged-operation.ts";
+import type { OwnWork } from "./own-changes.ts";
+import type { PathClaim } from "./proved-rows.ts";
+import { changesOfOperation } from "./operations.ts";
+
+/** Which operation a step of undo or redo is about, and what of it is taken back or done again. */
+
+/** A step and its operation. */
+export interface NamedStep {
+  readonly direction: "undo" | "redo";
+  readonly operation: LoggedOperation;
+}
+
+/**
+ * The step that is meant where an undo or a redo is named: another step of the operation that it was about. To undo an undo is to redo
+ * that operation, and so is to redo an undo. Where that operation is not there any more, the step is undone for itself.
+ */
+export function stepMeant(operations: readonly LoggedOperation[], named: NamedStep): NamedStep {
+  const { direction, operation } = named;
+  if (!isStep(operation) || operation.selective !== undefined) return named;
+  const target = operations.find((one) => one.id === operation.target);
+  if (target === undefined) return { direction: "undo", operation };
+  const isRedo = direction === "redo" || operation.kind === "undo";
+  return stepMeant(operations, { direction: isRedo ? "redo" : "undo", operation: target });
+}
+
+function isStep({ kind }: LoggedOperation): boolean {
+  return kind === "undo" || kind === "redo";
+}
+
+/**
+ * What a step takes back. A redo takes back what the last undos of the operation have written, those that followed one another: the
+ * second may have had a part left to take. An undo takes back the operation, and of a path that was redone, what the redo has written:
+ * so it brings back what was there before, whatever `--force` took along.
+ */
+export async function changesToInvert(
+  context: Context,
+  { direction, operation }: NamedStep,
+  operations: readonly LoggedOperation[],
+): Promise<OwnWork> {
+  const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
+  if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
+  const redone = steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [];
+  return together(context, [operation, ...redone]);
+}
+
+function lastIndexOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): number {
+  return steps.findLastIndex((one) => one.kind === kind);
+}
+
+/** The last steps, as far as they are all of one kind. */
+function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): readonly LoggedOperation[] {
+  const others = steps.findLastIndex((one) => one.kind !== kind);
+  return steps.slice(others + 1);
+}
+
+/** What these did: of each path, what the last of them did that changed it. */
+async function together(context: Context, operations: readonly LoggedOperation[]): Promise<OwnWork> {
+  const changes = new Map<WorkspacePath, OwnChange>();
+  const claims: PathClaim[] = [];
+  for (const one of operations) {
+    const work = await changesOfOperation(context, one);
+    for (const change of work.changes) changes.set(change.path, change);
+    claims.push(...work.claims);
+  }
+  return { changes: [...changes.values()], claims };
+}
