@@ -9,6 +9,7 @@ import { encodePlan } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { BlobBatch } from "../storage/blob-store.ts";
 import { erasedContents } from "./contents-of-history.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 import { changesOfGitState, type GitAsked, keepGitState, outermost } from "./git-state.ts";
@@ -84,11 +85,13 @@ export async function changesAside(
     for (const change of changes) {
       const { path, type } = change;
       const before = entries.get(path);
-      const isMeant = before !== undefined || (type === "created" && isKept && room > 0);
-      const after = isMeant ? await entryNow(context, batch, change) : "other";
+      const isMeant = before !== undefined || (type === "created" && isKept);
+      // What was kept as it was is kept as it is, however it has grown: an undo writes over it.
+      const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
+      const after = isMeant ? await entryNow(context, batch, { path, most }) : "other";
       if (after === "other" || (before === undefined && after === undefined)) told.push(change);
       else if (!sameEntry(before, after)) {
-        if (before === undefined) room -= after?.size ?? 0;
+        room -= after?.size ?? 0;
         plan.push({ path, before, after });
         told.push({ ...change, kept: true, lost: false });
       }
@@ -100,6 +103,26 @@ export async function changesAside(
     }
     return { changes: told, aside: await asideOf(context, batch, plan) };
   });
+}
+
+/**
+ * Those of the entries that were kept aside as a session began of which the content can be given still: what was erased since is not kept
+ * anew, and neither is what was freed, as after some days. The caller holds a lease of the blob store.
+ */
+export async function stillKept(
+  context: Context,
+  entries: ReadonlyMap<WorkspacePath, Entry>,
+  aside: Aside | undefined,
+): Promise<ReadonlyMap<WorkspacePath, Entry>> {
+  if (aside === undefined || entries.size === 0) return entries;
+  const erasures = await erasuresInForce(context);
+  const erased = await erasedContents(context);
+  const there = await context.blobs.has([...entries.values()].flatMap(({ hash }) => hash ?? []));
+  const isKept = ([path, { hash }]: readonly [WorkspacePath, Entry]): boolean => {
+    if (erasures.ofAside(aside.plan, path) !== undefined) return false;
+    return hash === undefined || (there.has(hash) && !erased.has(hash));
+  };
+  return new Map([...entries].filter(isKept));
 }
 
 interface Wanted {
@@ -151,17 +174,19 @@ async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | 
   return before[0] === "unknown" ? undefined : context.worktree.read(path);
 }
 
-/** A path that was kept aside, as it is now; `other` where that is nothing that can be put back into place by a plan. */
+/**
+ * A path as it is now, kept if it has at most so many bytes; `other` where it is nothing that a plan can put back into place, and where
+ * its content cannot be kept: no plan names what is not in the store.
+ */
 async function entryNow(
   context: Context,
   batch: BlobBatch,
-  { path }: OmittedChange,
+  { path, most }: { readonly path: WorkspacePath; readonly most: number },
 ): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
   if (stat === undefined) return undefined;
-  if (stat === "unknown" || stat.kind === "dir" || stat.kind === "special") return "other";
-  const kept = stat.size <= MOST_FILE_BYTES ? await keep(context, batch, { path, stat }) : undefined;
-  return kept ?? (await context.worktree.inspect(path)) ?? "other";
+  if (stat === "unknown" || stat.kind === "dir" || stat.kind === "special" || stat.size > most) return "other";
+  return (await keep(context, batch, { path, stat })) ?? "other";
 }
 
 async function asideOf(context: Context, batch: BlobBatch, changes: readonly Change[]): Promise<Aside | undefined> {

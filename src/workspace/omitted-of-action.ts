@@ -9,12 +9,11 @@ import { decodeSession } from "../core/records.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { erasedSince } from "./erased-look.ts";
-import { erasuresInForce } from "./erasures-in-force.ts";
 import { coverageAt } from "./coverage-in-log.ts";
 import { readFilters } from "./filters.ts";
 import { gitAmongKept, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
 import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
-import { changesAside } from "./keep-aside.ts";
+import { changesAside, stillKept } from "./keep-aside.ts";
 import type { OmittedPaths } from "./omitted-changes.ts";
 import { readEvent } from "./read-events.ts";
 
@@ -110,10 +109,12 @@ async function gitOf(
   return outermost([...kept, ...(await gitPathsAmong(context, absent))]);
 }
 
-/** The entries that were kept aside as it began. */
-async function entriesAside(context: Context, { aside }: LoggedAction): Promise<Map<WorkspacePath, Entry>> {
+/** The entries that were kept aside as it began, and are there still. */
+async function entriesAside(context: Context, { aside }: LoggedAction): Promise<ReadonlyMap<WorkspacePath, Entry>> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
-  const all = bytes === undefined ? [] : decodePlan(bytes);
-  const changes = aside === undefined ? [] : (await erasuresInForce(context)).leftAside(aside.plan, all);
-  return new Map(changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before] as const])));
+  const changes = bytes === undefined ? [] : decodePlan(bytes);
+  const entries = new Map(
+    changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before] as const])),
+  );
+  return stillKept(context, entries, aside);
 }

@@ -11,7 +11,7 @@ import type { Capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
 import { erasedSince } from "./erased-look.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
-import { changesAside, type KeptAside } from "./keep-aside.ts";
+import { changesAside, type KeptAside, stillKept } from "./keep-aside.ts";
 import { changesOfSession } from "./changes-within.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Session } from "./logged-sessions.ts";
@@ -58,8 +58,9 @@ export async function finish(context: Context, session: Session, ending: Ending)
   const notes = [...session.notes, ...missedNote(recorder.failure), ...network.notes];
   const { networkEvents } = network;
   using _lease = await context.blobs.lease();
-  const { changes: omittedChanges, aside } = await changesAside(context, kept, hidden);
-  const { aside: _before, ...begun } = session;
+  const { aside: before, ...begun } = session;
+  const entries = await stillKept(context, kept.entries, before);
+  const { changes: omittedChanges, aside } = await changesAside(context, { ...kept, entries }, hidden);
   const ended = await endSession(
     context,
     { ...begun, notes, networkEvents, omittedChanges, ...(aside === undefined ? {} : { aside }) },
