@@ -19,7 +19,7 @@ export interface Closing {
 
 /** The end of an action, appended behind the events of a capture. */
 interface ClosingBehind extends Closing {
-  readonly found: Pick<Found, "head" | "changes">;
+  readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly omitted?: EndOfOmitted;
 }
 
@@ -33,12 +33,11 @@ export async function closingDraft(
   const { reason: _before, omittedBefore: _list, aside: begun, ...record } = action;
   const aside = omitted.changes === undefined ? begun : omitted.aside;
   const ended = new Date(context.now()).toISOString();
-  const toSeq = found.head.seq + found.changes.length;
   const closed = {
     ...record,
     state,
     ended,
-    toSeq,
+    toSeq: found.changesTo,
     changed: changes.length,
     omittedChanges: omitted.changes ?? [],
     ...(aside === undefined ? {} : { aside }),
@@ -54,7 +53,7 @@ export async function closingDraft(
 
 /** How actions are abandoned. */
 interface Abandoning {
-  readonly found: Pick<Found, "head" | "changes">;
+  readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly reason?: string;
   /** Their changes of omitted paths, by action, where these were looked at. */
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
@@ -98,7 +97,7 @@ export async function closeDeadActions(context: Context): Promise<void> {
     const head = await commit.head();
     const stillOpen = new Set((await openActions(context)).map((one) => one.id));
     const still = dead.filter((one) => stillOpen.has(one.id));
-    const found = { head, changes: [] };
+    const found = { head, changes: [], changesTo: head.seq };
     const [gone, over] = [await withoutOwner(context, still), await goingOn(context, still)];
     await commit.append([
       ...(await abandoning(context, gone, { found })),

@@ -4,7 +4,7 @@ import { ownChanges, type OwnWork } from "./own-changes.ts";
 import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import type { Taken } from "./taken.ts";
 import { workOfTransaction } from "./transaction-work.ts";
-import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
+import { actionsHere, allTransactions, familyOf, findTransaction, type LoggedTransaction } from "./transactions.ts";
 
 /** An action, or a whole transaction, as an operation (see `LoggedOperation`). */
 interface ActionOperation {
@@ -28,12 +28,21 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
   const transactions = await allTransactions(context);
   const ends = endsOfWhole(transactions);
   const actions: ActionOperation[] = [];
+  const keeping = new Set<string>();
   for (const action of await actionsHere(context)) {
     const { run, transaction } = action;
+    if (transaction !== undefined && action.omittedChanges.some((one) => one.kept)) keeping.add(transaction);
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     actions.push(...(isAlone ? ofAction(action) : await lateOf(context, action, ends)));
   }
-  return [...actions, ...transactions.filter((one) => one.parent === undefined).flatMap(ofTransaction)];
+  const outermost = transactions.filter((one) => one.parent === undefined);
+  return [
+    ...actions,
+    ...outermost.flatMap((one) => {
+      const isKeeping = keeping.size > 0 && familyOf(transactions, one.id).some(({ id }) => keeping.has(id));
+      return ofTransaction(one, isKeeping);
+    }),
+  ];
 }
 
 /** Of the transactions that are one operation together with their actions: the event that ended the outermost. */
@@ -69,9 +78,11 @@ function ofAction(action: LoggedAction): ActionOperation[] {
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
-function ofTransaction(transaction: LoggedTransaction): ActionOperation[] {
+/** `isKeeping`: something was kept aside for an action in it. */
+function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
-  if (status !== "committed" || (run ?? holds) !== undefined || changed === 0) return [];
+  if (status !== "committed" || (run ?? holds) !== undefined) return [];
+  if (changed === 0 && !isKeeping) return [];
   const summary = name ?? `transaction ${id.slice(0, 8)}`;
   return [
     { id, kind: "transaction", summary, started: startedAt, ended: finishedAt, fromSeq, toSeq: lastSeq, changed },

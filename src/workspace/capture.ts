@@ -47,6 +47,8 @@ export interface Found {
   readonly head: Head;
   readonly changes: readonly AttributedChange[];
   readonly omitted: readonly Omission[];
+  /** The last event of a change. */
+  readonly changesTo: number;
   /** The last event of what was found: what is recorded with it stands behind that. */
   readonly upTo: number;
 }
@@ -206,8 +208,9 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
       ? await coverageOfLook(context, reading, { options, earlier, fromSeq: head.seq, around })
       : [];
     const found = [...around.before, ...ours.map(draftOf), ...covered];
+    const changesTo = head.seq + around.before.length + ours.length;
     const upTo = head.seq + found.length;
-    const also = isLast ? ((await options.also?.({ head, changes: ours, omitted, upTo })) ?? []) : [];
+    const also = isLast ? ((await options.also?.({ head, changes: ours, omitted, changesTo, upTo })) ?? []) : [];
     const events = await commit.append([...found, ...also]);
     if (reading.offRecord !== undefined) await dropNotes(context, reading.offRecord.returned);
     remember(context, reading, { lacked, except: new Set([...touched, ...contested]) });

@@ -58,7 +58,8 @@ async function closeOnly(context: Context, action: LoggedAction, closing: Closin
   await withCommit(context, async (commit) => {
     const now = (await actionById(context, action.id)) ?? action;
     if (!isUnfinished(now)) return;
-    const found = { head: await commit.head(), changes: [] };
+    const head = await commit.head();
+    const found = { head, changes: [], changesTo: head.seq };
     await commit.append([await closingDraft(context, now, { ...closing, found })]);
   });
   return findAction(context, action.id);

@@ -33,8 +33,8 @@ function isStep({ kind }: LoggedOperation): boolean {
 
 /**
  * What a step takes back. A redo takes back what the last undos of the operation have written, those that followed one another: the
- * second may have had a part left to take. An undo takes back the operation, and of a path that was redone, what the redo has written:
- * so it brings back what was there before, whatever `--force` took along.
+ * second may have had a part left to take. Once an operation was redone, an undo takes back what the redos have written, and else the
+ * operation: so it brings back what was there before, whatever `--force` took along.
  */
 export async function changesToInvert(
   context: Context,
@@ -43,8 +43,7 @@ export async function changesToInvert(
 ): Promise<OwnWork> {
   const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
   if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
-  const redone = steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [];
-  return together(context, [operation, ...redone]);
+  return together(context, steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [operation]);
 }
 
 function lastIndexOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): number {

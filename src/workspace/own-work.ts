@@ -24,13 +24,16 @@ export interface Work extends SeqSpan {
   /** Said where some of it cannot be reached any more. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
-  /** The actions in it, where it is a choice of actions. */
-  readonly actions?: readonly Pick<LoggedAction, "id" | "omittedChanges">[];
+  /** The actions and runs in it, where it is a choice of such: something may have been kept aside for them. */
+  readonly keepers?: readonly Keeper[];
 }
 
-/** The actions of a piece of work for which something was kept aside: they may have no event of a file. */
-export function keepersOf({ actions = [] }: Pick<Work, "actions">): string[] {
-  return actions.filter((one) => one.omittedChanges.some(({ kept }) => kept)).map(({ id }) => id);
+/** An action or a run. */
+export type Keeper = Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq">;
+
+/** Those for which something was kept aside: they may have no event of a file. */
+export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
+  return all.filter((one) => one.omittedChanges.some(({ kept }) => kept));
 }
 
 /** A change on disk that is not recorded, with the action that would be said to have done it. */
@@ -62,7 +65,7 @@ export async function eventsOfWork(
   const byPath = new Map<WorkspacePath, Set<number>>();
   const firsts = new Map<WorkspacePath, FirstEvent>();
   const seqs = new Set<number>();
-  const ids = new Set(keepersOf(work));
+  const ids = new Set(keepersOf(work.keepers).map(({ id }) => id));
   for await (const { seq, record, path } of fileEvents(context, work)) {
     if (!work.isOwn(record, path, seq) || without(seq, record, path)) continue;
     const known = byPath.get(path);

@@ -13,7 +13,7 @@ import { doneIntents } from "./intents.ts";
 import { indexedFrom } from "./history-start.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
-import { eventsOfWork, groupsOf, ownChanges, type Work } from "./own-work.ts";
+import { eventsOfWork, groupsOf, type Keeper, ownChanges, type Work } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
 import { workElsewhere, type WorkElsewhere } from "./replica/work-elsewhere.ts";
 import { changeShape, shownPath } from "./shape.ts";
@@ -96,7 +96,14 @@ async function workOfActions(
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(`what the ${label(first)} changed`, begins);
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
-  return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn: ownOnly(isOwn), actions, mayBe: ids };
+  const keepers = await keepersIn(context, ids);
+  return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn: ownOnly(isOwn), actions, keepers, mayBe: ids };
+}
+
+/** The runs and actions that have these ids. */
+async function keepersIn(context: Context, ids: ReadonlySet<string>): Promise<readonly Keeper[]> {
+  const runs = (await listSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
+  return [...runs, ...(await actionsEver(context))].filter((one) => ids.has(one.id));
 }
 
 /** Runs and actions, and all that were begun within them. */
@@ -182,6 +189,7 @@ async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, s
     toSeq: Math.max(here?.toSeq ?? 0, ...there.map((one) => one.toSeq)),
     isOwn: (record, path, seq) => here?.isOwn(record, path, seq) === true || ownOnly(isOfIt)(record, path, seq),
     actions: own,
+    keepers: here?.keepers ?? [],
     mayBe: here?.mayBe ?? new Set(),
   };
 }
@@ -250,6 +258,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
     ...(await lostOf(context, `what the ${label} changed`, starts)),
     isOwn: ownOnly(isOwn),
     actions,
+    keepers: await keepersIn(context, own),
     mayBe: own,
   };
 }
@@ -277,7 +286,8 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const label = `actor ${name}`;
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
   const lost = await lostOf(context, `what the ${label} changed`, starts);
-  return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, mayBe: own };
+  const keepers = await keepersIn(context, own);
+  return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
 
 /** Every change after the baseline, whoever made it: restores and undos too. */

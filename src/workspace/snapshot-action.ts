@@ -107,6 +107,8 @@ async function beginExposed(context: Context, bare: Bare, error: unknown): Promi
   const asked: AskedAction = { ...bare, outside: { drafts: [], omitted: [] }, omitted, isExposed: true };
   return withCommit(context, async (commit) => {
     const head = await commit.head();
-    return commit.append(await beginning(context, asked, { head, changes: [], omitted: [], upTo: head.seq }));
+    return commit.append(
+      await beginning(context, asked, { head, changes: [], omitted: [], changesTo: head.seq, upTo: head.seq }),
+    );
   });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { sha256 } from "../core/hash.ts";
 
 /** A project in which a rule keeps out what nobody has a copy of. */
@@ -104,6 +105,102 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
       }
       expect([how, project.read("src/a"), project.read(".env")]).toEqual([how, "a", "KEY=1"]);
     }
+  });
+
+  /** An action that sweeps `.env` away, and edits `src/a` where an edit is given. */
+  async function sweeps(project: Project, workspace: WorkspaceApi, edit?: string): Promise<string> {
+    const request = { type: "run_command", payload: { command: "git clean -fdx" }, session: "s", turn: "t" };
+    const action = await workspace.snapshotAction(request);
+    project.remove(".env");
+    if (edit !== undefined) project.write("src/a", edit);
+    await workspace.finishAction(action?.id ?? "");
+    return action?.id ?? "";
+  }
+
+  test.each([undefined, "edited"])("in a transaction that is rolled back (edit: %s)", async (edit) => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    const { id } = await workspace.beginTransaction();
+    await sweeps(project, workspace, edit);
+    await workspace.rollbackTransaction(id);
+    expect([project.read("src/a"), project.read(".env")]).toEqual(["a", "KEY=1"]);
+  });
+
+  test.each([
+    ["the transaction", undefined, false],
+    ["the transaction", "edited", false],
+    ["the action", undefined, true],
+    ["the action", "edited", true],
+  ])("in a transaction that was committed, by an undo of %s (edit: %s)", async (_, edit, isByAction) => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    const { id } = await workspace.beginTransaction();
+    const action = await sweeps(project, workspace, edit);
+    await workspace.commitTransaction(id);
+    await workspace.undo(isByAction ? { action } : {});
+    expect([project.read("src/a"), project.read(".env")]).toEqual(["a", "KEY=1"]);
+    await workspace.redo();
+    expect([project.read("src/a"), ".env" in project.tree()]).toEqual([edit ?? "a", false]);
+    await workspace.undo(isByAction ? { action } : {});
+    expect([project.read("src/a"), project.read(".env")]).toEqual(["a", "KEY=1"]);
+    const { seq } = await workspace.head();
+    await workspace.undo({ action });
+    expect((await workspace.head()).seq).toBe(seq);
+  });
+
+  test.each(["action", "turn", "session"] as const)("in a run, by an undo of the %s", async (how) => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    let action = "";
+    const command = ["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; rm go"];
+    let started: () => void = () => undefined;
+    const isUp = new Promise<void>((resolve) => (started = resolve));
+    const run = workspace.run({ command, onStart: () => started() });
+    await isUp;
+    {
+      await using other = await project.open();
+      action = await sweeps(project, other);
+    }
+    project.write("go", "");
+    await run;
+    await workspace.undo({ [how]: how === "action" ? action : how === "turn" ? "t" : "s" });
+    expect(project.read(".env")).toBe("KEY=1");
+  });
+
+  test("by two actions of a transaction, by an undo of one: what the other swept stays away", async () => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    const { id } = await workspace.beginTransaction();
+    const action = await sweeps(project, workspace);
+    const other = await workspace.snapshotAction({ type: "run_command", payload: { command: "rm -f *.log" } });
+    project.remove("run.log");
+    await workspace.finishAction(other?.id ?? "");
+    await workspace.commitTransaction(id);
+    await workspace.undo({ action });
+    expect([project.read(".env"), Object.keys(project.tree()).includes("run.log")]).toEqual(["KEY=1", false]);
+    await workspace.undo();
+    expect(project.read("run.log")).toBe("l");
+  });
+
+  test("by a run that did nothing else, by an undo of its session", async () => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    const { session } = await workspace.run({ command: ["rm", ".env"] });
+    await workspace.undo({ session: session.session_id });
+    expect(project.read(".env")).toBe("KEY=1");
+    await workspace.redo();
+    expect(Object.keys(project.tree())).not.toContain(".env");
+  });
+
+  test("by work whose file somebody has edited since in the same line", async () => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    const action = await sweeps(project, workspace, "edited");
+    project.write("src/a", "by hand");
+    const { unmerged } = await workspace.undo({ action });
+    expect([unmerged.map(({ path }) => path), project.read(".env")]).toEqual([["src/a"], "KEY=1"]);
+    await workspace.redo();
+    expect(Object.keys(project.tree())).not.toContain(".env");
   });
 
   test("nothing is kept aside with the switch off, and nothing that a person excluded", async () => {

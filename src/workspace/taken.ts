@@ -5,8 +5,10 @@ import type { UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import type { SeqSpan } from "./own-changes.ts";
-import { fileEvents, type OwnEvents, type Work } from "./own-work.ts";
+import { loggedSessions } from "./logged-sessions.ts";
+import { fileEvents, type Keeper, keepersOf, type OwnEvents, type Work } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
+import { actionsEver } from "./transactions.ts";
 
 /** Which events were taken back already, and which operations are so wholly. */
 
@@ -95,18 +97,27 @@ export interface Covering {
   readonly taken: Taken;
 }
 
-/** The operations, and the redone undos, of which nothing is left when these events are taken back. */
+/** Was it taken back, or something that it is a part of? */
+export function isTakenWithAround(id: string, { owners, stack }: Pick<Covering, "owners" | "stack">): boolean {
+  return [...owners.around([id])].some((one) => stack.undone.has(one));
+}
+
+/** Something that may be taken back wholly. */
+type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
+
+/**
+ * The operations, and the redone undos, of which nothing is left when these events are taken back. And the actions and runs for which
+ * something was kept aside, where they are none by themselves (`keepers`).
+ */
 export async function coveredBy(
   context: Context,
   own: OwnEvents,
-  { operations, owners, stack, taken }: Covering,
+  { keepers, ...covering }: Covering & { readonly keepers: readonly Keeper[] },
 ): Promise<string[]> {
-  const around = owners.around(own.ids);
-  const candidates = operations.filter(({ id, selective, kind }) => {
-    if (selective === undefined) return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && around.has(id);
-    const { took, met } = selective;
-    return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(took, seq) || holdsSeq(met, seq));
-  });
+  const { owners, taken } = covering;
+  const found = operationsIn(own, covering);
+  const more = keepers.filter(({ id }) => !found.some((one) => one.id === id));
+  const candidates: Candidate[] = [...found, ...more.map(({ lastSeq: toSeq, ...one }) => ({ ...one, toSeq }))];
   if (candidates.length === 0) return [];
   const left = new Set<string>();
   const fromSeq = Math.min(...candidates.map(startOf));
@@ -117,11 +128,37 @@ export async function coveredBy(
     for (const { id, selective, ...span } of candidates)
       if (selective === undefined ? ids.includes(id) && isIn(span, seq) : holdsSeq(selective.took, seq)) left.add(id);
   }
-  return candidates.map((one) => one.id).filter((id) => !left.has(id));
+  for (const id of await othersAround(context, keepers, covering)) left.add(id);
+  const covered = new Set(candidates.map((one) => one.id).filter((id) => !left.has(id)));
+  const isWithinOther = (id: string): boolean => [...owners.around([id])].some((one) => one !== id && covered.has(one));
+  for (const { id } of more) if (isWithinOther(id)) covered.delete(id);
+  return [...covered];
+}
+
+/** The actions and runs for which something else was kept aside that is not taken back, and all around them. */
+async function othersAround(
+  context: Context,
+  keepers: readonly Keeper[],
+  covering: Covering,
+): Promise<ReadonlySet<string>> {
+  const sessions = (await loggedSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
+  const all = keepersOf([...sessions, ...(await actionsEver(context))]);
+  const own = new Set(keepers.map(({ id }) => id));
+  const others = all.filter(({ id }) => !own.has(id) && !isTakenWithAround(id, covering));
+  return covering.owners.around(others.map(({ id }) => id));
+}
+
+function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): readonly Candidate[] {
+  const around = owners.around(own.ids);
+  return operations.filter(({ id, selective, kind }) => {
+    if (selective === undefined) return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && around.has(id);
+    const { took, met } = selective;
+    return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(took, seq) || holdsSeq(met, seq));
+  });
 }
 
 /** The event before the first of an operation's own; of a redone undo: of those that it takes back. */
-function startOf({ fromSeq, selective }: LoggedOperation): number {
+function startOf({ fromSeq, selective }: Candidate): number {
   if (selective === undefined) return fromSeq;
   const [took = fromSeq + 1, met = fromSeq + 1] = [selective.took[0]?.[0], selective.met[0]?.[0]];
   return Math.min(took, met) - 1;

@@ -33,7 +33,15 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
   // With an undo in it goes what that took back: nothing is left out.
-  return { label: labelOf(transaction), fromSeq, toSeq, back: fromSeq, isOwn, ...(isAll ? { everything: true } : {}) };
+  return {
+    label: labelOf(transaction),
+    fromSeq,
+    toSeq,
+    back: fromSeq,
+    isOwn,
+    keepers: actions,
+    ...(isAll ? { everything: true } : {}),
+  };
 }
 
 function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlySet<string>): boolean {

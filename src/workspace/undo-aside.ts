@@ -13,6 +13,7 @@ import { isGitState, outermost } from "./git-state.ts";
 import { stillLost } from "./omitted-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
+import { actionsEver, allTransactions, familyOf } from "./transactions.ts";
 
 /** The work of an undo or redo on paths that were kept aside: it is never recorded as the state of a path. */
 
@@ -25,7 +26,7 @@ export interface AsideReport {
 /** The plan where nothing was kept aside. */
 export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
 
-type Step = Pick<IntentRecord, "kind" | "target" | "takes">;
+type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes">;
 
 /** The plan of an undo or redo for paths that were kept aside, and the paths that it leaves alone. */
 export interface AsideStep {
@@ -48,12 +49,29 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
   return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
 }
 
-/** The operations that it is about; a redo of an undo of somebody's work: those that were taken back. */
-async function worksOf(context: Context, { target, takes = [] }: Step): Promise<readonly string[]> {
-  if (target === undefined) return takes;
+/**
+ * The runs and actions that it is about; a redo of an undo of somebody's work: those that were taken back. A conflict over a file says
+ * nothing about what was kept aside.
+ */
+async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
+  if (target === undefined) return inTransactions(context, [...takes, ...passes]);
   const row = await context.index.record(`intent:${target}`);
-  if (row === undefined) return [target];
-  return decodeIntent((await readEvent(context, row)).record).takes ?? [];
+  if (row === undefined) return inTransactions(context, [target]);
+  const about = decodeIntent((await readEvent(context, row)).record);
+  return inTransactions(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
+}
+
+/** These, and in the place of each transaction the actions in it. */
+async function inTransactions(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const all = await allTransactions(context);
+  const works = new Set<string>();
+  for (const id of ids) {
+    const family = new Set(familyOf(all, id).map((one) => one.id));
+    if (family.size === 0) works.add(id);
+    for (const action of family.size === 0 ? [] : await actionsEver(context))
+      if (action.transaction !== undefined && family.has(action.transaction)) works.add(action.id);
+  }
+  return works;
 }
 
 /** The record of a run or an action. */

@@ -19,7 +19,7 @@ import { eventsOfWork, keepersOf, type OwnEvents, type PendingChange, withEvents
 import { ownersIn } from "./owners.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { planBack, type TakingBack } from "./take-back.ts";
-import { coveredBy, isOnlyNamed, takenBy } from "./taken.ts";
+import { coveredBy, isOnlyNamed, isTakenWithAround, takenBy } from "./taken.ts";
 import { lostNotes } from "./undo-aside.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
@@ -104,6 +104,7 @@ export async function undoOf(context: Context, work: Work): Promise<TakingBack> 
   const owners = await ownersIn(context);
   const taken = takenBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
+  const keepers = keepersOf(work.keepers).filter(({ id }) => !isTakenWithAround(id, covering));
   const before: TakenEvent[] = [];
   const left = await eventsOfWork(context, work, (seq, record, path) => {
     // With the events of an undo go those that it took back: together they change nothing.
@@ -117,9 +118,9 @@ export async function undoOf(context: Context, work: Work): Promise<TakingBack> 
     summary: `undo of ${work.known ?? work.label}`,
     label: work.label,
     own,
-    about: { takesOf: (some) => coveredBy(context, some, covering) },
+    about: { takesOf: (some) => coveredBy(context, some, { ...covering, keepers }) },
     nothing: nothingOf(work, own, before.length),
-    always: keepersOf(work).some((id) => !covering.stack.undone.has(id)),
+    always: keepers.length > 0,
     withdraws: await conflictsAbout(context, own, taken),
     operation: null,
   };

@@ -332,6 +332,22 @@ describe("Truth 11b: off the record in the library", () => {
     expect(project.read("a")).toBe("three");
   });
 
+  test("an action whose path comes back on the record is undone whole", async () => {
+    await using project = new Project();
+    project.write("a", "one");
+    project.write("z", "one");
+    const workspace = await project.init();
+    await workspace.action({ type: "run_command", payload: { command: "x" }, otr: true }, () =>
+      project.write("a", "two"),
+    );
+    const action = await workspace.snapshotAction({ type: "write_file", payload: { paths: ["a", "z"] } });
+    for (const path of ["a", "z"]) project.write(path, "three");
+    await workspace.finishAction(action?.id ?? "");
+    const { changes, skipped } = await workspace.undo();
+    expect([changes.map(({ path }) => path), skipped.map(({ path }) => path)]).toEqual([["z"], ["a"]]);
+    expect([project.read("a"), project.read("z")]).toEqual(["three", "one"]);
+  });
+
   test("a write does not destroy what is off the record", async () => {
     await using project = new Project();
     project.write("a", "one");
