@@ -90,6 +90,19 @@ async function work(origin: WorkspaceApi): Promise<void> {
 }
 
 describe("life of a full reconciliation", () => {
+  it("brings the class of secrets along: they are for people only at the replica, too", async () => {
+    await using pair = await Pair.of({ ".env": "KEY=1\n", "a.txt": "one\n" });
+    await pair.origin.compact({ dropArchive: true });
+    await pair.push({}, async ({ mirror }) => {
+      expect(await entriesOf(mirror)).toEqual(await pair.rows());
+      const env = await mirror.iterationAt(parsePath(".env"), mirror.head.seq);
+      expect(env?.entry?.class).toBe("protected");
+    });
+    const copy = await (await pair.other.store()).openById(pair.ends.replica, { upstream: true });
+    expect((await copy.status()).protected).toEqual({ files: 1, first: [".env"] });
+    await copy.close();
+  });
+
   it("after the events that a replica lacks were dropped: the same state, and on from there", async () => {
     await using pair = await Pair.of(FILES);
     const { origin } = pair;

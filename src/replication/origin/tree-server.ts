@@ -150,5 +150,6 @@ function childToFields({ name, row, hash, touched }: ListedChild): Child {
     sequence,
     iteration,
     ...(touched === undefined ? {} : { touched }),
+    ...(entry?.class === undefined ? {} : { class: entry.class }),
   };
 }

@@ -69,6 +69,8 @@ const child = z
     iteration: z.int().min(1),
     /** Something in this folder, or in what was one, has an event after `since`. */
     touched: z.boolean().optional(),
+    /** The file was recorded as a secret, by its name. */
+    class: z.literal("protected").optional(),
   })
   .refine(({ kind, hash: of }) => (kind === "absent") === (of === null), "has a hash exactly where it is there")
   .refine((fields) => {

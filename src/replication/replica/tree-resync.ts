@@ -175,6 +175,7 @@ function rowOf(path: WorkspacePath, child: TreeChild): IterationRow {
     size: isFolder ? 0 : size,
     mtimeMs: isFolder ? 0 : mtimeMs,
     hash: isFolder ? undefined : (hash ?? undefined),
+    ...(kind === "file" && child.class !== undefined ? { class: child.class } : {}),
   };
   return { path, seq, iteration, entry };
 }
