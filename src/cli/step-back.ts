@@ -11,10 +11,9 @@ import { mostLines, restoredLines, restoredSentence } from "./render/restored.ts
 import { ago } from "./render/when.ts";
 import { selectionOf } from "./selection.ts";
 
-/** Undo and redo differ in the method and in their words. */
+/** Undo and redo differ in the method. */
 export interface Direction {
   readonly verb: "undo" | "redo";
-  readonly done: string;
   readonly step: (workspace: WorkspaceApi, options: UndoOptions) => Promise<UndoShape>;
 }
 
@@ -32,7 +31,10 @@ interface Telling extends Direction {
   readonly asked: boolean;
 }
 
+const DONE = { undo: "taken back", redo: "done again" } as const;
+
 function print(context: CommandContext, workspace: WorkspaceApi, result: UndoShape, telling: Telling): void {
+  const done = DONE[result.direction];
   const paths = context.paths(workspace);
   const most = mostLines(result, telling.asked);
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
@@ -43,12 +45,12 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   for (const line of unmergedLines(result, style)) context.print(line);
   // Where all of it is in conflict, the file is not "like that already".
   if (result.changes.length > 0 || (result.selection === undefined && result.unmerged.length === 0))
-    context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
-  else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${telling.done}`);
+    context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
+  else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${done}`);
   if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
   // Where nothing was changed, there is nothing to bring again or to take back.
   if (result.dry_run || result.changes.length === 0) return;
-  const other = telling.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
+  const other = result.direction === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", context.worded(other)));
 }
 
@@ -84,7 +86,7 @@ async function agreed(
   for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${context.worded(printable(note))}`));
   for (const line of [...restoredLines(preview, style), ...unmergedLines(preview, style)]) context.say(line);
   if (resumes) return confirm(context, "Finish it?");
-  return confirm(context, `${direction.verb === "undo" ? "Take this back" : "Do this again"}?`);
+  return confirm(context, `${preview.direction === "undo" ? "Take this back" : "Do this again"}?`);
 }
 
 /** There is nothing that somebody could be asked about. */

@@ -64,6 +64,7 @@ export const wentBack = {
   dry_run: flag,
   finished: texts,
   operation: operation.nullable().optional(),
+  direction: z.enum(["undo", "redo"]).optional().describe("the undo of an undo does the work again"),
   selection: text.optional(),
   notes: texts.optional(),
   unmerged: z.array(conflict).describe("did not merge with later work, and was left as it is"),

@@ -25,6 +25,7 @@ export async function onlyFinished(
     dry_run: dryRun,
     finished: interrupted.map((one) => interruptedNote(one, dryRun ? "would finish" : "finished")),
     notes: [],
+    direction: last?.intent.kind === "redo" ? "redo" : "undo",
     unmerged: [],
   };
 }

@@ -166,6 +166,7 @@ function shapeOf(work: TakingBack, { notes }: TakingHow, { plan, met, done }: Re
   return {
     ...changedShape(done),
     operation: work.operation,
+    direction: work.kind,
     selection: work.label,
     finished: [],
     notes: [

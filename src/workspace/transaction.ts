@@ -314,6 +314,7 @@ function nothing(undo: string): UndoShape {
     finished: ["finished the interrupted rollback"],
     operation: null,
     notes: [],
+    direction: "undo",
     unmerged: [],
   };
 }

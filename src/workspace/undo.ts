@@ -154,6 +154,7 @@ async function planWhole(
       return {
         ...changedShape(done),
         operation: operationShape(operation, stack),
+        direction,
         finished: [],
         notes: [
           ...notes,

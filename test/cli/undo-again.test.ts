@@ -18,3 +18,15 @@ it("an undo of what was undone already changes and records nothing, and a redo d
   await box.must(["redo"]);
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe("2\n");
 });
+
+it("an undo of an undo says that the work is done again, and how to take it back", async () => {
+  using box = new Sandbox();
+  box.write("f", "1\n");
+  await box.must(["init"]);
+  box.run(["run", "--", "sh", "-c", "echo 2 > f"]);
+  const { value } = await box.json(["undo"]);
+  const { stdout } = await box.must(["undo", (value as { undo_id: string }).undo_id]);
+  expect(stdout).toMatch(/done again: 1 modified\nchronicle undo takes it back\n$/);
+  await box.must(["undo"]);
+  expect(readFileSync(join(box.project, "f"), "utf8")).toBe("1\n");
+});

@@ -91,6 +91,8 @@ const undo = defineTool({
       dryRun: dry,
       force: forced,
     });
+    // The undo of an undo.
+    if (result.direction === "redo") return wentBack(result, "done again", ["undo takes it back."]);
     return wentBack(result, "taken back", [redoOf(selection === undefined ? null : result.undo_id)]);
   },
 });
