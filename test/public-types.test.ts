@@ -276,7 +276,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes protected read_only signing notes",
       "TransactionRollbackShape": "transaction undo",
       "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? scope? orphaned?",
-      "UndoShape": "operation selection? notes unmerged",
+      "UndoShape": "operation direction selection? notes unmerged",
       "UnverifiedImportShape": "checkpoint? tear?",
       "VerifyProblemShape": "kind where detail",
       "VerifyShape": "ok events blobs bytes problems notes anchored_to expected seconds repair?",
