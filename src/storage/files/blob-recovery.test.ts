@@ -4,6 +4,7 @@ import { findStored, flipAt, flipStored, SimBlobs } from "../../testing/blob-sto
 import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
 import type { FileBlobStore } from "./file-blob-store.ts";
 import { encodeBlock, PACK_HEADER_BYTES } from "../block.ts";
+import { BlockFiller } from "./block-filler.ts";
 import { settleLane } from "./lane-recovery.ts";
 import { openPackSink } from "./pack-sink.ts";
 import { PackWriter } from "./pack-writer.ts";
@@ -163,6 +164,82 @@ describe("an unpublished tail", () => {
     await batch.commit();
     expect(await found(other, big)).toEqual([true, true, true]);
   });
+});
+
+describe("a pack that its writer seals while another process looks", () => {
+  const tail = someBytes(2_000, 21);
+  const later = someBytes(2_500, 22);
+
+  /** Everything that lies in lane 0 is looked at by another process; the writer seals it after that process has looked `looks` times. */
+  async function sealedMeanwhile(looks: number, goOn: "sealed" | "next pack"): Promise<void> {
+    const { blobs, hashes } = await filled(three);
+    const { disk, layout, newPackId } = blobs;
+    const [reader, writing] = [await blobs.open(), await blobs.open()];
+    const held = await writing.lease();
+    const [lane] = await writing.takeLanes(1);
+    const ulid = lane?.grant.pack?.ulid ?? "";
+    const writer = new PackWriter({ disk, layout, newPackId }, lane?.grant ?? { lane: 0, pack: undefined });
+    const filler = new BlockFiller(writer);
+    const write = (content: Buffer): void => {
+      filler.add(sha256(content), content);
+      filler.flush();
+      writer.sync();
+    };
+    write(tail);
+    const seal = (): void => {
+      writer.seal();
+      if (goOn === "sealed") return;
+      write(later);
+      blobs.index.apply(filler.result());
+    };
+    const lstat = disk.lstat.bind(disk);
+    let seen = 0;
+    disk.lstat = (path) => {
+      const stat = lstat(path);
+      const isOfPack = path === layout.activePack(0) || path === layout.sealedPack(ulid);
+      if (isOfPack && (seen += 1) === looks) seal();
+      return stat;
+    };
+    expect(await reader.get(sha256("nowhere"))).toBeUndefined();
+    disk.lstat = lstat;
+    if (seen < looks) seal();
+    if (goOn === "sealed") write(later);
+    await writing.publish([{ ...filler.result(), large: [] }]);
+    writer.close();
+    lane?.release();
+    held.release();
+    const all = [...three, tail, later];
+    expect(await found(await blobs.open(), all)).toEqual(all.map(() => true));
+    await writing.collect(() => true, { thorough: true });
+    expect(await reader.has(hashes)).toEqual(new Set(hashes));
+    expect(await found(reader, all)).toEqual(all.map(() => true));
+  }
+
+  test("is not missing for verify, nor is the next one in its lane", async () => {
+    const { blobs } = await filled(three);
+    const { disk, layout, newPackId } = blobs;
+    const [reader, writing] = [await blobs.open(), await blobs.open()];
+    const [lane] = await writing.takeLanes(1);
+    const writer = new PackWriter({ disk, layout, newPackId }, lane?.grant ?? { lane: 0, pack: undefined });
+    const filler = new BlockFiller(writer);
+    const problems = reader.verify({
+      onBlob: () => {
+        if (blobs.index.packs().length > 1) return;
+        writer.seal();
+        filler.add(sha256(later), later);
+        filler.flush();
+        writer.sync();
+        blobs.index.apply(filler.result());
+      },
+    });
+    expect(await Array.fromAsync(problems)).toEqual([]);
+    writer.close();
+    lane?.release();
+  });
+
+  const looks = [1, 2, 3, 4, 5, 6];
+  test.each(looks)("is not lost, sealed after %i looks", (count) => sealedMeanwhile(count, "sealed"));
+  test.each(looks)("nor with another in its lane after %i looks", (count) => sealedMeanwhile(count, "next pack"));
 });
 
 describe("files that do not fit the index", () => {

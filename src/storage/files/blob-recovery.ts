@@ -126,6 +126,20 @@ export function listLarge(files: BlobFiles): LargeRow[] {
   return rows;
 }
 
+/**
+ * Is the pack nowhere on the disk? The lane is looked at first: a running writer may seal the pack at any time, and under a lease
+ * nobody removes a sealed one.
+ */
+export function isLost(files: BlobFiles, row: PackRow): boolean {
+  return !isInLane(files, row) && files.disk.lstat(files.layout.sealedPack(row.ulid)) === undefined;
+}
+
+function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
+  if (row.lane === undefined || disk.lstat(layout.activePack(row.lane)) === undefined) return false;
+  // Another pack of the same lane may have come after this one.
+  return !index.packs().some((other) => other.lane === row.lane && other.id > row.id);
+}
+
 /** For a store that cannot be written: everything by heads and names, with no lock and no change on the disk. */
 export function learnReadOnly(files: BlobFiles): void {
   const { disk, layout, index } = files;
@@ -178,14 +192,6 @@ function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
       disk.close(fd);
     }
   });
-}
-
-function isLost({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
-  if (row.lane === undefined) return disk.lstat(layout.sealedPack(row.ulid)) === undefined;
-  if (disk.lstat(layout.sealedPack(row.ulid)) !== undefined) return false;
-  if (disk.lstat(layout.activePack(row.lane)) === undefined) return true;
-  // Another pack of the same lane came after this one.
-  return index.packs().some((other) => other.lane === row.lane && other.id > row.id);
 }
 
 function largePath({ layout }: BlobFiles, { hash, packed }: Pick<LargeRow, "hash" | "packed">): string {

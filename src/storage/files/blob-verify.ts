@@ -3,7 +3,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
-import { listPacks } from "./blob-recovery.ts";
+import { isLost, listPacks } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { isStoredWhole, PACK_HEADER_BYTES, type BlockEntry, unpackBlock } from "../block.ts";
 import type { BlobFiles } from "./lanes.ts";
@@ -245,10 +245,12 @@ async function* verifyLarge(
   }
 }
 
-function* missingFiles({ disk, layout, index }: BlobFiles, packs: readonly PackFile[]): Generator<BlobProblem> {
+function* missingFiles(files: BlobFiles, packs: readonly PackFile[]): Generator<BlobProblem> {
+  const { disk, layout, index } = files;
   const there = new Set(packs.map(({ row }) => row?.id));
   for (const row of index.packs()) {
-    if (there.has(row.id) || disk.lstat(layout.sealedPack(row.ulid)) !== undefined) continue;
+    // One that a running writer has begun since the packs were listed is in its lane.
+    if (there.has(row.id) || !isLost(files, row)) continue;
     yield indexWrong(layout.sealedPack(row.ulid), "the pack is missing", hashesOf(index.inPack(row.id)));
   }
   for (const { hash, place } of index.large()) {
