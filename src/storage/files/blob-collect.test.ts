@@ -3,6 +3,7 @@ import { sha256, type Hash } from "../../core/hash.ts";
 import { SimDisk } from "../../disk/sim-disk.ts";
 import { SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
+import { openPackSink } from "./pack-sink.ts";
 
 const KIB = 1024;
 const many = Array.from({ length: 10 }, (_, i) => someBytes(10 * KIB, i));
@@ -56,6 +57,26 @@ describe("collecting packs", () => {
     await store.collect(() => true, { thorough: true });
     expect(blobs.disk.operations - before).toBeLessThan(5);
     for (let i = 1; i < 10; i++) expect(await store.get(hashOf(i))).toEqual(many[i]);
+    expect(await problemsOf(store)).toEqual([]);
+  });
+
+  test("thorough: survivors of one pack do not go to a pack that is to be freed", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    const secret = many[0] as Buffer;
+    const lanes = await store.takeLanes(2);
+    const inLanes = [many.slice(0, 6), many.slice(6)];
+    for (const [i, { grant }] of lanes.entries()) {
+      const sink = openPackSink(blobs.disk, blobs.layout, { grant, newPackId: blobs.newPackId });
+      for (const content of inLanes[i] ?? []) sink.put(content);
+      await store.publish([sink.finish()]);
+    }
+    for (const lane of lanes) lane.release();
+    const dead = [0, 6, 7].map(hashOf);
+    const report = await store.collect((hash) => !dead.includes(hash), { thorough: true });
+    expect(report).toMatchObject({ freedBlobs: 3, pendingBlobs: 0 });
+    expect(liesAnywhere(blobs, secret)).toBe(false);
+    for (const i of [1, 2, 3, 4, 5, 8, 9]) expect(await store.get(hashOf(i))).toEqual(many[i]);
     expect(await problemsOf(store)).toEqual([]);
   });
 

@@ -80,6 +80,8 @@ function collectLarge(
 interface Candidate {
   readonly pack: PackRow;
   readonly size: number;
+  /** Is anything in it kept? */
+  readonly lives: boolean;
   readonly liveShare: number;
   readonly rewrite: boolean;
 }
@@ -104,7 +106,8 @@ class PackCollector {
     const candidates = this.#files.index.packs().flatMap((pack) => this.#judge(pack) ?? []);
     candidates.sort((a, b) => a.liveShare - b.liveShare);
     try {
-      for (const candidate of candidates) await this.#collect(candidate);
+      await this.#collectAll(candidates.filter(({ lives }) => !lives));
+      await this.#collectAll(candidates.filter(({ lives }) => lives));
       if (candidates.length > 0) withTrouble(`syncing ${layout.packs}`, () => disk.syncFolder(layout.packs));
     } finally {
       this.#rewriter.close();
@@ -128,7 +131,9 @@ class PackCollector {
     const liveShare = live.length === 0 ? 0 : liveBytes / Math.max(1, size - PACK_HEADER_BYTES);
     if (placed.length === 0 && size <= PACK_HEADER_BYTES) return undefined;
     const rewrite = liveShare < LEAST_LIVE_SHARE || (this.#wish.thorough && this.#holdsOther(pack, live));
-    return rewrite || live.length < placed.length ? { pack, size, liveShare, rewrite } : undefined;
+    return rewrite || live.length < placed.length
+      ? { pack, size, lives: live.length > 0, liveShare, rewrite }
+      : undefined;
   }
 
   /** Is there anything in the pack but these contents, each where the index says? */
@@ -148,11 +153,17 @@ class PackCollector {
     });
   }
 
-  async #collect({ pack, size, rewrite }: Candidate): Promise<void> {
+  async #collectAll(candidates: readonly Candidate[]): Promise<void> {
+    const sealed = await this.#rewriter.sealAll(candidates.flatMap(({ pack, rewrite }) => (rewrite ? [pack] : [])));
+    for (const candidate of candidates) await this.#collect(candidate, sealed.has(candidate.pack.ulid));
+  }
+
+  /** `isSealed`: nobody sits on its lane. */
+  async #collect({ pack, size, rewrite }: Candidate, isSealed: boolean): Promise<void> {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
     const dead = placed.filter(({ hash }) => !this.#wish.keep(hash));
-    if (rewrite && (await this.#rewriter.isSealed(pack)) && (await this.#rewrite(pack, live))) {
+    if (rewrite && isSealed && (await this.#rewrite(pack, live))) {
       this.#freedBlobs += dead.length;
       this.#freedBytes += size;
     } else if (dead.length > 0 || (rewrite && this.#wish.thorough)) {

@@ -22,22 +22,14 @@ export class PackRewriter {
     this.#lanes = lanes;
   }
 
-  /** Seals the pack if it lies in an idle lane. False: somebody sits on the lane, or this object writes to it. */
-  async isSealed(pack: PackRow): Promise<boolean> {
-    if (pack.lane === undefined) return true;
-    const lane = await this.#lanes.tryTake(pack.lane);
-    if (lane === undefined) return false;
-    try {
-      const { index } = this.#files;
-      // One with a damaged header was sealed as it is when the lane was taken.
-      if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
-      const writer = new PackWriter(this.#files, lane.grant);
-      withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
-      index.apply({ packs: [writer.stateOf(pack.ulid)] });
-      return true;
-    } finally {
-      lane.release();
-    }
+  /**
+   * Seals those of the packs that lie in idle lanes; the ULIDs of all that are sealed then. To be called before anything of them is
+   * copied: the lane of one could be the one that is copied to.
+   */
+  async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
+    const sealed = new Set<string>();
+    for (const pack of packs) if (await this.#isSealed(pack)) sealed.add(pack.ulid);
+    return sealed;
   }
 
   /**
@@ -78,6 +70,24 @@ export class PackRewriter {
     this.#target?.writer.close();
     this.#target?.lane.release();
     this.#target = undefined;
+  }
+
+  /** False: somebody sits on the lane, or this object writes to it. */
+  async #isSealed(pack: PackRow): Promise<boolean> {
+    if (pack.lane === undefined) return true;
+    const lane = await this.#lanes.tryTake(pack.lane);
+    if (lane === undefined) return false;
+    try {
+      const { index } = this.#files;
+      // One with a damaged header was sealed as it is when the lane was taken.
+      if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
+      const writer = new PackWriter(this.#files, lane.grant);
+      withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
+      index.apply({ packs: [writer.stateOf(pack.ulid)] });
+      return true;
+    } finally {
+      lane.release();
+    }
   }
 
   async #openTarget(): Promise<PackWriter> {

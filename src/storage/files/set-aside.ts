@@ -23,7 +23,7 @@ export async function setDamagedAside(
   const aside: string[] = [];
   const rewriter = new PackRewriter(files, lanes);
   try {
-    const sealed = await sealAll(files, rewriter, wish.files);
+    const sealed = await rewriter.sealAll([...wish.files].flatMap((ulid) => files.index.packOf(ulid) ?? []));
     for (const file of wish.files) {
       const pack = files.index.packOf(file);
       // Somebody sits on its lane.
@@ -41,20 +41,6 @@ export async function setDamagedAside(
 interface DamagedPack {
   readonly pack: PackRow;
   readonly keep: (hash: Hash) => boolean;
-}
-
-/** Seals all of the packs before anything is copied: the lane of one of them could be the one that is copied to. */
-async function sealAll(
-  { index }: BlobFiles,
-  rewriter: PackRewriter,
-  ulids: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> {
-  const sealed = new Set<string>();
-  for (const ulid of ulids) {
-    const pack = index.packOf(ulid);
-    if (pack !== undefined && (await rewriter.isSealed(pack))) sealed.add(ulid);
-  }
-  return sealed;
 }
 
 /** False: what is to be kept can only be mended in its place. */
