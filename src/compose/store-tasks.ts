@@ -1,6 +1,7 @@
 import type { DuShape, GcShape } from "../api/shapes.ts";
 import { workspaceLayout } from "../storage/files/layout.ts";
 import { ChronicleError } from "../core/errors.ts";
+import type { LoggedErasure } from "../core/erasures.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
@@ -116,9 +117,10 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
   await mark();
   // Nothing of what was erased may stay in packs that hold other things.
   const freed = new FreedErasures(parts.backends.disk, parts.layout.freedErasures);
-  const thorough = !freed.hasAll(erasures);
+  const needed = { alive, blobs: parts.blobs };
+  const thorough = !(await freed.hasAll(erasures, needed));
   const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, thorough, whenLocked: mark });
-  if (thorough && report.pendingBlobs === 0) freed.put(erasures);
+  if (thorough && report.pendingBlobs === 0) await freed.put(erasures, needed);
   parts.gauge.lookAgain();
   return {
     freed_blobs: report.freedBlobs,
@@ -134,8 +136,8 @@ interface Marker {
   readonly alive: ReadonlySet<Hash>;
   /** What is damaged of histories that were forgotten, by workspace. */
   readonly damaged: ReadonlyMap<string, string>;
-  /** The erasures whose time is over. */
-  readonly erasures: ReadonlySet<string>;
+  /** The erasures whose time is over, by history and event. */
+  readonly erasures: ReadonlyMap<string, LoggedErasure>;
   readonly mark: () => Promise<void>;
 }
 
@@ -143,7 +145,7 @@ interface Marker {
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
   const damaged = new Map<string, string>();
-  const erasures = new Set<string>();
+  const erasures = new Map<string, LoggedErasure>();
   const now = parts.backends.now();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const markOne = async (history: MarkedHistory): Promise<void> => {
@@ -160,7 +162,7 @@ function marker(parts: StoreParts): Marker {
       const givenUp = from === undefined ? await givenUpForGood(log, workspaceId, now) : undefined;
       const options = from === undefined ? { anchors, ...givenUp, anchor, now } : { anchors, from, now };
       for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
-      for (const { recordId, seq: by } of givenUp?.erasures?.all ?? []) erasures.add(`${key} ${recordId} ${by}`);
+      for (const one of givenUp?.erasures?.all ?? []) erasures.set(`${key} ${one.recordId} ${one.seq}`, one);
       if (seq > 0) ends.set(key, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
     } finally {
       await log.close();

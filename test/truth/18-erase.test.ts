@@ -24,8 +24,8 @@ interface Lived {
   readonly hash: string;
 }
 
-/** Snapshot 1 has the secret in `config.txt` and `copy.txt`, snapshot 2 has it nowhere. */
-async function lived(): Promise<Lived> {
+/** Snapshot 1 has the secret in `config.txt` and `copy.txt`, snapshot 2 has it nowhere. `live`: recorded beside it, and kept. */
+async function lived({ live }: { readonly live?: Buffer } = {}): Promise<Lived> {
   const project = new ClockedProject();
   const secret = secretBytes();
   const at = (name: string): string => join(project.folder, name);
@@ -33,6 +33,7 @@ async function lived(): Promise<Lived> {
   const workspace = await project.init();
   writeFileSync(at("config.txt"), secret);
   writeFileSync(at("copy.txt"), secret);
+  if (live !== undefined) writeFileSync(at("live.bin"), live);
   await workspace.snapshot();
   project.write("a.txt", "two\n");
   project.write("config.txt", "no secret\n");
@@ -218,6 +219,27 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     await expect(workspace.cat("config.txt", 1)).rejects.toThrow(code("ERASED"));
     expect(await other.verify()).toMatchObject({ ok: true });
     await other.close();
+  });
+
+  it("leaves the store with the first gc after the other workspace's need has ended", async () => {
+    // Of a pack that is mostly alive a usual collection leaves dead bytes where they are.
+    const { project, workspace, secret } = await lived({ live: randomBytes(40_000) });
+    await using _ = project;
+    const stored = join(project.base, "store");
+    const first = await project.store();
+    const { workspace: other } = await first.create({ name: "other" });
+    await other.putFile("mine.txt", secret, {});
+    await workspace.erase({ what: "config.txt" });
+    await other.close();
+    await first.close();
+    project.pass(DAY + 1);
+    expect(await workspace.gc()).toMatchObject({ pending_blobs: 0 });
+    expect(holding(stored, secret)).toHaveLength(1);
+    const store = await project.store();
+    await store.forget(other.id, { now: true });
+    await workspace.gc();
+    expect(holding(stored, secret)).toEqual([]);
+    expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
   it("leaves the store at once for who says so, while nobody is at work", async () => {
