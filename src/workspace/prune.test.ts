@@ -1,9 +1,13 @@
-import { rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
+import { flipByte } from "../../test/helpers/rot.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import type { StoreOptions } from "../api/store-api.ts";
+
+const FIVE_MB = 5_000_000;
 
 async function started(
   retention: StoreOptions["retention"] = {},
@@ -56,6 +60,31 @@ describe("the limits", () => {
     }
     expect(Math.max(...listed)).toBe(10);
     expect(Math.min(...listed.slice(10))).toBe(9);
+    await workspace.close();
+  });
+
+  it("fail no action where another workspace of the store is damaged, which is said once", async () => {
+    await using project = new Project();
+    const notes: string[] = [];
+    const store = await project.store({ retention: { max_snapshots: 2 }, onNote: (note) => notes.push(note) });
+    project.write("a.bin", randomBytes(FIVE_MB));
+    const { workspace } = await store.init({ roots: [project.folder] });
+    const { workspace: other } = await store.create({ name: "other" });
+    await other.putFile("b.txt", Buffer.from("b"), {});
+    await other.close();
+    const log = join(project.home, "workspaces", other.id, "events.wal");
+    flipByte(log, statSync(log).size >> 1);
+    const begun: string[] = [];
+    for (let n = 1; n <= 10; n += 1) {
+      const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.bin" } });
+      begun.push(action?.id ?? "");
+      project.write("a.bin", randomBytes(FIVE_MB));
+      await workspace.finishAction(action?.id ?? "");
+    }
+    expect((await workspace.list()).map(({ id }) => id)).toEqual(begun.slice(-2));
+    expect(notes).toEqual([expect.stringMatching(`nothing was freed, because of workspace ${other.id}: .*damaged`)]);
+    expect((await workspace.verify()).problems).toEqual([]);
+    await expect(workspace.gc()).rejects.toMatchObject({ code: "LOG_DAMAGED" });
     await workspace.close();
   });
 

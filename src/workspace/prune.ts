@@ -1,8 +1,9 @@
 import type { PruneOptions } from "../api/action-api.ts";
 import type { PruneShape } from "../api/action-shapes.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, withCode } from "../core/errors.ts";
 import { encodePrune, pruneRecordId, type PruneCause } from "../core/prune-record.ts";
 import { answerPruning, type KeepRules, type PruneAnswer, type RetentionLimits } from "../core/retention.ts";
+import { rebuildingOnce } from "./answer.ts";
 import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { contentsGivenUp } from "./given-up.ts";
@@ -181,18 +182,45 @@ const NOT_NOW: readonly string[] = ["LOCKED", "REFUSED"];
 
 /**
  * After each snapshot of an action: keeps to the limits, and frees contents when enough has been given up. To be called
- * without a lease. Where there is nothing to do it costs one query of the index.
+ * without a lease. Where there is nothing to do it costs one query of the index. What is in the way, often another workspace of the
+ * store, is told once and fails no caller: the action has begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
+  try {
+    await withCode(async () => {
+      if (await rebuildingOnce(context, () => giveUpBeyondLimits(context))) await freeGivenUp(context);
+    });
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    if (NOT_NOW.includes(error.code)) return;
+    const hint = error.hint === undefined ? "" : `; ${error.hint}`;
+    tellOnce(context, `the limits could not be kept to: ${error.message}${hint}`);
+  }
+}
+
+/** What this process has said already. */
+const told = new Set<string>();
+
+function tellOnce({ tell }: Context, note: string): void {
+  if (tell === undefined || told.has(note)) return;
+  told.add(note);
+  tell(note);
+}
+
+/** Is anything given up now? */
+async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
-  if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return;
-  if (!(await mayExceed(context, limits))) return;
+  if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return false;
+  if (!(await mayExceed(context, limits))) return false;
   const asked: Asked = { rules: limits, shields: {} };
   const before = await lookAt(context, asked);
-  if (before.answer.pruned.length === 0) return noteInVain(context, before);
-  if ((await context.index.openRecords("intent:")).length > 0) return;
+  if (before.answer.pruned.length === 0) {
+    await noteInVain(context, before);
+    return false;
+  }
+  if ((await context.index.openRecords("intent:")).length > 0) return false;
   // Nothing is given up by itself either where nobody can prove what was recorded.
-  if ((await signingFault(context)) !== undefined) return;
+  if ((await signingFault(context)) !== undefined) return false;
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
     const look = isSame ? before : await lookAt(context, asked);
@@ -201,12 +229,12 @@ export async function keepToLimits(context: Context): Promise<void> {
     forgetActions(context, look.answer.pruned);
   });
   lastInVain.delete(context.index);
+  return true;
+}
+
+async function freeGivenUp(context: Context): Promise<void> {
   if (((await pruningInForce(context))?.pendingBytes ?? 0) <= freeFrom(context)) return;
-  try {
-    await context.store.collect({ waitMs: FREE_WAIT_MS });
-  } catch (error) {
-    if (!(error instanceof ChronicleError) || !NOT_NOW.includes(error.code)) throw error;
-  }
+  await context.store.collect({ waitMs: FREE_WAIT_MS });
 }
 
 /** When nothing was found to be pruned: the time of the log then, and how many actions there were. */
