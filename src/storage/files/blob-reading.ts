@@ -4,6 +4,7 @@ import type { BlobInfo, BlobReader, ByteRange } from "../blob-store.ts";
 import type { BlobBlock } from "../blob-block.ts";
 import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
+import type { DamagedContents } from "./damaged-contents.ts";
 import { breathe } from "../../util/breathe.ts";
 import { readBlocks } from "./block-reading.ts";
 import type { BlobFiles } from "./lanes.ts";
@@ -14,18 +15,23 @@ import { PackReader } from "./pack-reader.ts";
 /** Pieces of a large content between two breaths of the event loop: nothing in between waits for anything. */
 const BREATH_PIECES = 8;
 
+/** The file of a large content, and where that was found, by `DamagedContents.locate`. */
+interface LargeFound extends LargeSource {
+  readonly at: string;
+}
+
 /** The reading half of a file blob store. */
 export class BlobReading {
   readonly #files: BlobFiles;
   readonly #catchUp: (hash: Hash) => Promise<void>;
-  readonly #damaged: Set<Hash>;
+  readonly #damaged: DamagedContents;
   readonly #packs: PackReader;
 
   /**
    * `catchUp`: brings the index up to the disk, as far as it concerns one content. `damaged`: contents that are found to
    * be damaged are noted here.
    */
-  constructor(files: BlobFiles, damaged: Set<Hash>, catchUp: (hash: Hash) => Promise<void>) {
+  constructor(files: BlobFiles, damaged: DamagedContents, catchUp: (hash: Hash) => Promise<void>) {
     this.#files = files;
     this.#damaged = damaged;
     this.#catchUp = catchUp;
@@ -35,7 +41,12 @@ export class BlobReading {
   async get(hash: Hash): Promise<Buffer | undefined> {
     const found = await this.#locate(hash, (place) => this.#load(hash, place));
     if (found === undefined || Buffer.isBuffer(found)) return found;
-    return this.#noting(hash, () => Buffer.concat([...readLarge(this.#files.disk, found)]));
+    const { at } = found;
+    return this.#noting(
+      hash,
+      () => Buffer.concat([...readLarge(this.#files.disk, found)]),
+      () => at,
+    );
   }
 
   async open(hash: Hash): Promise<BlobReader | undefined> {
@@ -94,13 +105,13 @@ export class BlobReading {
   }
 
   /** The content, or for a large one the file that it is in. `undefined`: it is not there. */
-  #load(hash: Hash, place: BlobPlace): Buffer | LargeSource | undefined {
-    const { disk, layout } = this.#files;
-    return this.#noting(hash, () => {
-      if (place.kind === "pack") return this.#packs.read(hash, place);
-      const path = place.packed ? layout.largePacked(hash) : layout.largeRaw(hash);
-      return disk.lstat(path) === undefined ? undefined : { path, packed: place.packed, hash };
-    });
+  #load(hash: Hash, place: BlobPlace): Buffer | LargeFound | undefined {
+    const { layout } = this.#files;
+    const locate = (): string | undefined => this.#damaged.locate(hash, place);
+    if (place.kind === "pack") return this.#noting(hash, () => this.#packs.read(hash, place), locate);
+    const at = withTrouble(`reading content ${hash}`, locate);
+    const path = place.packed ? layout.largePacked(hash) : layout.largeRaw(hash);
+    return at === undefined ? undefined : { path, packed: place.packed, hash, at };
   }
 
   /** A content at its place, or, when it is not there any more, wherever it is. */
@@ -114,22 +125,26 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Reads; notes a content that is damaged, so that putting it again mends it. */
-  #noting<T>(hash: Hash, read: () => T): T {
+  /** Reads; notes a content that is damaged, and where, so that putting it again mends it. */
+  #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);
     } catch (error) {
-      if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") this.#damaged.add(hash);
+      if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") this.#damaged.add(hash, where());
       throw error;
     }
   }
 
-  async *#stream(source: LargeSource, range?: ByteRange): AsyncIterable<Uint8Array> {
+  async *#stream(source: LargeFound, range?: ByteRange): AsyncIterable<Uint8Array> {
     const { disk } = this.#files;
     const pieces = range === undefined ? readLarge(disk, source) : readLargeRange(disk, source, range);
     try {
       for (let count = 1; ; count += 1) {
-        const next = this.#noting(source.hash, () => pieces.next());
+        const next = this.#noting(
+          source.hash,
+          () => pieces.next(),
+          () => source.at,
+        );
         if (next.done === true) return;
         yield next.value;
         if (count % BREATH_PIECES === 0) await breathe();

@@ -325,4 +325,31 @@ describe("mending", () => {
     expect(await problemsOf(store)).toEqual([]);
     expect(await found(store, [content, three[0] as Buffer])).toEqual([true, true]);
   });
+
+  test.each([
+    ["a small", someBytes(3_000, 5)],
+    ["a large", someBytes(9_000 * KIB, 6)],
+  ])("%s content that another process has put again is stored for this one as well", async (_, content) => {
+    const { blobs, hashes } = await filled([content]);
+    const [hash] = hashes as [Hash];
+    flipStored(blobs.disk, blobs.layout, hash);
+    const [running, other] = [await blobs.open(), await blobs.open()];
+    expect(await running.sound([hash])).toEqual(new Set());
+    await expect(running.get(hash)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+    expect(await running.has([hash])).toEqual(new Set());
+    other.doubt();
+    await putAll(other, [content]);
+    expect(await running.has([hash])).toEqual(new Set(hashes));
+    expect((await running.placesOf([hash])).places).toMatchObject([{ length: content.length }]);
+    expect(await running.sound([hash])).toEqual(new Set(hashes));
+    expect(await found(running, [content])).toEqual([true]);
+    // What lies there now may be damaged as well.
+    for (const path of [blobs.layout.activePack(0), blobs.layout.largeRaw(hash)]) {
+      const size = blobs.disk.lstat(path)?.size;
+      if (size !== undefined) flipAt(blobs.disk, path, Math.floor(size * 0.75));
+    }
+    running.doubt();
+    expect(await running.sound([hash])).toEqual(new Set());
+    expect(await running.has([hash])).toEqual(new Set());
+  });
 });

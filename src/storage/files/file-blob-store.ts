@@ -35,6 +35,7 @@ import { ioTrouble, isDiskTrouble, takesNoWrites, withoutIndexFile, withTrouble 
 import { verifyBlobs } from "./blob-verify.ts";
 import { LARGE_BYTES } from "../block.ts";
 import { CommitGroup } from "./commit-group.ts";
+import { DamagedContents } from "./damaged-contents.ts";
 import { FileBlobBatch } from "./file-blob-batch.ts";
 import { GcLease } from "../gc-lease.ts";
 import { Lanes, type BlobFiles, type HeldLane } from "./lanes.ts";
@@ -97,8 +98,7 @@ export class FileBlobStore implements BlobStore {
   readonly #reading: BlobReading;
   readonly #commits: CommitGroup;
   readonly #batches = new Set<FileBlobBatch>();
-  /** Contents that were read and found damaged: not stored, as far as writers are concerned. */
-  readonly #damaged = new Set<Hash>();
+  readonly #damaged: DamagedContents;
   readonly #checked = new CheckedBlocks();
   readonly #sound: SoundContents;
   #writing: Promise<Writing> | undefined;
@@ -119,6 +119,7 @@ export class FileBlobStore implements BlobStore {
     this.#files = { disk, layout, index: this.#index, newPackId, unsure: new Set() };
     this.#lanes = new Lanes(this.#files, options.lock);
     this.#lease = new GcLease(options.lock(layout.gcLock), options.lockWaitMs ?? LOCK_WAIT_MS);
+    this.#damaged = new DamagedContents(this.#files, (hash) => this.#sound.replaced(hash));
     this.#reading = new BlobReading(this.#files, this.#damaged, (hash) => this.#catchUp(hash));
     this.#sound = new SoundContents(disk, layout, { index: this.#index, checked: this.#checked });
     this.#commits = new CommitGroup((result) => this.#publish(result));

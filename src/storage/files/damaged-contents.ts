@@ -1,0 +1,57 @@
+import type { Hash } from "../../core/hash.ts";
+import type { BlobPlace } from "../blob-index.ts";
+import type { BlobFiles } from "./lanes.ts";
+
+/**
+ * Contents that were read and found damaged, and where: not stored, as far as writers are concerned. Another process may put one again:
+ * it lies elsewhere then, or in another file, and is damaged no more.
+ */
+export class DamagedContents {
+  readonly #files: BlobFiles;
+  readonly #replaced: (hash: Hash) => void;
+  readonly #at = new Map<Hash, string | undefined>();
+
+  /** `replaced`: told of a content that was put again since. */
+  constructor(files: BlobFiles, replaced: (hash: Hash) => void) {
+    this.#files = files;
+    this.#replaced = replaced;
+  }
+
+  get size(): number {
+    return this.#at.size;
+  }
+
+  /** `at`: where it was read, by `locate`. */
+  add(hash: Hash, at: string | undefined = this.#where(hash)): void {
+    this.#at.set(hash, at);
+  }
+
+  delete(hash: Hash): void {
+    this.#at.delete(hash);
+  }
+
+  has(hash: Hash): boolean {
+    if (!this.#at.has(hash)) return false;
+    if (this.#at.get(hash) === this.#where(hash)) return true;
+    this.#at.delete(hash);
+    this.#replaced(hash);
+    return false;
+  }
+
+  /** A place that is another one when the content is put again, also in the life of another index. `undefined`: it is not there. */
+  locate(hash: Hash, place: BlobPlace): string | undefined {
+    const { disk, layout, index } = this.#files;
+    if (place.kind === "pack") {
+      const pack = index.packs().find(({ id }) => id === place.pack);
+      return pack === undefined ? undefined : `${pack.ulid} ${place.block} ${place.at}`;
+    }
+    const path = place.packed ? layout.largePacked(hash) : layout.largeRaw(hash);
+    const stat = disk.lstat(path);
+    return stat === undefined ? undefined : `${path} ${stat.ino} ${stat.ctimeNs}`;
+  }
+
+  #where(hash: Hash): string | undefined {
+    const place = this.#files.index.find(hash);
+    return place === undefined ? undefined : this.locate(hash, place);
+  }
+}
