@@ -58,6 +58,10 @@ describe("commands that only a person may give", () => {
     ["chronicle run --note x --otr make --help", "chronicle run --otr"],
     ["chronicle run --otr -- make --help", "chronicle run --otr"],
     ["chronicle snapshot --on-record notes", "chronicle snapshot --on-record"],
+    ["cd x && \\\n  chronicle gc", "chronicle gc"],
+    ["chronicle \\\n  forget 01JD -y", "chronicle forget"],
+    ["\\\n\\\n\t\\\nchronicle \\\n\\\n forget x", "chronicle forget"],
+    ["chronicle -C \\\n .. gc", "chronicle gc"],
   ])("%s", (line, told) => {
     expect(judged(line)).toBe(told);
   });
@@ -76,6 +80,8 @@ describe("commands that only a person may give", () => {
     ["find ~/.local -delete", "/home/u/.local"],
     ["> ~/.local/state/chronicle/workspaces/a/events.wal", "/home/u/.local/state/chronicle/workspaces/a/events.wal"],
     ["D=/home/u/.local/state; sudo rm -rf $D/chronicle", "/home/u/.local/state/chronicle"],
+    ['true && \\\n  rm -rf "$CHRONICLE_HOME"', "/home/u/.local/state/chronicle"],
+    ["echo > \\\n  ~/.config/chronicle/key.pem", "/home/u/.config/chronicle/key.pem"],
     ["sed -i s/24/0/ ~/.config/chronicle/forgotten/a.json", "/home/u/.config/chronicle/forgotten/a.json"],
   ])("%s", (line, told) => {
     expect(judged(line)).toBe(told);
@@ -111,6 +117,7 @@ describe("commands that only a person may give", () => {
     "make forget",
     "$X forget y",
     "chronicle $(cat verb) x",
+    "chronicle '' forget",
   ])("passes: %s", (line) => {
     expect(judged(line)).toBeUndefined();
   });

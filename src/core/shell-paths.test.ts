@@ -81,6 +81,11 @@ describe("what a shell line will probably touch", () => {
     ["curl -o out https://x; wget -O /tmp/p y", "/w/out /tmp/p"],
     ["rm a # rm b\nrm c", "/w/a /w/c"],
     ["rm a\\\nb", "/w/ab"],
+    ["make && \\\n  rm /tmp/out.txt", "/tmp/out.txt"],
+    ["cp -r src \\\n  dst \\\n", "/w/dst /w/dst/src/**"],
+    ["mv a \\\n\t~/b; echo > \\\n  c", "/w/a/** /home/u/b /home/u/b/a/** /w/c"],
+    ["rm \\\n# a comment", ""],
+    ["cp a ''; mv b ''", "/w/b/**"],
     ["rm /proc/1/x /sys/y /dev/sda", ""],
     ["rm ../../etc/passwd", "/etc/passwd"],
     ['rm "unbalanced', ""],
@@ -157,6 +162,8 @@ test.each([
   "$'",
   "> a ",
   "cd b;",
+  "\\\n",
+  "> \\\n",
 ])("a line of nothing but %j takes no more than its length", (piece) => {
   const line = piece.repeat(MAX_SHELL_LINE);
   const spent = processorTime();

@@ -114,7 +114,7 @@ class Forecast {
     const { target, sources } = into;
     this.#add(target, cwd, { deep: false });
     // When the target is a folder, what is overwritten lies in it.
-    if (!target.known || target.glob >= 0) return;
+    if (!target.known || target.glob >= 0 || target.text === "") return;
     for (const source of sources) {
       if (!source.known || source.glob >= 0 || source.text === "") continue;
       const name = posix.basename(source.text);

@@ -74,6 +74,7 @@ class ShellReader {
   #next(): void {
     const c = this.#line[this.#at] ?? "";
     if (BLANK.includes(c)) this.#at += 1;
+    else if (this.#isContinued()) this.#at += 2;
     else if (c === "#") this.#skipTo("\n");
     else if (c === "\n") this.#newline();
     else if (c === "(" || c === ")") this.#paren(c);
@@ -114,7 +115,16 @@ class ShellReader {
   }
 
   #skipBlanks(): void {
-    while (this.#at < this.#line.length && BLANK.includes(this.#line[this.#at] ?? "")) this.#at += 1;
+    while (this.#at < this.#line.length) {
+      if (BLANK.includes(this.#line[this.#at] ?? "")) this.#at += 1;
+      else if (this.#isContinued()) this.#at += 2;
+      else return;
+    }
+  }
+
+  /** A backslash at the end of a row is nothing, as the end of the row is: between words it begins none. */
+  #isContinued(): boolean {
+    return this.#line.startsWith("\\\n", this.#at);
   }
 
   /** `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`; `before`: characters of the operator before its `>`. */
