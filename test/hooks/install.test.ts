@@ -172,6 +172,58 @@ describe("installing", () => {
     });
   });
 
+  it("leaves a server of the user's own alone that has its name, keeps the file, and does not count it as its own", () => {
+    const own: readonly object[] = [
+      { command: "uvx", args: ["secops-mcp"], env: { KEY: "s3" } },
+      { type: "http", url: "https://chronicle.example/mcp" },
+      { command: "node", args: ["/home/u/chronicle/index.js", "mcp"] },
+      { command: "docker", args: ["run", "-i", "chronicle", "mcp"] },
+      { command: "chronicle", args: ["serve"] },
+    ];
+    for (const server of own) {
+      for (const agent of [claude, gemini]) {
+        using machine = new Machine();
+        const path = agent === claude ? "home/.claude.json" : "home/.gemini/settings.json";
+        const text = JSON.stringify({ mcpServers: { chronicle: server } });
+        machine.put(path, text);
+        const base = machine.base("user");
+        const plans = planInstall(agent, base, { hook: "HOOK", hookBefore: "HOOK", mcp: MCP });
+        expect(plans.filter(({ namesake }) => namesake).map((plan) => plan.path)).toEqual([join(machine.folder, path)]);
+        machine.install(agent, base);
+        expect(JSON.parse(machine.read(path)), text).toMatchObject({ mcpServers: { chronicle: server } });
+        if (agent === gemini) expect(machine.read(`${path}.before-chronicle`)).toBe(text);
+        expect(stateOf(agent, base).at(-1)?.found?.mcp).toBeUndefined();
+        machine.uninstall(agent, base);
+        expect(JSON.parse(machine.read(path)), text).toEqual(JSON.parse(text));
+      }
+    }
+  });
+
+  it("updates its own server, however it was put there, and keeps what the user added to it", () => {
+    const forms: readonly (readonly string[])[] = [
+      ["/old/node", "/old/chronicle/bin/chronicle.js", "--store", "/s", "mcp"],
+      ["chronicle", "mcp"],
+      ["/usr/local/bin/chronicle", "-C", "..", "mcp"],
+      ["npx", "-y", "@chronicle-dev/chronicle@latest", "mcp"],
+    ];
+    for (const [command, ...args] of forms) {
+      using machine = new Machine();
+      const server = { env: { A: "b" }, command, args, timeout: 5 };
+      machine.put("home/.claude.json", JSON.stringify({ mcpServers: { x: { command: "x" }, chronicle: server } }));
+      const base = machine.base("user");
+      machine.install(claude, base);
+      expect(JSON.parse(machine.read("home/.claude.json"))).toEqual({
+        mcpServers: {
+          x: { command: "x" },
+          chronicle: { ...server, type: "stdio", command: MCP[0], args: MCP.slice(1) },
+        },
+      });
+      expect(machine.install(claude, base)).toEqual([]);
+      machine.uninstall(claude, base);
+      expect(JSON.parse(machine.read("home/.claude.json"))).toEqual({ mcpServers: { x: { command: "x" } } });
+    }
+  });
+
   it("adds a marked block to TOML, and leaves a server of the user's own alone", () => {
     using machine = new Machine();
     const mine = `# mine\nmodel = "x" # fast\n\n[mcp_servers.other]\ncommand = "o"`;
@@ -190,6 +242,7 @@ describe("installing", () => {
     machine.put("home/.codex/config.toml", own);
     machine.install(codex, base);
     expect(machine.read("home/.codex/config.toml")).toBe(own);
+    expect(stateOf(codex, base).at(-1)?.found?.mcp).toBeUndefined();
   });
 
   it("refuses files that it cannot read, and then writes nothing at all", () => {

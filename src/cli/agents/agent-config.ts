@@ -33,6 +33,8 @@ export interface ConfigFile {
 export interface Found {
   readonly hooks: readonly string[];
   readonly mcp: readonly string[] | undefined;
+  /** A server of the user's own has the name of Chronicle's. */
+  readonly namesake: boolean;
   /** Events of the agent that have no hook of Chronicle's, though others have. */
   readonly missing: readonly string[];
   /** Events other than that before a tool whose hook of Chronicle's may stop the agent. */

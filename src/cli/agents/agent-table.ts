@@ -2,8 +2,8 @@ import type { AgentConfig, ConfigFile, Found, Wanted } from "./agent-config.ts";
 import { CLAUDE_SETTINGS, CODEX_HOOKS_FILE, GEMINI_SETTINGS } from "./client-shapes.ts";
 import { clientReader, type ClientReader } from "./client-reader.ts";
 import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
-import { dropServer, ourServer, putServer } from "./json-mcp.ts";
-import { dropTomlServer, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
+import { dropServer, hasNamesake, ourServer, putServer } from "./json-mcp.ts";
+import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
 /** A baseline of a large project may take its time: ten minutes. */
 const SECONDS = 600;
@@ -49,7 +49,7 @@ function hooksFile(path: string, style: HookStyle, reader: ClientReader): Config
     ...reader,
     install: (text, wanted) => putHooks(text ?? EMPTY, groups(style, wanted)),
     uninstall: dropHooks,
-    found: (text) => ({ hooks: ourCommands(text), mcp: undefined, ...eventTroubles(text, style) }),
+    found: (text) => ({ hooks: ourCommands(text), mcp: undefined, namesake: false, ...eventTroubles(text, style) }),
   };
 }
 
@@ -60,7 +60,7 @@ function mcpFile(path: string, reader: ClientReader, extra: Readonly<Record<stri
     ...reader,
     install: (text, wanted) => putServer(text ?? EMPTY, wanted.mcp, extra),
     uninstall: dropServer,
-    found: (text) => ({ hooks: [], mcp: ourServer(text), missing: [], misplaced: [] }),
+    found: (text) => ({ hooks: [], mcp: ourServer(text), namesake: hasNamesake(text), missing: [], misplaced: [] }),
   };
 }
 
@@ -75,6 +75,7 @@ function bothFile(path: string, style: HookStyle, reader: ClientReader): ConfigF
     found: (text) => ({
       hooks: ourCommands(text),
       mcp: ourServer(text),
+      namesake: hasNamesake(text),
       ...eventTroubles(text, style),
     }),
   };
@@ -88,7 +89,13 @@ function tomlFile(path: string): ConfigFile {
     misfit: tomlMisfit,
     install: (text, wanted) => putTomlServer(text ?? "", wanted.mcp),
     uninstall: dropTomlServer,
-    found: (text) => ({ hooks: [], mcp: ourTomlServer(text), missing: [], misplaced: [] }),
+    found: (text) => ({
+      hooks: [],
+      mcp: ourTomlServer(text),
+      namesake: hasTomlNamesake(text),
+      missing: [],
+      misplaced: [],
+    }),
   };
 }
 

@@ -24,6 +24,8 @@ export interface FilePlan {
   readonly after: string | undefined;
   /** What there was is kept here first. */
   readonly backup: string | undefined;
+  /** A server of the user's own has the name of Chronicle's, and stays. */
+  readonly namesake: boolean;
 }
 
 /** What stands in one file; `undefined`: there is no such file. */
@@ -67,7 +69,8 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
     const after = named(path, () => edited(before, (text) => file.install(text, wanted)));
     refuseMisfit(agent, file, { path, text: after });
     const isNew = before !== undefined && !isThere(found(file, before));
-    return { path, holds: file.holds, before, after, backup: isNew ? backupOf(path) : undefined };
+    const { namesake } = found(file, after);
+    return { path, holds: file.holds, before, after, backup: isNew ? backupOf(path) : undefined, namesake };
   });
 }
 
@@ -81,7 +84,7 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
       before === undefined ? undefined : named(path, () => edited(before, (text) => file.uninstall(text ?? before)));
     const isOurs =
       left !== before && /^\s*(\{\s*\})?\s*$/.test(left ?? "") && readTextIfThere(backupOf(path)) === undefined;
-    return { path, holds: file.holds, before, after: isOurs ? undefined : left, backup: undefined };
+    return { path, holds: file.holds, before, after: isOurs ? undefined : left, backup: undefined, namesake: false };
   });
 }
 

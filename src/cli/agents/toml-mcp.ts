@@ -1,6 +1,7 @@
 import { parse, TomlError } from "smol-toml";
 import type { Misfit } from "./json-dialect.ts";
 import { isObject, malformed } from "./json-edit.ts";
+import { ownCommand } from "./own-server.ts";
 
 const BEGIN =
   "# >>> chronicle: made by `chronicle agents install codex`; `chronicle agents uninstall codex` removes it";
@@ -29,26 +30,32 @@ export function tomlMisfit(text: string): Misfit | undefined {
   }
 }
 
+function serverIn(text: string): unknown {
+  const servers = readToml(text)["mcp_servers"];
+  return isObject(servers) ? servers["chronicle"] : undefined;
+}
+
 /** The command line of Chronicle's MCP server in a text, whoever wrote it; `undefined`: there is none. */
 export function ourTomlServer(text: string): string[] | undefined {
-  const servers = readToml(text)["mcp_servers"];
-  const own = isObject(servers) ? servers["chronicle"] : undefined;
-  if (!isObject(own)) return undefined;
-  const args: unknown[] = Array.isArray(own["args"]) ? own["args"] : [];
-  return [String(own["command"]), ...args.map(String)];
+  return ownCommand(serverIn(text));
+}
+
+/** Does a server of the user's own have the name of Chronicle's? */
+export function hasTomlNamesake(text: string): boolean {
+  return serverIn(text) !== undefined && ourTomlServer(text) === undefined;
 }
 
 /** The text with a marked block at its end; a server of that name that the user wrote stays as it is. */
 export function putTomlServer(text: string, command: readonly string[]): string {
   const without = dropTomlServer(text);
-  if (ourTomlServer(without) !== undefined) return text;
+  if (serverIn(without) !== undefined) return text;
   const [program = "", ...args] = command;
   const values = args.map((arg) => JSON.stringify(arg)).join(", ");
   const lines = [BEGIN, "[mcp_servers.chronicle]", `command = ${JSON.stringify(program)}`, `args = [${values}]`, END];
   const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
   const result = `${without}${gap}${lines.join("\n")}\n`;
   // What cannot hold another table (an inline `mcp_servers = {…}`) is said before anything is written.
-  if (ourTomlServer(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
+  if (serverIn(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
   return result;
 }
 

@@ -19,6 +19,9 @@ const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemin
 /** A project's files may be committed, and what they name is there for one person alone. */
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
+/** Its file follows. */
+const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
+
 /** The agents that were named; all of them where that is harmless. */
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
@@ -124,6 +127,7 @@ function tell(context: CommandContext, { agent, plans }: Done, { what, dryRun, s
     context.print(`  ${changeOf(plan).padEnd(8)} ${printable(plan.path)}${kept}`);
   }
   if (what === "uninstall") return;
+  for (const { path, namesake } of plans) if (namesake) context.print(`  note: ${NAMESAKE} ${printable(path)}`);
   for (const note of agent.notes[scope]) context.print(`  note: ${note}`);
   if (scope === "project") context.print(`  note: ${SHARED}`);
   const more = scope === "project" ? " --project" : "";
