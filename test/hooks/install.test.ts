@@ -24,6 +24,7 @@ import {
   planUninstall,
   stateOf,
 } from "../../src/cli/agents/install-agent.ts";
+import { ourPlaces } from "../../src/cli/agents/json-hooks.ts";
 
 const MCP = ["/opt/node", "/opt/chronicle/bin/chronicle.js", "mcp"];
 
@@ -170,6 +171,60 @@ describe("installing", () => {
     expect(JSON.parse(machine.read("home/.claude/settings.json"))).toEqual({
       hooks: { Stop: [{ hooks: [hooks[0]] }] },
     });
+  });
+
+  it.each([
+    { type: "prompt", prompt: "is it done?" },
+    { type: "http", url: "https://hooks.example" },
+    { type: "agent", prompt: "check it" },
+    { type: "mcp_tool", server: "s", tool: "t" },
+  ])("takes its hook out of a group that one of the user's is in that is no command: $type", (mine) => {
+    using machine = new Machine();
+    const ours = { type: "command", command: "/c/chronicle-hook claude", timeout: 600 };
+    const settings = { hooks: { Stop: [{ hooks: [ours, mine] }], SessionEnd: [{ hooks: [mine, ours] }] } };
+    machine.put("home/.claude/settings.json", JSON.stringify(settings));
+    machine.uninstall(claude, machine.base("user"));
+    expect(JSON.parse(machine.read("home/.claude/settings.json"))).toEqual({
+      hooks: { Stop: [{ hooks: [mine] }], SessionEnd: [{ hooks: [mine] }] },
+    });
+  });
+
+  it("renews its hook in a group that the user's are in, once, and leaves those alone", () => {
+    using machine = new Machine();
+    const base = machine.base("user");
+    const mine = { type: "prompt", prompt: "is it done?" };
+    const old = { type: "command", command: "/old/chronicle-hook claude" };
+    const anew = { type: "command", command: "/c/bin/chronicle-hook claude", timeout: 600 };
+    const settings = {
+      hooks: {
+        Stop: [{ hooks: [mine, old] }, { hooks: [mine] }],
+        PreToolUse: [{ matcher: "Bash", hooks: [old, mine] }],
+        SessionEnd: [{ hooks: [old, mine] }, { hooks: [old] }, { hooks: [old] }],
+      },
+    };
+    machine.put("home/.claude/settings.json", JSON.stringify(settings));
+    machine.install(claude, base);
+    expect(JSON.parse(machine.read("home/.claude/settings.json"))).toMatchObject({
+      hooks: {
+        Stop: [{ hooks: [mine, anew] }, { hooks: [mine] }],
+        PreToolUse: [
+          { matcher: "Bash", hooks: [mine] },
+          { matcher: "*", hooks: [anew] },
+        ],
+        SessionEnd: [{ hooks: [mine] }, { hooks: [anew] }],
+      },
+    });
+    expect(machine.install(claude, base)).toEqual([]);
+  });
+
+  it("names the place of its hook among others of the group", () => {
+    const hooks = [
+      { type: "prompt", prompt: "p" },
+      { type: "command", command: "/c/chronicle-hook codex" },
+    ];
+    expect(ourPlaces(JSON.stringify({ hooks: { Stop: [{ hooks: [] }, { hooks }] } }))).toEqual([
+      { event: "Stop", group: 1, hook: 1 },
+    ]);
   });
 
   it("leaves a server of the user's own alone that has its name, keeps the file, and does not count it as its own", () => {

@@ -19,16 +19,21 @@ function groupsAt(text: string, event: string): readonly unknown[] {
   return groups;
 }
 
-function commandsOf(group: unknown): string[] {
-  const hooks = isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
-  return hooks.flatMap((hook: unknown) =>
-    isObject(hook) && typeof hook["command"] === "string" ? [hook["command"]] : [],
-  );
+/** The hooks of a group, of whatever type. */
+function hooksOf(group: unknown): readonly unknown[] {
+  return isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
 }
 
+/** The command line of a hook of Chronicle's; `undefined`: it is somebody else's. */
+function ourCommand(hook: unknown): string | undefined {
+  const command = isObject(hook) ? hook["command"] : undefined;
+  return typeof command === "string" && OURS.test(command) ? command : undefined;
+}
+
+/** Is Chronicle's hook in it, and nobody else's? */
 function isOurs(group: unknown): boolean {
-  const commands = commandsOf(group);
-  return commands.length > 0 && commands.every((command) => OURS.test(command));
+  const hooks = hooksOf(group);
+  return hooks.length > 0 && hooks.every((hook) => ourCommand(hook) !== undefined);
 }
 
 /** Chronicle's own command lines among the hooks, by event. */
@@ -36,8 +41,8 @@ function ourHooks(text: string): (readonly [event: string, commands: readonly st
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
   return Object.entries(hooks).map(([event, groups]) => {
-    const all = Array.isArray(groups) ? groups.flatMap(commandsOf) : [];
-    return [event, all.filter((command) => OURS.test(command))];
+    const all = Array.isArray(groups) ? groups.flatMap(hooksOf) : [];
+    return [event, all.flatMap((hook) => ourCommand(hook) ?? [])];
   });
 }
 
@@ -58,7 +63,7 @@ export function ourPlaces(text: string): { readonly event: string; readonly grou
   if (!isObject(hooks)) return [];
   return Object.entries(hooks).flatMap(([event, groups]) =>
     (Array.isArray(groups) ? groups : []).flatMap((one: unknown, group) =>
-      commandsOf(one).flatMap((command, hook) => (OURS.test(command) ? [{ event, group, hook }] : [])),
+      hooksOf(one).flatMap((each, hook) => (ourCommand(each) === undefined ? [] : [{ event, group, hook }])),
     ),
   );
 }
@@ -72,17 +77,40 @@ export function misplacedStrict(text: string, before: string): string[] {
 
 /** The text with each group once, behind those that stand there. */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
-  let result = text;
-  for (const { event, group } of wanted) {
-    const groups = groupsAt(result, event);
-    const at = groups.findIndex(isOurs);
-    if (at >= 0 && JSON.stringify(groups[at]) === JSON.stringify(group)) continue;
-    const path: JsonPath = ["hooks", event];
-    if (groups.length === 0) result = putAt(result, path, [group]);
-    else if (at >= 0) result = putAt(result, [...path, at], group);
-    else result = putAt(result, [...path, groups.length], group);
-  }
-  return result;
+  return wanted.reduce(putGroup, text);
+}
+
+function putGroup(text: string, { event, group }: HookGroup): string {
+  const groups = groupsAt(text, event);
+  const whole = groups.findIndex(isOurs);
+  const at = whole >= 0 ? whole : groups.findIndex((one) => isShared(one, group));
+  // No group of Chronicle's stands before `at`: what is taken out there leaves the places as they are.
+  const result = dropFrom(text, event, groups, at);
+  const path: JsonPath = ["hooks", event];
+  if (groups.length === 0) return putAt(result, path, [group]);
+  if (at < 0) return putAt(result, [...path, groups.length], group);
+  if (whole >= 0) return putOver(result, [...path, at], { present: groups[at], value: group });
+  const index = ourIndex(groups[at]);
+  const present = hooksOf(groups[at])[index];
+  return putOver(result, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
+}
+
+/** What says the same already stays as it is written. */
+function putOver(
+  text: string,
+  path: JsonPath,
+  { present, value }: { readonly present: unknown; readonly value: unknown },
+): string {
+  return JSON.stringify(present) === JSON.stringify(value) ? text : putAt(text, path, value);
+}
+
+function ourIndex(group: unknown): number {
+  return hooksOf(group).findIndex((hook) => ourCommand(hook) !== undefined);
+}
+
+/** Is Chronicle's hook among others' in a group that is called for the same tools? */
+function isShared(present: unknown, wanted: HookGroup["group"]): boolean {
+  return isObject(present) && present["matcher"] === wanted["matcher"] && ourIndex(present) >= 0;
 }
 
 /** The text without Chronicle's hooks: lists and objects that are empty then go too. */
@@ -97,10 +125,12 @@ export function dropHooks(text: string): string {
   return result !== text && isObject(left) && Object.keys(left).length === 0 ? dropAt(result, ["hooks"]) : result;
 }
 
-function dropFrom(text: string, event: string, groups: readonly unknown[]): string {
+/** `kept`: the place of a group that stays as it is. */
+function dropFrom(text: string, event: string, groups: readonly unknown[], kept = -1): string {
   let result = text;
   let left = groups.length;
   for (let at = groups.length - 1; at >= 0; at -= 1) {
+    if (at === kept) continue;
     if (isOurs(groups[at])) {
       result = dropAt(result, ["hooks", event, at]);
       left -= 1;
@@ -115,13 +145,10 @@ function dropWithin(
   place: { readonly event: string; readonly at: number; readonly group: unknown },
 ): string {
   const { event, at, group } = place;
+  const hooks = hooksOf(group);
   let result = text;
-  const hooks: unknown[] = isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
   for (let inner = hooks.length - 1; inner >= 0; inner -= 1) {
-    const hook = hooks[inner];
-    if (isObject(hook) && typeof hook["command"] === "string" && OURS.test(hook["command"])) {
-      result = dropAt(result, ["hooks", event, at, "hooks", inner]);
-    }
+    if (ourCommand(hooks[inner]) !== undefined) result = dropAt(result, ["hooks", event, at, "hooks", inner]);
   }
   return result;
 }
