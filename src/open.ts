@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { ROLE_VARIABLE, WHO_CAN } from "./core/agents-role.ts";
+import { type Around, ROLE_VARIABLE, WHO_CAN } from "./core/agents-role.ts";
 import { ChronicleError, withCode } from "./core/errors.ts";
 import type { ReplicaDoor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
@@ -172,9 +172,9 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   });
 }
 
-/** Was this process started by an agent, or by a run, that is at work in a store of this machine? */
-export function startedByAgent(store: StoreApi): Promise<boolean> {
-  return isWithinAgent(partsOf(store));
+/** Was this process started by an agent, or by a run (if those count), that is at work in a store of this machine? */
+export function startedByAgent(store: StoreApi, whose?: Around): Promise<boolean> {
+  return isWithinAgent(partsOf(store), whose);
 }
 
 /** May the user read and write a store's files and those of its configuration folder? Also of a store that cannot be opened. */

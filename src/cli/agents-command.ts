@@ -1,4 +1,4 @@
-import { ROLE_VARIABLE } from "../core/agents-role.ts";
+import { type Around, ROLE_VARIABLE } from "../core/agents-role.ts";
 import type { Input } from "./input.ts";
 import type { Io } from "./io.ts";
 import { placesOf } from "./places.ts";
@@ -39,7 +39,8 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   unpin: always,
   config: (input) => input.args.length > 1 || input.flag("clear"),
   head: (input) => input.flag("accept"),
-  snapshot: (input) => input.list("onRecord").length > 0,
+  snapshot: (input) => input.flag("pin") || input.flag("acceptDeletions") || input.list("onRecord").length > 0,
+  record: verb("compact"),
   init: changesOrTakesOver,
   workspaces: verb("archive", "unarchive"),
   verify: (input) => input.list("repairFrom").length > 0,
@@ -57,14 +58,14 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
   return isWithinAgents(io, input);
 }
 
-/** Is one of the processes around this one that of a run, or of an agent at work in the store? */
-export async function isWithinAgents(io: Io, input: Input): Promise<boolean> {
+/** Is one of the processes around this one that of an agent at work in the store, or of a run, if those count? */
+export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return false;
   const { startedByAgent } = await import("../open.ts");
   const store = await io.openStore(places);
   try {
-    return await startedByAgent(store);
+    return await startedByAgent(store, whose);
   } finally {
     await store.close();
   }

@@ -118,10 +118,19 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     using _box = box;
     const words = box.command.join(" ");
     const [home, config] = [join(box.folder, "home"), join(box.folder, "config")];
-    const script = `env -i HOME=${home} XDG_CONFIG_HOME=${config} CHRONICLE_HOME=${box.store} ${words} forget ${id} -y`;
-    const ran = box.run(["run", "--", "sh", "-c", script]);
-    expect([ran.code, ran.stderr]).toEqual([6, expect.stringContaining(REFUSED)]);
+    const clear = `env -i HOME=${home} XDG_CONFIG_HOME=${config} CHRONICLE_HOME=${box.store} ${words}`;
+    const lines = [
+      `forget ${id} -y`,
+      ...["snapshot --pin", "snapshot --accept-deletions", "snapshot --on-record a.txt"],
+      "record compact",
+    ];
+    for (const line of lines) {
+      const ran = box.run(["run", "--", "sh", "-c", `${clear} ${line}`]);
+      expect([line, ran.code, ran.stderr]).toEqual([line, 6, expect.stringContaining(REFUSED)]);
+    }
     expect((await box.json(["workspaces"])).value).toMatchObject([{ id }]);
+    const plain = box.run(["run", "--", "sh", "-c", `${clear} snapshot && ${clear} record list`]);
+    expect([plain.code, plain.stderr]).toEqual([0, expect.not.stringContaining(REFUSED)]);
   });
 
   it("can look, write and take back, under its own name", async () => {
@@ -156,7 +165,16 @@ describe("Truth 19: what an agent's tool runs has the agent's role", { timeout: 
     const { box, id } = await recorded();
     using _box = box;
     const agent = join(box.folder, "agent.mjs");
-    const lines = [["forget", id, "-y"], ["gc"], ["agents", "uninstall", "claude"], ["list"]];
+    const lines = [
+      ...[["forget", id, "-y"], ["gc"], ["agents", "uninstall", "claude"], ["snapshot", "--pin"]],
+      ...[
+        ["snapshot", "--accept-deletions"],
+        ["record", "compact"],
+      ],
+      // Before its command begins: as every failure of `run` then.
+      ["run", "--otr", "--", "sh", "-c", "echo begun > begun"],
+      ["list"],
+    ];
     // An agent: it calls its hook before a tool, through a shell, and is itself what starts the tool.
     writeFileSync(
       agent,
@@ -173,7 +191,11 @@ console.log(ran.stdout);
     );
     const ran = spawnSync(process.execPath, [agent], { cwd: box.project, env: box.env(), encoding: "utf8" });
     expect([ran.status, ran.stderr]).toEqual([0, ""]);
-    expect(givenIn(ran.stdout).map(({ code }) => code)).toEqual([6, 6, 6, 0]);
+    const given = givenIn(ran.stdout);
+    expect(given.map(({ code }) => code)).toEqual([6, 6, 6, 6, 6, 6, 125, 0]);
+    for (const { line, text } of given.slice(0, -1))
+      expect([line, text]).toEqual([line, expect.stringContaining(REFUSED)]);
+    expect(existsSync(join(box.project, "begun"))).toBe(false);
     expect((await box.json(["workspaces"])).value).toMatchObject([{ id }]);
   });
 });

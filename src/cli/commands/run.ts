@@ -2,7 +2,8 @@ import { EXIT } from "../../api/problems.ts";
 import type { RunShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { ROLE_VARIABLE } from "../../core/agents-role.ts";
+import { ROLE_VARIABLE, WHO_CAN } from "../../core/agents-role.ts";
+import { isWithinAgents } from "../agents-command.ts";
 import type { CommandContext } from "../context.ts";
 import { placesOf } from "../places.ts";
 import { OFF_RECORD_VARIABLE } from "../off-record-variable.ts";
@@ -140,6 +141,7 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
   const { io } = context;
   let code: number | undefined;
   try {
+    await refuseAgents(context);
     const workspace = await workspaceHere(context);
     const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1", [ROLE_VARIABLE]: "agent" } };
     if (workspace === undefined) return await runUnrecorded(command, quiet);
@@ -156,6 +158,12 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
     context.say("chronicle: what the command left could not be noted: the next command records it");
   }
   return code ?? EXIT.notStarted;
+}
+
+/** An agent does not take its own work off the record. A person's script may, also within a run: the run's role does not count. */
+async function refuseAgents({ io, input }: CommandContext): Promise<void> {
+  if (!(await isWithinAgents(io, input, "agents"))) return;
+  throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
 }
 
 /** The workspace that stands here; `undefined`: none does, and none is begun. */
