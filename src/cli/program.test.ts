@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "./command-table.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { CHRONICLE_VALUED, PERSONS_VERBS } from "../core/persons-commands.ts";
 import { loadAction } from "./load-action.ts";
 import { parseCommandLine } from "./program.ts";
+import { GLOBAL_OPTIONS } from "./spec.ts";
 
 function parse(line: readonly string[], columns = 80) {
   let printed = "";
@@ -124,5 +126,30 @@ describe("the table", () => {
         expect(() => parse(words.map(([all, one, two]) => one ?? two ?? all).slice(1))).not.toThrow();
       }
     }
+  });
+});
+
+describe("what the hooks read of a command line", () => {
+  it("knows which options of a person's verbs take a value", () => {
+    const specs = COMMANDS.filter(({ name }) => PERSONS_VERBS.has(name));
+    expect(specs.map(({ name }) => name).toSorted()).toEqual([...PERSONS_VERBS.keys()].toSorted());
+    const flags = [GLOBAL_OPTIONS, ...specs.map(({ options }) => options)].flat().map((option) => option.flags);
+    const names = (line: string): string[] => line.match(/(?<![\w-])--?[a-zA-Z][a-z-]*/g) ?? [];
+    const valued = flags.filter((line) => line.includes("<")).flatMap(names);
+    expect([...CHRONICLE_VALUED].toSorted()).toEqual([...new Set(valued)].toSorted());
+    // None of them is a flag of another verb.
+    const plain = flags.filter((line) => !line.includes("<")).flatMap(names);
+    expect(plain.filter((name) => CHRONICLE_VALUED.has(name))).toEqual([]);
+  });
+
+  it("takes a value for one as the command line does, whatever it looks like", () => {
+    expect(parse(["erase", "x", "-y", "--reason", "-n"]).options).toMatchObject({ reason: "-n" });
+    expect(parse(["erase", "x", "-y", "--reason", "--help"])).toMatchObject({ name: "erase", printed: "" });
+    expect(parse(["erase", "-y", "--", "--help"])).toMatchObject({ name: "erase", args: ["--help"], printed: "" });
+    expect(parse(["erase", "x", "-yn"]).options).toMatchObject({ dryRun: true });
+    expect(parse(["prune", "-Cnow"]).options).toMatchObject({ directory: "now" });
+    expect(parse(["prune", "-Cnow"]).options).not.toHaveProperty("dryRun");
+    expect(parse(["-C", "a", "run", "-C", "b", "x"]).options).toMatchObject({ directory: "b" });
+    expect(parse(["run", "--note", "--", "x"])).toMatchObject({ options: { note: ["--"] }, args: ["x"] });
   });
 });

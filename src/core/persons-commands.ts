@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { globPattern } from "./glob-pattern.ts";
-import { argumentsOf } from "./shell-arguments.ts";
+import { argumentsOf, XARGS_VALUED } from "./shell-arguments.ts";
+import { type GivenOptions, readOptions, takesNext } from "./shell-options.ts";
 import { ASSIGNMENT, isScriptFlag, SHELLS, withoutPrefixes } from "./shell-prefixes.ts";
 import { readShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 
@@ -29,7 +30,7 @@ const RUNNERS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     nodejs: "-r --require --import --loader -C --conditions --env-file",
     bun: "",
     deno: "",
-    xargs: "-I -n -P -L -d -s -a -E",
+    xargs: [...XARGS_VALUED].join(" "),
     watch: "-n --interval",
     parallel: "-j",
     chroot: "",
@@ -49,43 +50,35 @@ const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 ]);
 
 const CHRONICLE = /^(?:chronicle(?:\.(?:[cm]?js|cmd))?|@chronicle-dev\/chronicle(?:@.*)?)$/;
-/** Options of `chronicle` itself that take a value. */
-const VALUED: ReadonlySet<string> = new Set(
-  "-C -w --directory --workspace --store --remote --token-file --wait".split(" "),
+/** Options of `chronicle`, and of the verbs that are a person's, that take a value. A test holds them to the command line's own. */
+export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
+  (
+    "-C -w --directory --workspace --store --remote --token-file --wait " +
+    "--summary --network-events --note -m --message --name --on-record --match --reason " +
+    "--keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --keep-within " +
+    "--max-snapshots --max-age-days --min-age-hours"
+  ).split(" "),
 );
 
-type Judge = (rest: readonly string[]) => boolean;
+type Judge = (given: GivenOptions) => boolean;
 
 const always: Judge = () => true;
-const isNoDryRun: Judge = (rest) => !rest.some((word) => word === "--dry-run" || /^-[a-z]*n[a-z]*$/.test(word));
-const operands = (rest: readonly string[]): readonly string[] => rest.filter((word) => !word.startsWith("-"));
+const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
 /** What only a person may do, by the verb: does it, with these words, give up history, or switch Chronicle off? */
-const PERSONS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
+export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],
   ["prune", isNoDryRun],
   ["erase", isNoDryRun],
   ["gc", always],
-  ["compact", (rest) => rest.some((word) => word.startsWith("--drop"))],
-  ["agents", (rest) => operands(rest)[0] === "uninstall"],
-  ["config", (rest) => operands(rest).length > 1 || rest.includes("--clear")],
-  ["head", (rest) => rest.includes("--accept")],
+  ["compact", ({ options }) => options.has("--drop-archive")],
+  ["agents", ({ operands }) => operands[0]?.text === "uninstall"],
+  ["config", ({ options, operands }) => operands.length > 1 || options.has("--clear")],
+  ["head", ({ options }) => options.has("--accept")],
   // An agent would take its own work off the record, and what a person has kept off it onto it.
-  ["run", (rest) => rest.slice(0, firstCommandWord(rest)).includes("--otr")],
-  ["snapshot", (rest) => rest.some((word) => word.startsWith("--on-record"))],
+  ["run", ({ options }) => options.has("--otr")],
+  ["snapshot", ({ options }) => options.has("--on-record")],
 ]);
-
-/** Options of `run` that take a value. */
-const RUN_VALUED: ReadonlySet<string> = new Set(
-  "-C -w --directory --workspace --store --remote --token-file --wait --summary --network-events --note".split(" "),
-);
-
-/** The index of the first word of the command that `run` is to run. */
-function firstCommandWord(rest: readonly string[]): number {
-  let at = 0;
-  while (rest[at]?.startsWith("-") === true && rest[at] !== "--") at += RUN_VALUED.has(rest[at] ?? "") ? 2 : 1;
-  return at;
-}
 
 /** The words behind a verb that make it a person's, for messages. */
 const SHOWN: Readonly<Record<string, string>> = {
@@ -172,11 +165,22 @@ class Guard {
     const [name, ...rest] = words;
     if (name === undefined || !name.known || depth > MOST_NESTED) return undefined;
     const tool = posix.basename(name.text);
-    if (CHRONICLE.test(tool) || CHRONICLE.test(name.text)) return personsVerb(rest);
+    if (CHRONICLE.test(tool) || CHRONICLE.test(name.text)) return this.#chronicle(rest, cwd, depth);
     if (SHELLS.has(tool) || tool === "eval") return this.#script(tool, rest, { cwd, depth });
     const run = commandRunBy(tool, rest);
     const found = run === undefined ? undefined : this.#words(split(withoutPrefixes(run)), cwd, depth + 1);
     return found ?? this.#script(tool, rest, { cwd, depth }) ?? this.#arguments(tool, rest, cwd);
+  }
+
+  /** `chronicle VERB …`, and what `chronicle run` is given to run. */
+  #chronicle(words: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
+    const line = readChronicle(words);
+    if (line === undefined) return undefined;
+    const { verb, given, folder } = line;
+    if (PERSONS_VERBS.get(verb)?.(given) === true) return `chronicle ${verb}${SHOWN[verb] ?? ""}`;
+    if (verb !== "run") return undefined;
+    const at = folder === undefined ? cwd : this.#within(folder, cwd);
+    return this.#words(split(withoutPrefixes(given.operands)), at, depth + 1);
   }
 
   /** `sh -c '…'`, `eval …`, `npx -c '…'`, `find … -exec …`. */
@@ -230,7 +234,10 @@ class Guard {
     if (name?.text === "popd") return undefined;
     if (name?.text !== "cd" && name?.text !== "pushd") return cwd;
     const folder = rest.find(({ text }) => !/^-[a-zA-Z@]/.test(text) && text !== "--");
-    if (folder === undefined) return this.#variables["HOME"];
+    return folder === undefined ? this.#variables["HOME"] : this.#within(folder, cwd);
+  }
+
+  #within(folder: ShellWord, cwd: string | undefined): string | undefined {
     if (!folder.known || folder.glob >= 0 || folder.text === "-") return undefined;
     if (cwd === undefined && !folder.text.startsWith("/")) return undefined;
     return posix.resolve("/", cwd ?? "/", folder.text);
@@ -268,18 +275,26 @@ function firstOperand(words: readonly ShellWord[], valued: ReadonlySet<string>):
     const text = words[at]?.text ?? "";
     if (text === "--") return at + 1;
     if (!text.startsWith("-")) return at;
-    at += valued.has(text) ? 2 : 1;
+    at += takesNext(text, valued) ? 2 : 1;
   }
 }
 
-/** What is refused of the words behind `chronicle`. */
-function personsVerb(words: readonly ShellWord[]): string | undefined {
-  const texts = words.map(({ text }) => text);
-  const at = firstOperand(words, VALUED);
-  const verb = texts[at] ?? "";
-  const rest = texts.slice(at + 1);
-  const own = verb === "run" ? texts.slice(0, at + 1 + firstCommandWord(rest)) : texts;
-  if (own.includes("--help") || own.includes("-h")) return undefined;
-  if (words[at]?.known !== true || PERSONS.get(verb)?.(rest) !== true) return undefined;
-  return `chronicle ${verb}${SHOWN[verb] ?? ""}`;
+/** The words behind `chronicle`; `undefined`: help is asked for, or the verb is not known. */
+function readChronicle(words: readonly ShellWord[]):
+  | {
+      readonly verb: string;
+      /** What stands behind the verb. */
+      readonly given: GivenOptions;
+      /** The folder in which it works. */
+      readonly folder: ShellWord | undefined;
+    }
+  | undefined {
+  const before = readOptions(words, CHRONICLE_VALUED, "the first operand");
+  const [verb, ...rest] = before.operands;
+  if (verb?.known !== true) return undefined;
+  const given = readOptions(rest, CHRONICLE_VALUED, verb.text === "run" ? "the first operand" : "the end");
+  const all = [given, before];
+  if (all.some(({ options }) => options.has("--help") || options.has("-h"))) return undefined;
+  const folders = all.flatMap(({ values }) => values.get("--directory") ?? values.get("-C") ?? []);
+  return { verb: verb.text, given, folder: folders[0] };
 }

@@ -1,3 +1,4 @@
+import { takesNext } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
 
 /** What the arguments of a command say it will touch. */
@@ -175,11 +176,15 @@ function isChanging(words: readonly ShellWord[], at: number): boolean {
   return argumentsOf(name, words.slice(at + 1, end < 0 ? undefined : end)) !== undefined;
 }
 
+/** Options of `xargs` that take a value. */
+export const XARGS_VALUED: ReadonlySet<string> = new Set(
+  "-I -n -P -L -d -s -a -E --arg-file --delimiter --max-args --max-chars --max-procs".split(" "),
+);
+
 /** What `xargs` is given beside what it reads. */
 function xargs(words: readonly ShellWord[]): Arguments | undefined {
-  const valued = new Set(["-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E"]);
   let at = 0;
-  while ((words[at]?.text ?? "").startsWith("-")) at += valued.has(words[at]?.text ?? "") ? 2 : 1;
+  while ((words[at]?.text ?? "").startsWith("-")) at += takesNext(words[at]?.text ?? "", XARGS_VALUED) ? 2 : 1;
   const tool = words[at];
   if (tool === undefined || !tool.known) return undefined;
   const name = tool.text.slice(tool.text.lastIndexOf("/") + 1);

@@ -1,11 +1,25 @@
 import { posix } from "node:path";
+import { takesNext } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
 
-const PREFIXES: ReadonlySet<string> = new Set(
-  "sudo doas env nohup time command exec builtin nice ionice stdbuf setsid then do else if while until ! {".split(" "),
+/** What stands before a command, with the options of its own that take a value. */
+const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  Object.entries({
+    sudo:
+      "-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --close-from --chdir --chroot " +
+      "--command-timeout --other-user --role --type",
+    doas: "-u -C -a",
+    env: "-u -C -a -S --unset --chdir --argv0 --split-string",
+    time: "-f -o --format --output",
+    nice: "-n --adjustment",
+    ionice: "-c -n -p -P -u --class --classdata --pid --pgid --uid",
+    stdbuf: "-i -o -e --input --output --error",
+    exec: "-a",
+    timeout: "-k -s --kill-after --signal",
+    ...Object.fromEntries("nohup command builtin setsid".split(" ").map((name) => [name, ""])),
+    ...Object.fromEntries("then do else elif if while until ! {".split(" ").map((name) => [name, ""])),
+  }).map(([name, options]) => [name, new Set(options.split(" "))]),
 );
-/** Options of the prefixes that take a value of their own. */
-const PREFIX_VALUES: ReadonlySet<string> = new Set("-u -g -n -C -S -c --user --group --chdir --adjustment".split(" "));
 /** Programs that run a shell line. */
 export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
 /** `NAME=value`. */
@@ -16,22 +30,45 @@ export function isScriptFlag(option: string): boolean {
   return /^-[a-zA-Z]*c[a-zA-Z]*$/.test(option);
 }
 
+/** `env -S LINE`. */
+const SPLIT = /^(?:-S|--split-string(?:=|$))/;
+const ENV: ShellWord = { text: "env", known: true, glob: -1 };
+
 /** Without `sudo -u x`, `env A=b`, `A=b`, `timeout 5` and what begins a block. */
 export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
-  let at = 0;
-  let prefixed = false;
-  for (;;) {
+  const at = afterPrefixes(words);
+  if (!SPLIT.test(words[at]?.text ?? "")) return words.slice(at);
+  // One such line is read, and none within it.
+  const inner = [ENV, ...splitString(words.slice(at))];
+  return inner.slice(afterPrefixes(inner));
+}
+
+/** Where the command begins, or the option of `env` whose value is one. */
+function afterPrefixes(words: readonly ShellWord[]): number {
+  let prefix = "";
+  /** Words of the prefix's own before the command. */
+  let operands = 0;
+  for (let at = 0; ; at += 1) {
     const text = words[at]?.text;
-    if (text === undefined) return [];
-    if (ASSIGNMENT.test(text)) at += 1;
-    else if (prefixed && text.startsWith("-")) at += PREFIX_VALUES.has(text) ? 2 : 1;
-    else if (posix.basename(text) === "timeout") {
-      at += 1;
-      while ((words[at]?.text ?? "").startsWith("-")) at += /^-[sk]$/.test(words[at]?.text ?? "") ? 2 : 1;
-      at += 1;
-    } else if (PREFIXES.has(posix.basename(text))) {
-      prefixed = true;
-      at += 1;
-    } else return words.slice(at);
+    if (text === undefined) return at;
+    const valued = PREFIXES.get(prefix);
+    if (ASSIGNMENT.test(text)) continue;
+    if (valued !== undefined && text.startsWith("-")) {
+      if (prefix === "env" && SPLIT.test(text)) return at;
+      if (takesNext(text, valued)) at += 1;
+    } else if (operands > 0) operands -= 1;
+    else if (PREFIXES.has(posix.basename(text))) {
+      prefix = posix.basename(text);
+      operands = prefix === "timeout" ? 1 : 0;
+    } else return at;
   }
+}
+
+/** The words of the line, and those behind it. */
+function splitString([option, next, ...rest]: readonly ShellWord[]): readonly ShellWord[] {
+  const within = option?.text.replace(SPLIT, "") ?? "";
+  const line = within === "" ? next : option;
+  const texts = (within === "" ? (next?.text ?? "") : within).split(/\s+/).filter((text) => text !== "");
+  const behind = within === "" || next === undefined ? rest : [next, ...rest];
+  return [...texts.map((text) => ({ text, known: line?.known === true, glob: -1 })), ...behind];
 }
