@@ -25,7 +25,7 @@ function changesOrTakesOver(input: Input): boolean {
 
 /**
  * The commands that are another thing for a person than for an agent: those that give up, free, move or rebuild what was recorded, or
- * change what will be, and those that put secrets into other folders.
+ * change what will be, and those that put secrets into other folders or give them other names.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
@@ -47,6 +47,7 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   agents: verb("install", "uninstall"),
   token: verb("create", "revoke"),
   restore: (input) => input.text("to") !== undefined,
+  mv: always,
   sync: (input) => input.flag("withProtected"),
   replicate: (input) => input.flag("withProtected"),
 };

@@ -13,6 +13,7 @@ import { ProgressLine } from "./progress-line.ts";
 import type { RemoteAddress } from "./remote/remote-address.ts";
 import type { RemoteServer } from "./remote/remote-server.ts";
 import { writeJson } from "./render/json.ts";
+import { secretsForPeople } from "./secrets-for-people.ts";
 import type { CommandSpec } from "./spec.ts";
 import { usageError } from "./usage-error.ts";
 import { UserPaths } from "./user-path.ts";
@@ -54,6 +55,7 @@ export class CommandContext {
   #server: Promise<RemoteServer> | undefined;
   readonly #command: string | undefined;
   #isAgent: Promise<boolean> | undefined;
+  #isAnyhow: Promise<boolean> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
   /** Those of a server that may have been changed. */
   readonly #changed: WorkspaceApi[] = [];
@@ -160,8 +162,8 @@ export class CommandContext {
   }
 
   /** The same with the processes around it looked at for any command: a secret is about to be shown. */
-  async isAgentAnyhow(): Promise<boolean> {
-    return (await this.isAgent()) || isWithinAgents(this.io, this.input);
+  #isAgentAnyhow(): Promise<boolean> {
+    return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
   }
 
   /** Throws `FORBIDDEN` where an agent gives a command that concerns no history: there is none to record the attempt in. */
@@ -183,13 +185,13 @@ export class CommandContext {
 
   async #begin(store: StoreApi): Promise<WorkspaceApi> {
     const { workspace, result } = await store.init({ roots: [this.io.cwd()], ...this.progress() });
-    this.closing(workspace);
+    const begun = this.closing(workspace);
     // Somebody else may have begun it meanwhile.
     if (result.created && !this.json) {
       for (const line of await newHistoryLines(workspace, result.snapshot.coverage, this.io)) this.say(line);
     }
     this.#progress?.clear();
-    return workspace;
+    return begun;
   }
 
   /** For commands that only look. */
@@ -217,10 +219,13 @@ export class CommandContext {
     }
   }
 
-  /** Has `close` close it. */
+  /** Has `close` close it. Of what is returned no agent's command gets the bytes of a secret. */
   closing(workspace: WorkspaceApi): WorkspaceApi {
     this.#workspaces.push(workspace);
-    return workspace;
+    return secretsForPeople(workspace, {
+      isAgent: () => this.#isAgentAnyhow(),
+      isRemote: this.remote !== undefined,
+    });
   }
 
   /** Of a workspace that was named the paths begin at its root, unless one stands in its folder; of a server's in any case. */

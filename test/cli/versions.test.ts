@@ -1,33 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openContext } from "../../src/compose/open-context.ts";
-import { storeTasks } from "../../src/compose/store-tasks.ts";
 import { sha256 } from "../../src/core/hash.ts";
-import { parsePath } from "../../src/core/path.ts";
-import { acceptWriteBack } from "../../src/workspace/replica/accept-write-back.ts";
+import { LOST, lose, REPLICA } from "../helpers/lost-version.ts";
 import { ServedStore } from "../helpers/served-store.ts";
-import { storeParts } from "../helpers/store-parts.ts";
 import { Sandbox } from "./sandbox.ts";
-
-const REPLICA = "0fd1a2b3-0000-4000-8000-000000000000";
-const LOST = "what the replica had made of it\n";
-
-/** Has a replica write a file, as if it knew of none there: `notes.txt` it loses. */
-async function lose(sandbox: Sandbox, workspace: string, name = "notes.txt"): Promise<void> {
-  const parts = await storeParts(sandbox.store, join(sandbox.folder, "config", "chronicle"));
-  const { context, close } = await openContext(parts, workspace, { tasks: storeTasks(parts, workspace) });
-  const batch = await context.blobs.batch();
-  const hash = await batch.put(Buffer.from(LOST));
-  await batch.commit();
-  const path = parsePath(name);
-  const entry = { path, kind: "file", mode: 0o644, size: LOST.length, mtimeMs: 0, hash } as const;
-  const { seq } = await context.index.head();
-  const written = { localSeq: name === "notes.txt" ? 17 : 18, path, entry, seen: 0, actor: "mina", session: "s-42" };
-  await acceptWriteBack(context, { replica: REPLICA, acknowledged: seq, entries: [written] });
-  await close();
-  await parts.blobs.close();
-}
 
 async function prepared(): Promise<{ sandbox: Sandbox; workspace: string }> {
   const sandbox = new Sandbox();
@@ -80,7 +57,7 @@ describe("chronicle versions", () => {
     const { sandbox, workspace } = await prepared();
     using _sandbox = sandbox;
     expect((await sandbox.must(["sessions"])).stdout).toBe("");
-    await lose(sandbox, workspace, "taken.txt");
+    await lose(sandbox, workspace, { name: "taken.txt", localSeq: 18 });
     expect((await sandbox.must(["sessions"])).stdout).toMatch(/^s-42  .*at replica 0fd1a2b3  1 change  \(mina\)\n$/);
     const { value } = await sandbox.json(["sessions"]);
     const known = { kind: "replica", state: "elsewhere", replica: REPLICA, actor: "mina", changed: 1, exit_code: null };

@@ -342,6 +342,31 @@ describe("sync", () => {
     sync(["stop", id]);
     await same("notes.txt");
   });
+
+  it("gives a secret's sides to a person's tool, and to none that an agent names", async () => {
+    const other = join(base, "secrets");
+    const work = join(base, "work");
+    mkdirSync(work);
+    writeFileSync(join(origin, ".env"), "TOKEN=first\n");
+    const { id } = sync<SyncShape>(["start", `unix:${socket}`, other, "--mode", "one-way-safe", "--with-protected"]);
+    await until(() => expect(read(other, ".env")).toBe("TOKEN=first\n"));
+    writeFileSync(join(other, ".env"), "TOKEN=mine\n");
+    await asked((syncs) => syncs.flush(id));
+    writeFileSync(join(origin, ".env"), "TOKEN=theirs\n");
+    await until(async () => expect(await asked((syncs) => syncs.conflicts(id))).toHaveLength(1));
+    const tool = 'cat "$LOCAL" "$UPSTREAM" "$BASE"; cat "$UPSTREAM" > "$MERGED"';
+    // Nothing but the processes around it tells that it is an agent's.
+    const bare = Object.entries(envOf("desk-home")).map(([name, value]) => `${name}=${value}`);
+    const words = ["sync", "resolve", join(other, ".env"), "--merge", "--tool", tool];
+    const args = ["run", "--", "env", "-i", ...bare, process.execPath, chronicleBin(), ...words];
+    const { status, out, err } = run("desk-home", args, work);
+    expect([status, out]).toEqual([6, ""]);
+    expect(err).toContain("a secret by its name");
+    expect(err).not.toContain("TOKEN=");
+    expect(run("desk-home", words).out).toContain("TOKEN=mine\nTOKEN=theirs\n");
+    sync(["stop", id]);
+    rmSync(join(origin, ".env"));
+  });
 });
 
 describe("replicate", () => {

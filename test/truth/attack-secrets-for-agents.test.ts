@@ -1,11 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import type { RestoreShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { restoreHere } from "../../src/open.ts";
 import { Sandbox } from "../cli/sandbox.ts";
+import { lose } from "../helpers/lost-version.ts";
 import { Project } from "../helpers/project.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 
@@ -66,6 +68,60 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect(stdout.match(/exit \d/g)).toEqual(["exit 1", "exit 6"]);
     expect(filesIn(to)).toEqual({ "a.txt": "ordinary\n" });
     expect(stdout + stderr).not.toContain(NEEDLE);
+  });
+
+  /** Commands in a run, each with nothing of the run's environment: only the processes around them tell. */
+  async function asHooked(box: Sandbox, ...lines: readonly string[]) {
+    const clean = `env -i HOME=${box.folder}/home XDG_CONFIG_HOME=${box.folder}/config CHRONICLE_HOME=${box.store}`;
+    const script = lines.map((line) => `${clean} ${box.command.join(" ")} ${line}; echo "exit $?"`).join("\n");
+    const { stdout, stderr } = box.start(["run", "--", "sh", "-c", script]);
+    const said = await Promise.all([text(stdout), text(stderr)]);
+    return { codes: said[0].match(/exit \d/g) ?? [], said: said.join("") };
+  }
+
+  it("`versions --show` gives what a replica had made of a secret to a person, and to no agent", async () => {
+    using box = new Sandbox();
+    box.write(".env", "TOKEN=here\n");
+    box.write("a.txt", "here\n");
+    await box.must(["init"]);
+    const { workspace } = (await box.json(["status"])).value as { workspace: string };
+    await lose(box, workspace, { name: ".env", content: SECRET });
+    await lose(box, workspace, { name: "a.txt", content: "ordinary\n", localSeq: 18 });
+    const [secret, ordinary] = ["versions --show 0fd1:17", "versions --show 0fd1:18"];
+    expect((await box.call(secret.split(" "), { env: AGENT })).code).toBe(6);
+    expect((await box.must(secret.split(" "))).stdout).toBe(SECRET);
+    const { codes, said } = await asHooked(box, secret, ordinary);
+    expect(said).not.toContain(NEEDLE);
+    expect(said).toContain("ordinary\n");
+    expect(codes).toEqual(["exit 6", "exit 0"]);
+  });
+
+  it("`mv` gives a secret no ordinary name where only the processes around it tell", async () => {
+    using box = await withHosted();
+    const { codes, said } = await asHooked(
+      box,
+      "-w hosted mv .env env.txt",
+      "-w hosted cat env.txt",
+      "-w hosted mv a.txt b.txt",
+    );
+    expect(said).not.toContain(NEEDLE);
+    expect(codes).toEqual(["exit 6", "exit 3", "exit 0"]);
+  });
+
+  it("a server's secrets are kept from a command of an agent, with whatever token it comes", async () => {
+    using box = new Sandbox();
+    box.write("a.txt", "ordinary\n");
+    await box.must(["init"]);
+    await using on = await ServedStore.start();
+    const { workspace: person } = await on.client("port").store.create({ name: "w" });
+    await person.putFile(".env", Buffer.from(SECRET));
+    await person.putFile("a.txt", Buffer.from("ordinary\n"));
+    const there = `--remote ${on.socketUrl} -w w`;
+    const ofSecret = [`${there} cat .env`, `${there} cat .env@1`, `${there} mv .env env.txt`];
+    const { codes, said } = await asHooked(box, ...ofSecret, `${there} cat a.txt`);
+    expect(said).not.toContain(NEEDLE);
+    expect(codes).toEqual(["exit 6", "exit 6", "exit 6", "exit 0"]);
+    expect((await box.must(["--remote", on.socketUrl, "-w", "w", "cat", ".env"])).stdout).toBe(SECRET);
   });
 
   it("is refused where nothing else was asked for, and then no folder is made", async () => {
