@@ -72,6 +72,23 @@ describe("run", () => {
     expect(box.run(["list"]).code).toBe(3);
   });
 
+  it.each([
+    ["--rollback-on-failure"],
+    ["--summary", "../summary.json"],
+    ["--json"],
+    ["--note", "n"],
+    ["--network-events", "../net.json"],
+  ])("--otr with %s, which needs the record, is refused before the command runs", (name, ...value) => {
+    using box = new Sandbox();
+    box.write("../net.json", "[]");
+    const refused = box.run(["run", "--otr", name, ...value, "--", "sh", "-c", "echo x > ran"]);
+    expect([refused.code, existsSync(join(box.project, "ran"))]).toEqual([2, false]);
+    expect(refused.stdout + refused.stderr).toContain(`--otr and ${name} do not go together`);
+    expect(existsSync(join(box.folder, "summary.json"))).toBe(false);
+    const all = box.run(["run", "--otr", "--note", "n", "--summary", "../s.json", "--", "true"]);
+    expect(all.stderr).toContain("--otr and --summary, --note do not go together");
+  });
+
   it("--rollback-on-failure takes everything back, and only then", async () => {
     using box = new Sandbox();
     box.write("a", "one");

@@ -113,6 +113,7 @@ export async function run(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const command = input.args;
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
+  if (input.flag("otr")) refuseKept(context);
   checkSummary(context);
   if (input.flag("otr")) return runOffRecord(context, command);
   const cwd = io.cwd();
@@ -131,6 +132,23 @@ export async function run(context: CommandContext): Promise<number> {
   if (result.not_rolled_back !== null) return EXIT.notRolledBack;
   if (result.signal === "SIGINT") io.endBy(result.signal);
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
+}
+
+/** Options that are about the record of a run cannot be kept where there is none. Before the command runs. */
+function refuseKept({ input, json }: CommandContext): void {
+  const asked = [
+    ["--rollback-on-failure", input.flag("rollbackOnFailure")],
+    ["--summary", input.text("summary") !== undefined],
+    ["--json", json],
+    ["--note", input.list("note").length > 0],
+    ["--network-events", input.text("networkEvents") !== undefined],
+  ] as const;
+  const names = asked.flatMap(([name, isGiven]) => (isGiven ? [name] : []));
+  if (names.length === 0) return;
+  throw usageError(
+    `--otr and ${names.join(", ")} do not go together: off the record there is nothing to take back, to tell or to keep`,
+    `leave out --otr, or ${names.join(", ")}`,
+  );
 }
 
 /**

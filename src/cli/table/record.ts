@@ -58,7 +58,7 @@ export const RUN: CommandSpec = {
     "agent's tool call, is part of it: it is rolled back by itself, and taken back with what is around it. No init is needed. " +
     "Off the record (--otr), nothing is stored of the command, and what it changes stays out of the history until somebody else changes it " +
     "(or `chronicle snapshot --on-record PATH` takes it in): status and explain name it, no undo or restore overwrites it, and while " +
-    "the command goes on only what agents' tools declare is recorded. " +
+    "the command goes on only what agents' tools declare is recorded; options that are about the record are refused with it. " +
     "With --json the result is one line of JSON at the end of stderr.",
   usage: "[options] [--] <command> [argument...]",
   args: [{ name: "[command...]", description: "the command and its arguments" }],
