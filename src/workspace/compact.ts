@@ -21,6 +21,7 @@ import { listSessions } from "./session.ts";
 import { latestSnapshot, nameMoment } from "./snapshot.ts";
 import { rootToState } from "./root-to-state.ts";
 import { refuseUnsigned } from "./signing.ts";
+import { presentOf } from "./verify-copy.ts";
 import { verifyLog } from "./verify-log.ts";
 import { writeBase } from "./write-base.ts";
 
@@ -151,8 +152,9 @@ async function verifyBeforeDrop(context: Context, { base, root, options }: ToVer
       problems.push(...faults.map((fault) => ({ kind: "base-wrong", ...fault })));
     },
   });
-  const stored = await context.blobs.has([...log.needed.keys()]);
-  for (const [hash, { where }] of log.needed) {
+  const needed = presentOf(context, log.needed);
+  const stored = await context.blobs.has([...needed.keys()]);
+  for (const [hash, { where }] of needed) {
     if (!stored.has(hash)) problems.push({ kind: "blob-missing", where, detail: `the content ${hash} is not there` });
   }
   if (kept?.valid === true && kept.seq >= log.firstSeq && log.hashes(kept.seq) !== kept.hash) {

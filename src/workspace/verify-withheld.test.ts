@@ -4,6 +4,7 @@ import type { Entry } from "../core/entry.ts";
 import { sha256 } from "../core/hash.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { ORIGIN, ReplicaRig } from "../testing/replica-rig.ts";
+import { compact } from "./compact.ts";
 import { verify } from "./verify.ts";
 import { presentOf } from "./verify-copy.ts";
 
@@ -27,6 +28,15 @@ it("a conflict's side that the origin had freed before it came is missing by rig
   await using _rig = replica;
   expect((await verify(replica.context)).problems).toMatchObject([{ kind: "blob-missing" }]);
   withhold({ hash: sha256("freed") } as Entry);
+  expect((await verify(replica.context)).problems).toEqual([]);
+});
+
+it("such a side is in no way of a compaction that drops its archive, and only then", async () => {
+  const { replica, withhold } = await disputed();
+  await using _rig = replica;
+  await expect(compact(replica.context, { dropArchive: true })).rejects.toThrow(/blob-missing/);
+  withhold({ hash: sha256("freed") } as Entry);
+  expect(await compact(replica.context, { dropArchive: true })).toMatchObject({ archive: null });
   expect((await verify(replica.context)).problems).toEqual([]);
 });
 
