@@ -1,6 +1,6 @@
 import type { ActionEnd } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";
 import type { SessionNote, SessionNotes } from "./session-note.ts";
@@ -40,7 +40,7 @@ const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE"
 export async function performHook(adapter: HookAdapter, call: HookCall, doors: HookDoors): Promise<string | undefined> {
   const going = { ...doors, adapter, call };
   if (call.kind === "none") return undefined;
-  if (call.kind === "session-start") return unsignedIn((await beginSession(going)).workspace, doors);
+  if (call.kind === "session-start") return unsignedIn(await startSession(going), doors);
   if (call.kind === "turn-start") return unsignedIn(await beginTurn(going), doors);
   if (call.kind === "before") await beforeTool(going);
   else if (call.kind === "after") await afterTool(going);
@@ -55,24 +55,72 @@ async function unsignedIn(folder: string, { open }: HookDoors): Promise<string |
   return state === "unsigned" ? `what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})` : undefined;
 }
 
-async function beginSession({ adapter, call, notes, open, owner }: Going): Promise<SessionNote> {
-  const workspace = await open(call.cwd, true);
-  await workspace.startSession({ id: call.session, actor: adapter.name, pid: owner });
-  const note = { workspace: workspace.path, open: {} };
-  notes.put(call.session, note);
-  return note;
+/** Where a session is at work. */
+interface Workplace {
+  readonly note: SessionNote;
+  readonly workspace: WorkspaceApi;
 }
 
-/** A session that is met in the middle is begun then: the hooks were installed meanwhile, or its note was lost. */
-async function noteOf(going: Going): Promise<SessionNote> {
-  return going.notes.get(going.call.session) ?? (await beginSession(going));
+/**
+ * Returns the workspace's folder. The beginning of a session that goes on is said again when its agent has resumed it, or has made
+ * its memory shorter, wherever the agent is then: the session stays where it is, with its turn and what is open.
+ */
+async function startSession(going: Going): Promise<string> {
+  const present = await presentWorkplace(going, (error) => isForgotten(error) || isMissing(error));
+  if (present === undefined) return (await beginSession(going)).note.workspace;
+  await start(going, present.workspace);
+  return present.note.workspace;
+}
+
+async function start({ adapter, call, owner }: Going, workspace: WorkspaceApi): Promise<void> {
+  await workspace.startSession({ id: call.session, actor: adapter.name, pid: owner });
+}
+
+async function beginSession(going: Going): Promise<Workplace> {
+  const { call, notes, open } = going;
+  const workspace = await open(call.cwd, true);
+  await start(going, workspace);
+  const note = { workspace: workspace.path, open: {} };
+  notes.put(call.session, note);
+  return { note, workspace };
+}
+
+/**
+ * Where the session is at work. One that is met in the middle is begun: the hooks were installed meanwhile, its note was lost, or
+ * somebody had its workspace forgotten.
+ */
+async function workplace(going: Going): Promise<Workplace> {
+  return (await presentWorkplace(going, isForgotten)) ?? (await beginSession(going));
+}
+
+/** `undefined`: the session has none, or none any more. `isGone`: which errors say so. */
+async function presentWorkplace(
+  { call, notes, open }: Going,
+  isGone: (error: unknown) => boolean,
+): Promise<Workplace | undefined> {
+  const note = notes.get(call.session);
+  if (note === undefined) return undefined;
+  try {
+    return { note, workspace: await open(note.workspace, false) };
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function isForgotten(error: unknown): boolean {
+  return error instanceof ChronicleError && error.code === "NOT_FOUND";
+}
+
+/** A tool call that removes its folder does not take the session elsewhere: the next beginning does. */
+function isMissing(error: unknown): boolean {
+  return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
 /** Returns the workspace's folder. */
 async function beginTurn(going: Going): Promise<string> {
-  const { call, notes, open } = going;
-  const note = await noteOf(going);
-  const workspace = await open(note.workspace, false);
+  const { call, notes } = going;
+  const { note, workspace } = await workplace(going);
   await endUnsaid(workspace, note);
   await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
@@ -121,18 +169,6 @@ async function beforeTool(going: Going): Promise<void> {
   notes.put(call.session, note);
 }
 
-/** The session's workspace; one that somebody had forgotten meanwhile is begun again, and the session in it. */
-async function workplace(going: Going): Promise<{ readonly note: SessionNote; readonly workspace: WorkspaceApi }> {
-  const note = await noteOf(going);
-  try {
-    return { note, workspace: await going.open(note.workspace, false) };
-  } catch (error) {
-    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
-  }
-  const anew = await beginSession(going);
-  return { note: anew, workspace: await going.open(anew.workspace, false) };
-}
-
 async function keep<T>(snapshot: () => Promise<T>): Promise<T> {
   try {
     return await snapshot();
@@ -167,9 +203,8 @@ async function endUnsaid(workspace: WorkspaceApi, note: SessionNote): Promise<vo
 }
 
 async function afterTool(going: Going): Promise<void> {
-  const { call, notes, open } = going;
-  const note = await noteOf(going);
-  const workspace = await open(note.workspace, false);
+  const { call, notes } = going;
+  const { note, workspace } = await workplace(going);
   const id = note.open[keyOf(call)] ?? (await findOpen(workspace, call));
   // A call that nobody announced: the hooks were installed while it ran.
   if (id === undefined) return;

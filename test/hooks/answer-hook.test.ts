@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { ChronicleError } from "../../src/core/errors.ts";
@@ -39,7 +40,13 @@ class Agent {
   constructor(
     adapter: HookAdapter,
     project: Project,
-    { open, strict = false }: { readonly open?: () => Promise<WorkspaceApi>; readonly strict?: boolean } = {},
+    {
+      open,
+      strict = false,
+    }: {
+      readonly open?: (folder: string, create: boolean) => Promise<WorkspaceApi>;
+      readonly strict?: boolean;
+    } = {},
   ) {
     this.#adapter = adapter;
     this.#project = project;
@@ -234,6 +241,71 @@ describe("an agent whose hooks are answered", () => {
       ["gemini", "s1-2026-11-22T01_59_21.880Z", 1],
       ["codex", "t9", 2],
     ]);
+  });
+});
+
+describe("a session whose beginning is said again", () => {
+  /** Opens by the folder, and closes what was open before, as the installed hooks do. */
+  async function opening(project: Project) {
+    const store = await project.store({ role: "agent" });
+    let last: WorkspaceApi | undefined;
+    const open = async (folder: string, create: boolean) => {
+      const opened = await store.open({ folder, create });
+      await last?.close();
+      return (last = opened);
+    };
+    return { open, close: async () => await last?.close() };
+  }
+  const shell = { tool_name: "Bash", tool_input: { command: "make" } };
+
+  it("stays in its workspace, with its turn and what is open, wherever its agent is then", async () => {
+    await using project = new Project();
+    const agent = new Agent(claude, project, await opening(project));
+    const elsewhere = join(project.base, "elsewhere");
+    mkdirSync(elsewhere);
+    quiet(await agent.hears("SessionStart", { source: "startup" }));
+    quiet(await agent.hears("UserPromptSubmit", { prompt: "do it" }));
+    quiet(await agent.hears("PreToolUse", { ...shell, tool_use_id: "c1" }));
+    for (const source of ["compact", "resume"]) quiet(await agent.hears("SessionStart", { source, cwd: elsewhere }));
+    project.write("made", "made\n");
+    quiet(await agent.hears("PostToolUse", { ...shell, tool_use_id: "c1", cwd: elsewhere }));
+    quiet(await agent.hears("PreToolUse", { ...shell, tool_use_id: "c2", cwd: elsewhere }));
+    project.write("more", "more\n");
+    quiet(await agent.hears("PostToolUse", { ...shell, tool_use_id: "c2", cwd: elsewhere }));
+    quiet(await agent.hears("SessionEnd", { reason: "other", cwd: elsewhere }));
+    expect((await (await project.store()).workspaces()).map(({ path }) => path)).toEqual([project.folder]);
+    const workspace = await project.open();
+    const actions = await workspace.list();
+    expect(actions.map((one) => [one.tool_call, one.state, one.changed])).toEqual([
+      ["c1", "done", 1],
+      ["c2", "done", 1],
+    ]);
+    expect(new Set(actions.map(({ turn }) => turn)).size).toBe(1);
+    expect((await workspace.sessions()).filter((one) => one.session_id === "s1")).toMatchObject([{ state: "ended" }]);
+  });
+
+  it.each([
+    ["SessionStart", "forgotten"],
+    ["SessionStart", "gone"],
+    ["UserPromptSubmit", "forgotten"],
+    ["PreToolUse", "forgotten"],
+    ["PostToolUse", "forgotten"],
+  ])("is begun where its agent is, by %s, once its workspace is %s", async (event, how) => {
+    await using project = new Project();
+    const { open, close } = await opening(project);
+    const agent = new Agent(claude, project, { open });
+    quiet(await agent.hears("SessionStart", { source: "startup" }));
+    await close();
+    const elsewhere = join(project.base, "elsewhere");
+    mkdirSync(elsewhere);
+    const store = await project.store();
+    const [first] = await store.workspaces();
+    if (how === "forgotten") await store.forget(first?.id ?? "");
+    else project.remove(".");
+    quiet(await agent.hears(event, { ...shell, tool_use_id: "c1", cwd: elsewhere }));
+    expect(agent.notes.get("s1")?.workspace).toBe(elsewhere);
+    const sessions = await (await store.open({ folder: elsewhere })).sessions();
+    expect(sessions).toMatchObject([{ session_id: "s1", state: "running" }]);
   });
 });
 
