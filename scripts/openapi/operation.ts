@@ -80,7 +80,7 @@ function queryParameters(query: z.ZodType | undefined): JsonSchema[] {
 }
 
 function bodyOf(row: Route): JsonSchema {
-  if (row.bytes === true) return { requestBody: { required: row.method === "PUT", content: bytes } };
+  if (row.bytes !== undefined) return { requestBody: { required: row.method === "PUT", content: bytes } };
   if (row.body === undefined) return {};
   const { $schema: _, ...schema } = z.toJSONSchema(row.body, { io: "input" });
   return { requestBody: { required: (schema.required ?? []).length > 0, content: json(schema) } };

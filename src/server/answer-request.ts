@@ -12,6 +12,7 @@ import type { Visit } from "./admission.ts";
 
 import { CallerStore, type StoreParts } from "./caller-store.ts";
 import { inWords, needsRole } from "./forbidden-words.ts";
+import { type HeldBody, heldBody } from "./held-body.ts";
 import { isReused, onlyOnce, reused } from "./idempotent.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Lease } from "./open-workspaces.ts";
@@ -94,7 +95,7 @@ export class RequestAnswer {
     const answer = new RequestAnswer(head, shared, findRow(head));
     await answer.#refuseRole();
     refuseEncoded(head.request.headers);
-    if (answer.#found.row.bytes !== true) answer.#expectBody();
+    if (answer.#found.row.bytes === undefined) answer.#expectBody();
     return answer;
   }
 
@@ -163,7 +164,7 @@ export class RequestAnswer {
     const whole = asked === undefined ? {} : { id: await mustSee(this.#with.workspaces, caller, asked) };
     const store = new CallerStore(this.#with, caller);
     const received = this.#received({ ...params, ...whole }, given);
-    await this.#reply(response, row, received, () => row.answer(store, received));
+    await this.#reply(response, row, received, (asked) => row.answer(store, asked));
   }
 
   /** Folders of this machine are nothing that anybody else may name. */
@@ -176,7 +177,7 @@ export class RequestAnswer {
     const { syncs } = this.#with;
     if (syncs === undefined) throw new ChronicleError("UNAVAILABLE", "this server runs no syncs");
     const received = this.#received(params, given);
-    await this.#reply(response, row, received, async () => row.answer(await syncs(), received));
+    await this.#reply(response, row, received, async (asked) => row.answer(await syncs(), asked));
   }
 
   async #askWorkspace(response: ServerResponse, given: Given): Promise<void> {
@@ -190,14 +191,14 @@ export class RequestAnswer {
     if (row.on !== "workspace") return;
     const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
-    const asked = { ...received, ...(await this.#condition(on, row, received)) };
-    const done = async () => {
+    const conditional = { ...received, ...(await this.#condition(on, row, received)) };
+    const done = async (asked: Received) => {
       using turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
       if (turn !== undefined) await this.#mustStillHold();
       const answer = await row.answer(on, asked).finally(() => this.#after(row, lease.workspace.id));
       return isOperator ? answer : withoutFolders(row.operation, answer, this.#hidden);
     };
-    await this.#reply(response, row, asked, done);
+    await this.#reply(response, row, conditional, done);
   }
 
   async #heavyTurn(response: ServerResponse, workspace: string): Promise<Disposable> {
@@ -258,7 +259,9 @@ export class RequestAnswer {
       params,
       query: queryOf(query),
       ...(body === undefined ? {} : { body }),
-      ...(row.bytes === true ? { content: uploaded(request, this.#with.limits, () => this.#mustStillHold()) } : {}),
+      ...(row.bytes !== undefined
+        ? { content: uploaded(request, this.#with.limits, () => this.#mustStillHold()) }
+        : {}),
       // Two callers that hit upon one key do not mean the same.
       ...(key === undefined ? {} : { requestId: `${id} ${key}` }),
       ...(typeof lastEventId === "string" ? { lastEventId } : {}),
@@ -286,22 +289,37 @@ export class RequestAnswer {
     throw new ChronicleError("UNAUTHENTICATED", "this token does not hold any more", { hint: "nothing was changed" });
   }
 
-  async #reply(response: ServerResponse, row: Route, received: Received, asked: () => Promise<Answer>): Promise<void> {
+  async #reply(
+    response: ServerResponse,
+    row: Route,
+    received: Received,
+    done: (asked: Received) => Promise<Answer>,
+  ): Promise<void> {
     const { request, visit } = this.#head;
-    const work = async (): Promise<Answer> => {
+    const work = async (asked: Received): Promise<Answer> => {
       if (row.method !== "GET") await this.#mustStillHold();
-      return asked();
+      return done(asked);
     };
     const key = row.method === "GET" ? undefined : idempotencyKey(request.headers);
     if (key === undefined || REMEMBERED_BY_LOG.has(row.operation)) {
-      return this.#send(response, await work());
+      return this.#send(response, await work(received));
     }
     const { caller } = visit;
     const { url = "/", headers } = request;
-    const change = { caller, key, method: row.method, url, ifMatch: headers["if-match"], body: received.body };
-    const reply = await onlyOnce(this.#with.replies, change, async () => kept(await work()));
+    // What a key stands for is known only with the whole body.
+    const held = await this.#held(row, received);
+    const asked = held === undefined ? received : { ...received, content: held.content };
+    const body = held === undefined ? received.body : { bytes: held.hash };
+    const change = { caller, key, method: row.method, url, ifMatch: headers["if-match"], body };
+    const reply = await onlyOnce(this.#with.replies, change, async () => kept(await work(asked)));
     if (reply.status === 204) sendNothing(response);
     else sendJson(response, reply.status, reply.value);
+  }
+
+  /** The body of a row that takes bytes; `undefined`: it takes none. */
+  async #held({ bytes }: Route, { content }: Received): Promise<HeldBody | undefined> {
+    if (bytes === undefined || content === undefined) return undefined;
+    return heldBody(content, bytes === true ? this.#with.limits.uploadBytes : bytes.most);
   }
 
   async #send(response: ServerResponse, answer: Answer): Promise<void> {

@@ -27,7 +27,7 @@ export class RowGroup {
   }
 
   get takesBytes(): boolean {
-    return this.#rows.some(({ row }) => row.bytes === true);
+    return this.#rows.some(({ row }) => row.bytes !== undefined);
   }
 
   /** The most particular row that matches. Throws `URIError` for a path that is not UTF-8, percent-encoded. */

@@ -276,7 +276,7 @@ const bytes: Arbitrary<string | Uint8Array> = fc.oneof(
 
 function bodyOf(row: Route): Arbitrary<string | Uint8Array | undefined> {
   const schema = schemaOf(row.body);
-  if (row.bytes === true) return bytes;
+  if (row.bytes !== undefined) return bytes;
   if (schema === undefined)
     return fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: bytes });
   const fit = valuesOf(schema);
@@ -304,7 +304,7 @@ export function requestsTo(row: Route): Arbitrary<FuzzRequest> {
       ...rest,
       target: query === "" ? path : `${path}?${query}`,
       headers: {
-        ...(body === undefined || row.bytes === true ? {} : { "content-type": "application/json" }),
+        ...(body === undefined || row.bytes !== undefined ? {} : { "content-type": "application/json" }),
         ...given,
       },
       ...(body === undefined ? {} : { body }),

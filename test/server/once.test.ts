@@ -9,6 +9,7 @@ import type { ReplyBook } from "../../src/server/reply-book.ts";
 import { ChronicleError } from "../../src/core/errors.ts";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { signedLine } from "../helpers/original-log.ts";
 import { Serving } from "./serving.ts";
 
 /** A change that names itself is made once, however often it is sent. */
@@ -28,6 +29,38 @@ describe("a change under an Idempotency-Key", () => {
     expect([other.status, other.json()["code"]]).toEqual([422, "USAGE"]);
     const { items } = (await serving.ask(`/v1/workspaces/${id}/snapshots`)).json<{ items: unknown[] }>();
     expect(items).toHaveLength(2);
+  });
+
+  it("is known by its bytes, too: others under its key are refused, and nothing is done with them", async () => {
+    await using serving = await Serving.start();
+    const id = await serving.create("w");
+    const bring = (line: string, { headers } = key("k")) =>
+      serving.ask(`/v1/workspaces/${id}/records/import`, { method: "POST", body: `${line}\n`, headers });
+    const [one, other] = [signedLine({ record_id: '"a"' }), signedLine({ record_id: '"b"' })];
+    const first = await bring(one);
+    expect([first.status, first.json()]).toEqual([200, expect.objectContaining({ events: 1 })]);
+    const again = await bring(one);
+    expect([again.status, again.json()]).toEqual([200, first.json()]);
+    for (const body of [other, one.slice(0, -1), ""]) {
+      const refused = await bring(body);
+      expect([refused.status, refused.json()]).toEqual([
+        422,
+        expect.objectContaining({ code: "USAGE", data: { field: "Idempotency-Key", reused: true } }),
+      ]);
+    }
+    const { items } = (await serving.ask(`/v1/workspaces/${id}/records`)).json<{ items: { id: string }[] }>();
+    expect(items.map((item) => item.id)).toEqual(["a"]);
+    expect((await bring(other, key("k-other"))).status).toBe(200);
+  });
+
+  it("that brings more than its request takes is refused, and the key is free after it", async () => {
+    await using serving = await Serving.start();
+    const id = await serving.create("w");
+    const bring = (body: string | Uint8Array) =>
+      serving.ask(`/v1/workspaces/${id}/records/import`, { method: "POST", body, ...key("k") });
+    const large = await bring(new Uint8Array(64 * 1024 ** 2 + 1));
+    expect([large.status, large.json()["code"]]).toEqual([413, "LIMIT_EXCEEDED"]);
+    expect((await bring(`${signedLine({})}\n`)).status).toBe(200);
   });
 
   it("is remembered by the log where it is about a file", async () => {

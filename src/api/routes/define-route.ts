@@ -81,7 +81,7 @@ function checked<Query extends z.ZodObject, Body extends z.ZodType>(
   received: Received,
 ): Asked<Given<z.output<Query>>, Given<z.output<Body>>> {
   const { params, me, signal, ifMatch, requestId, lastEventId } = received;
-  if (bytes !== true && body === undefined && received.body !== undefined) {
+  if (bytes === undefined && body === undefined && received.body !== undefined) {
     throw new ChronicleError("USAGE", "this request takes no body");
   }
   return {

@@ -26,8 +26,8 @@ export interface RouteText {
 export interface RouteInput<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
   readonly query?: Query;
   readonly body?: Body;
-  /** The body is bytes, `Asked.content`. */
-  readonly bytes?: true;
+  /** The body is bytes, `Asked.content`: of any length, or held in memory with `most` of them at most. */
+  readonly bytes?: true | { readonly most: number };
   /** `If-Match` means something here. */
   readonly conditional?: true;
 }

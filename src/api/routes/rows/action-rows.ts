@@ -185,7 +185,7 @@ const resolve = workspaceRoute(calls.resolveConflict, {
     conflict: path("its id, the beginning of it, or its path"),
     keep: z.enum(["current", "undo", "merged"]),
   }),
-  bytes: true,
+  bytes: { most: MAX_MERGED },
   answer: async (on, { query: { conflict, keep }, content }) =>
     on.resolve(conflict, keep === "merged" ? { keep, content: await collectedBytes(content, MAX_MERGED) } : { keep }),
 });

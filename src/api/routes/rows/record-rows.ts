@@ -127,7 +127,7 @@ const bring = workspaceRoute(calls.importRecords, {
       { most: MAX_IMPORT },
     ).optional(),
   }),
-  bytes: true,
+  bytes: { most: MAX_IMPORT },
   answer: async (on, { query: { round_numbers, up_to_tear, checkpoint_bytes: length }, content }) => {
     const bytes = await collectedBytes(content, MAX_IMPORT);
     if (length !== undefined && length > bytes.length)
