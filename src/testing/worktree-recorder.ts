@@ -78,11 +78,14 @@ export class Recorder {
     return report;
   }
 
+  /** The way to a content that was kept. */
+  reader(hash: Hash): ContentReader | undefined {
+    const content = this.contents.get(hash);
+    return content === undefined ? undefined : readerOf(content);
+  }
+
   async *#read(hashes: Iterable<Hash>): AsyncGenerator<readonly [Hash, ContentReader | undefined]> {
-    for (const hash of [...hashes].toReversed()) {
-      const content = this.contents.get(hash);
-      yield [hash, content === undefined ? undefined : readerOf(content)] as const;
-    }
+    for (const hash of [...hashes].toReversed()) yield [hash, this.reader(hash)] as const;
   }
 }
 

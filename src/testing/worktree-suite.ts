@@ -8,6 +8,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import { pathFromBytes } from "../core/path.ts";
 import type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
 import { Recorder } from "./worktree-recorder.ts";
+import { worktreeSeenSuite } from "./worktree-seen-suite.ts";
 
 const NO_LIMITS: CaptureLimits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
 
@@ -17,6 +18,7 @@ function asPath(text: string): WorkspacePath {
 
 /** The contract of `Worktree`. `make` gives a worktree over an empty folder. */
 export function worktreeSuite(name: string, make: (options: HarnessOptions) => WorktreeHarness): void {
+  worktreeSeenSuite(name, () => make({ filter: DEFAULT_FILTER, limits: NO_LIMITS }));
   describe(name, () => {
     let harness: WorktreeHarness;
     let edit: WorktreeEditor;
@@ -623,17 +625,6 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(again.blocked).toEqual([]);
         expect([...again.applied].sort()).toEqual(changes.map((one) => one.path as string).sort());
         expect(edit.list()).toEqual([...before.keys()].sort());
-      });
-
-      test("what was applied is remembered, and read again because it is fresh", async () => {
-        edit.write("a", "1");
-        const before = await captured();
-        edit.write("a", "22");
-        await recorder.capture();
-        await recorder.apply(recorder.changesTo(before));
-        expect(harness.worktree.recall(asPath("a"))?.entry.hash).toBe(sha256("1"));
-        edit.write("a", "3");
-        expect((await recorder.capture()).changed).toEqual(["a"]);
       });
 
       test("nothing of ours is left behind", async () => {

@@ -140,7 +140,7 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
     const reading = await readDisk(context, options);
     const lost = await lostInCrash(context, reading);
     if (lost.length > 0 && (await followedOrigin(context)) !== undefined) {
-      await putBackLost(context, lost);
+      if (!(await putBackLost(context, lost))) await settle(context);
       context.live.giveBack(undefined);
       continue;
     }
@@ -305,6 +305,6 @@ interface Unsettled extends Pick<Comparison, "lacked"> {
 
 /** Only what is not recorded any more is forgotten: of the rest it could not be seen later that it is gone. */
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
-  context.worktree.remember(settledPaths(reading.present, except));
+  context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));
 }

@@ -35,11 +35,13 @@ export async function followedOrigin(context: Context): Promise<ReplicaRecord | 
 
 /**
  * Brings a folder that follows an origin back to what is recorded of these paths: they are no edits, and must not go anywhere. The
- * contents are in the store. Throws `REFUSED` where one cannot be brought back: nothing of it is recorded.
+ * contents are in the store. Throws `REFUSED` where one cannot be brought back: nothing of it is recorded. False: an operation was
+ * interrupted, and is to be finished first.
  */
-export async function putBackLost(context: Context, lost: readonly Change[]): Promise<void> {
+export async function putBackLost(context: Context, lost: readonly Change[]): Promise<boolean> {
   const record = await followedOrigin(context);
-  if (record === undefined) return;
+  if (record === undefined) return true;
+  if ((await openIntents(context)).length > 0) return false;
   using _lease = await context.blobs.lease();
   const changes = lost.map(({ path, before, after }): Change => ({ path, before: after, after: settable(before) }));
   const { blocked: foreseen } = await context.worktree.check({ changes, onBlocked: "skip", permissions: true });
@@ -69,6 +71,7 @@ export async function putBackLost(context: Context, lost: readonly Change[]): Pr
     ({ reason }) => reason !== "changed",
   );
   if (stuck.length > 0) throw notPutBack(stuck);
+  return true;
 }
 
 async function missingContents(context: Context, changes: readonly Change[]): Promise<Map<WorkspacePath, BlockedPath>> {

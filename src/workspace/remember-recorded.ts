@@ -87,14 +87,20 @@ export async function keepRemembered({ worktree }: Context): Promise<void> {
   if (seq !== undefined) await worktree.save(seq);
 }
 
-/** What is recorded of these paths is known, and that it is what is on disk is not: they are read again at the next look. */
+/**
+ * What is recorded of these paths is known, and that it is what is on disk is not: they are read again at the next look. The time with
+ * which a file was last seen is kept.
+ */
 export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
   const { seq } = await index.head();
   const rows = await index.iterationsAt(paths, seq);
   worktree.forget(paths.filter((_path, i) => rows[i]?.entry === undefined));
   worktree.remember(
-    rows.flatMap((row) =>
-      row?.entry === undefined ? [] : [{ entry: row.entry, stat: { ...UNKNOWN, kind: row.entry.kind } }],
-    ),
+    rows.flatMap((row) => {
+      if (row?.entry === undefined) return [];
+      const { path, kind } = row.entry;
+      const mtimeNs = worktree.recall(path)?.stat.mtimeNs ?? UNKNOWN.mtimeNs;
+      return [{ entry: row.entry, stat: { ...UNKNOWN, kind, mtimeNs } }];
+    }),
   );
 }

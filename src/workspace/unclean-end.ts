@@ -73,7 +73,8 @@ async function compareWith(
 
 function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefined {
   const stat = worktree.recall(path)?.stat;
-  return stat === undefined || stat.size < 0 ? undefined : Number(stat.mtimeNs / 1_000_000n);
+  // What is known from the record alone has no time.
+  return stat === undefined || stat.mtimeNs === 0n ? undefined : Number(stat.mtimeNs / 1_000_000n);
 }
 
 /** The paths that were recorded shortly before the last event. */

@@ -218,6 +218,10 @@ function landMode(context: LandContext, step: Step): void {
     block(step, "changed", "another file has its name");
     return;
   }
+  if (!isSameContent(present, now)) {
+    block(step, "changed", "it was written meanwhile");
+    return;
+  }
   context.undo.push(() => fs.chmod(step.inner, present.mode, "file"));
   context.disk.chmod(file.fd, after.mode);
   context.disk.sync(file.fd);

@@ -48,6 +48,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   const modes = new LooseModes();
   const nowNs = context.nowNs;
   const run: LandContext = { disk: context.disk, steps, token: request.token, modes, nowNs, conflicts: [], undo: [] };
+  const startedNs = nowNs();
   const progress = new ApplyProgress(request.onProgress, steps.length);
   try {
     if (request.resume === true) {
@@ -62,7 +63,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     await choosePlaces(context, steps);
     if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
     if (!(await putIntoPlace(run, roots, { request, progress }))) return await takeAllBack(run, roots);
-    return await finish(context, run, { roots, later: request.emptiesLater === true });
+    return await finish(context, run, { roots, later: request.emptiesLater === true, startedNs });
   } finally {
     releaseRoots(roots);
     if (context.early !== undefined) dropEarly(context.early);
@@ -220,13 +221,18 @@ function earlyRemovals(steps: readonly Step[]): Set<Step> {
   return early;
 }
 
-/** Where it staged, and whether what was set aside goes later. */
-interface Aside {
+/** Where it staged, whether what was set aside goes later, and when it began to look at the files. */
+interface Finishing {
   readonly roots: readonly ApplyRoot[];
   readonly later: boolean;
+  readonly startedNs: bigint;
 }
 
-async function finish(context: ApplyContext, run: LandContext, { roots, later }: Aside): Promise<ApplyReport> {
+async function finish(
+  context: ApplyContext,
+  run: LandContext,
+  { roots, later, startedNs }: Finishing,
+): Promise<ApplyReport> {
   // While the folders can still be opened and written: one that is closed to its owner could not be synced.
   for (const { staging } of roots) staging.places.clear();
   await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
@@ -234,7 +240,7 @@ async function finish(context: ApplyContext, run: LandContext, { roots, later }:
   run.modes.restore();
   if (run.steps.some(({ blocked }) => blocked !== undefined)) blockTogether(run.steps);
   const applied = run.steps.filter((step) => step.blocked === undefined);
-  rememberAll(context, applied);
+  rememberAll(context, applied, startedNs);
   for (const { staging } of roots) {
     if (later) context.bin.add(run.token, () => staging.purgeBeside());
     else staging.purge();
@@ -295,18 +301,19 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
   };
 }
 
-function rememberAll({ cache, nowNs }: ApplyContext, applied: readonly Step[]): void {
-  const now = nowNs();
+/** What somebody has written since the apply began is read at the next look: nobody has read it here. */
+function rememberAll({ cache }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
-  cache.putAll(knownNow(applied), now);
+  cache.putAll(knownNow(applied), startedNs);
 }
 
-/** What stands there now, in path order. */
+/** What stands there, as it was seen when that was known, in path order. */
 function* knownNow(applied: readonly Step[]): Generator<NotedPath> {
   for (const step of applied) {
     const { after, path, inner, root, isCertain } = step;
     if (after === undefined) continue;
-    const stat = after.kind === "file" && step.stat !== undefined ? step.stat : root.fs.lstat(inner);
+    const seen = step.todo === "nothing" ? step.present : after.kind === "dir" ? undefined : step.stat;
+    const stat = seen ?? root.fs.lstat(inner);
     if (stat?.kind === after.kind) yield { entry: entryOf(path, stat, after.hash), stat, isCertain };
   }
 }

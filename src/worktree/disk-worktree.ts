@@ -132,11 +132,10 @@ export class DiskWorktree implements Worktree {
     return this.#git.files.moved();
   }
 
-  remember(known: Iterable<KnownPath>): void {
+  remember(known: Iterable<KnownPath>, readFromNs?: bigint): void {
     const { cache } = this.#load();
     // Without a scan nobody knows when it was read: then it is never trusted.
-    const readAtNs = this.#readFloorNs ?? 0n;
-    cache.putAll(known, readAtNs);
+    cache.putAll(known, readFromNs ?? this.#readFloorNs ?? 0n);
     this.#remembered = true;
   }
 

@@ -105,9 +105,9 @@ export class MemoryWorktree implements Worktree {
     };
   }
 
-  remember(known: Iterable<KnownPath>): void {
+  remember(known: Iterable<KnownPath>, readFromNs = this.#readFloorNs ?? 0n): void {
     for (const { entry, stat } of known) {
-      this.#known.set(entry.path, { entry, stat, racy: isRacy(stat, this.#readFloorNs ?? 0n) });
+      this.#known.set(entry.path, { entry, stat, racy: isRacy(stat, readFromNs) });
     }
     this.#remembered = true;
   }

@@ -36,8 +36,11 @@ export interface Worktree {
    * Changes nothing on disk and nothing that is remembered.
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
-  /** Takes note of what is known to be on disk, after it was recorded. */
-  remember(known: Iterable<KnownPath>): void;
+  /**
+   * Takes note of what is known to be on disk, after it was recorded. `readFromNs`: nothing of it was read earlier; by default, since the
+   * last scan began.
+   */
+  remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
   /** Forgets paths (they are gone, or must be read again). */
   forget(paths: readonly WorkspacePath[]): void;
   /** Forgets everything, what was kept too: all is read again. */

@@ -12,7 +12,14 @@ import {
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
+import { openContext } from "../../src/compose/open-context.ts";
+import { storeTasks } from "../../src/compose/store-tasks.ts";
+import { capture } from "../../src/workspace/capture.ts";
+import { withCommit } from "../../src/workspace/commit.ts";
+import { keepPlan } from "../../src/workspace/operate.ts";
+import { opening } from "../../src/workspace/operation-drafts.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
+import { storeParts } from "../helpers/store-parts.ts";
 
 /** What a power cut leaves of files whose bytes were not written: their names, their times, and nothing in them. */
 
@@ -83,6 +90,21 @@ describe("Truth 32: a workspace after an unclean end", () => {
     await box.must(["snapshot"]);
     goDown(box.store);
     cutShort(join(box.project, "a.txt"));
+    expect((await box.must(["snapshot"])).stderr).toContain('"a.txt" has lost bytes');
+  });
+
+  it("knows that time also after somebody has only looked", async () => {
+    using box = new Sandbox();
+    fill((path, content) => box.write(path, content), box.project);
+    await box.must(["init"]);
+    for (const at of [LONG_AGO + 30, LONG_AGO + 60]) {
+      box.write("a.txt", "other bytes\n");
+      utimesSync(join(box.project, "a.txt"), at, at);
+      await box.must(["snapshot"]);
+    }
+    goDown(box.store);
+    cutShort(join(box.project, "a.txt"));
+    await box.must(["status"]);
     expect((await box.must(["snapshot"])).stderr).toContain('"a.txt" has lost bytes');
   });
 
@@ -173,6 +195,29 @@ describe("Truth 32: a replica after an unclean end", () => {
       expect([path, readFileSync(join(desk.folder, path), "utf8")]).toEqual([path, content]);
       expect([path, readFileSync(join(origin.project, path), "utf8")]).toEqual([path, content]);
     }
+  });
+
+  it("does so also where an operation was interrupted in the folder", async () => {
+    const { desk } = await started();
+    await desk.kill();
+    const parts = await storeParts(desk.home, join(desk.userHome, ".config", "chronicle"));
+    const open = () => openContext(parts, desk.id, { tasks: storeTasks(parts, desk.id) });
+    const first = await open();
+    const plan = await keepPlan(first.context, []);
+    const intent = { kind: "restore", summary: "restore to 1", actor: "somebody", paths: 0, plan } as const;
+    await withCommit(first.context, async (commit) => {
+      const [{ seq: fromSeq }, started] = [await commit.head(), new Date().toISOString()];
+      await commit.begin([opening(first.context.newId(), { ...intent, state: "open", started, fromSeq })]);
+    });
+    await first.close();
+    goDown(desk.home);
+    cutShort(join(desk.folder, "own.txt"));
+    // As a sync begins, before anybody has finished it.
+    const { context, close } = await open();
+    await capture(context, { cause: "watch" });
+    await close();
+    await parts.blobs.close();
+    expect(readFileSync(join(desk.folder, "own.txt"), "utf8")).toBe("written here\n");
   });
 
   it("takes deletions and edits for those of people where the sync had ended properly", async () => {

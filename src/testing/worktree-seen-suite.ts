@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { sha256 } from "../core/hash.ts";
+import { pathFromBytes, type WorkspacePath } from "../core/path.ts";
+import type { WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
+import { Recorder } from "./worktree-recorder.ts";
+
+function asPath(text: string): WorkspacePath {
+  return pathFromBytes(Buffer.from(text));
+}
+
+/** A part of the contract of `Worktree`: it trusts what was read, as of when it was read, and nothing else. */
+export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): void {
+  describe(`${name}: what is trusted`, () => {
+    let harness: WorktreeHarness;
+    let edit: WorktreeEditor;
+    let recorder: Recorder;
+
+    beforeEach(() => {
+      harness = make();
+      edit = harness.edit;
+      recorder = new Recorder(harness);
+    });
+    afterEach(() => harness.dispose());
+
+    test("what was read is trusted as of the scan that found it, not as of a later one", async () => {
+      edit.write("a", "1");
+      const { startedAtNs } = await harness.worktree.scan({}, () => undefined);
+      const [entry, stat] = [await harness.worktree.inspect(asPath("a")), edit.stat("a")];
+      if (entry === undefined || stat === undefined) throw new Error("a is there");
+      harness.later();
+      await harness.worktree.scan({ only: [] }, () => undefined);
+      harness.worktree.remember([{ entry, stat }], startedAtNs);
+      expect((await recorder.capture()).changed).toEqual(["a"]);
+    });
+
+    test.each(["done already", "a mode only"])(
+      "what somebody writes while an apply goes on is seen by the next look: %s",
+      async (how) => {
+        edit.write("a", "1", 0o644);
+        edit.write("b", "1");
+        harness.later();
+        await recorder.capture();
+        const before = recorder.state();
+        if (how === "a mode only") edit.chmod("a", 0o600);
+        else edit.write("a", "2");
+        edit.write("b", "2");
+        harness.later();
+        await recorder.capture();
+        const changes = recorder.changesTo(before);
+        // As an apply that was cut off has left it.
+        if (how !== "a mode only") edit.write("a", "1");
+        harness.later();
+        const b = recorder.keep(Buffer.from("1"));
+        await recorder.apply(changes, {
+          resume: true,
+          onBlocked: "skip",
+          contents: async function* (hashes) {
+            for (const hash of hashes) if (hash === b) yield [hash, recorder.reader(hash)] as const;
+            edit.write("a", "9");
+            harness.later();
+          },
+        });
+        harness.later();
+        expect((await recorder.capture()).changed).toContain("a");
+      },
+    );
+
+    test("what was applied is remembered, and read again because it is fresh", async () => {
+      edit.write("a", "1");
+      harness.later();
+      await recorder.capture();
+      const before = recorder.state();
+      edit.write("a", "22");
+      await recorder.capture();
+      await recorder.apply(recorder.changesTo(before));
+      expect(harness.worktree.recall(asPath("a"))?.entry.hash).toBe(sha256("1"));
+      edit.write("a", "3");
+      expect((await recorder.capture()).changed).toEqual(["a"]);
+    });
+  });
+}
