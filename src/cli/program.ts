@@ -6,6 +6,7 @@ import { inLocalZone } from "./local-zone.ts";
 import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
 import { parseValue } from "./parse-value.ts";
 import { usageError } from "./usage-error.ts";
+import { shownCommand } from "./render/printable.ts";
 
 /** A command line that was understood: which command, with which options and arguments. */
 export interface Parsed {
@@ -110,7 +111,7 @@ function unknownCommand(word: string): never {
   const hint = near === undefined ? [] : [`did you mean: chronicle ${near}`];
   throw usageError(
     `unknown command '${word}'`,
-    [...hint, `to record a command: chronicle run -- ${word}`, "help: chronicle -h"].join("\n"),
+    [...hint, `to record a command: chronicle run -- ${shownCommand([word])}`, "help: chronicle -h"].join("\n"),
   );
 }
 

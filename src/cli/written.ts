@@ -6,6 +6,7 @@ import { hasGitName } from "../core/git-name.ts";
 import type { CommandContext } from "./context.ts";
 import { changeLines } from "./render/changes.ts";
 import { printable } from "./render/printable.ts";
+import { quotePath } from "../core/quote-command.ts";
 
 const MOST_LINES = 100;
 
@@ -48,7 +49,7 @@ async function wayBack(
   const [first, ...more] = workspace.path === "" ? result.changes.filter(isGits).map(({ path }) => path) : [];
   if (first === undefined) return "take it back: chronicle undo";
   const [begun] = await workspace.log({ prefix: `intent:${result.undo_id}`, limit: 1 });
-  const aside = `chronicle restore seq:${(begun?.seq ?? result.seq) - 1} ${shown(first)} --to DIR`;
+  const aside = `chronicle restore seq:${(begun?.seq ?? result.seq) - 1} ${quotePath(shown(first))} --to DIR`;
   if (more.length + 1 < result.changes.length)
     return `take it back: chronicle undo --force; git's own state stays away (have it elsewhere: ${aside})`;
   return `undo leaves git's own state away in a workspace without a folder; have it elsewhere: ${aside}`;

@@ -4,6 +4,7 @@ import { errnoOf } from "../core/errors.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import { userName } from "../disk/kept-owners.ts";
 import { refusedWrite } from "../disk/probe-writes.ts";
+import { quotePath } from "../core/quote-command.ts";
 
 /** Files that are named in full; the others are counted. */
 const NAMED = 3;
@@ -42,8 +43,9 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
     const user = own === 0 ? userOf(disk, { folder, userHome }) : own;
     const hindered = hinderedIn(disk, folder, user);
     found.push(...hindered);
-    if (hindered.some(({ isOthers }) => isOthers)) mends.push(`${own === 0 ? "" : "sudo "}chown -R ${user} ${folder}`);
-    if (hindered.some(({ isOthers }) => !isOthers)) mends.push(`chmod -R u+rwX ${folder}`);
+    if (hindered.some(({ isOthers }) => isOthers))
+      mends.push(`${own === 0 ? "" : "sudo "}chown -R ${user} ${quotePath(folder)}`);
+    if (hindered.some(({ isOthers }) => !isOthers)) mends.push(`chmod -R u+rwX ${quotePath(folder)}`);
   }
   if (found.length === 0) return { name, ok: true, detail: "all files of the store can be read and written" };
   const named = found.slice(0, NAMED).map(({ path, why }) => `${path} ${why}`);

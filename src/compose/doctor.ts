@@ -10,6 +10,7 @@ import { forgottenIn } from "./forgotten.ts";
 import { leftOutChecks } from "./left-out-check.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Tombstones } from "./tombstones.ts";
+import { quotePath } from "../core/quote-command.ts";
 
 /** Least free space that lets work go on, in bytes. */
 const LOW_SPACE = 256 * 1024 * 1024;
@@ -51,7 +52,12 @@ function privacy(disk: Disk, name: string, path: string): DoctorCheck {
   if (mode === undefined) return { name, ok: true, detail: `${path} is made at first use` };
   const shown = mode.toString(8);
   if ((mode & 0o077) === 0) return { name, ok: true, detail: `${path} (${shown})` };
-  return { name, ok: false, detail: `${path} can be read by others (${shown})`, hint: `chmod go-rwx ${path}` };
+  return {
+    name,
+    ok: false,
+    detail: `${path} can be read by others (${shown})`,
+    hint: `chmod go-rwx ${quotePath(path)}`,
+  };
 }
 
 function keyCheck(disk: Disk, folder: string): DoctorCheck {

@@ -1,6 +1,6 @@
 import type { DoctorCheck } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { quoteCommand } from "../core/quote-command.ts";
+import { quotePath } from "../core/quote-command.ts";
 import { answer } from "../workspace/answer.ts";
 import { leftOutByNow } from "../workspace/left-out.ts";
 import { shownPath } from "../workspace/shape.ts";
@@ -38,7 +38,7 @@ function told(id: string, found: readonly string[]): DoctorCheck {
   const shown = found.slice(0, MOST_NAMED).join(", ");
   const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
   const many = found.length === 1 ? "1 recorded file is" : `${found.length} recorded files are`;
-  const command = `chronicle -w ${id} erase ${quoteCommand([first])} --dry-run`;
+  const command = `chronicle -w ${id} erase ${quotePath(first)} --dry-run`;
   return {
     name: "left out",
     ok: true,

@@ -21,7 +21,8 @@ import { isInBase } from "./read-base.ts";
 import { proveHistory, proveRow, refuseSize } from "./proved-content.ts";
 import { readEvents } from "./read-events.ts";
 import { originIterations } from "./replica/origin-iterations.ts";
-import { exactPath, shownPath } from "./shape.ts";
+import { exactPath, givenPath, shownPath } from "./shape.ts";
+import { quotePath } from "../core/quote-command.ts";
 
 /** Reading the past: iterations, contents, events, manifests. */
 
@@ -132,7 +133,7 @@ export async function openIteration(context: Context, given: string, iteration?:
     await proveHistory(context, path);
     const what = row === undefined ? `has no iteration ${iteration}` : `iteration ${row.iteration} is a deletion`;
     throw new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))}: ${what} (it has ${range})`, {
-      hint: `\`chronicle history ${shownPath(path)}\` lists them`,
+      hint: `\`chronicle history ${quotePath(givenPath(path))}\` lists them`,
     });
   }
   if (entry.hash === undefined)

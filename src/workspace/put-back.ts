@@ -1,7 +1,7 @@
 import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import { quoteCommand } from "../core/quote-command.ts";
+import { quotePath } from "../core/quote-command.ts";
 import { decodeReplica, type ReplicaRecord } from "../core/replica-record.ts";
 import { isLostInCrash } from "../core/whereabouts.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
@@ -10,7 +10,7 @@ import type { Context } from "./context.ts";
 import { keepPlan, openIntents, perform, settable } from "./operate.ts";
 import { compare, type Reading } from "./read-disk.ts";
 import { readEvent } from "./read-events.ts";
-import { shownPath } from "./shape.ts";
+import { givenPath, shownPath } from "./shape.ts";
 
 /** What an unclean end (the power went, a disk was pulled out) has left of files, and what becomes of it. */
 
@@ -115,7 +115,8 @@ export function lossNote(lost: readonly Change[]): readonly string[] {
 }
 
 function commandFor(paths: readonly WorkspacePath[], seq: number): string {
-  return quoteCommand(["chronicle", "restore", `seq:${seq}`, ...paths.slice(0, MOST_NAMED).map(shownPath)]);
+  const named = paths.slice(0, MOST_NAMED).map((path) => quotePath(givenPath(path)));
+  return ["chronicle restore", `seq:${seq}`, ...named].join(" ");
 }
 
 function namesOf(paths: readonly WorkspacePath[]): string {

@@ -3,6 +3,7 @@ import { contentsOfConflict, decodeConflict } from "../core/conflict-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { quotePath } from "../core/quote-command.ts";
 import type { BlobReader, ByteRange } from "../storage/blob-store.ts";
 import type { Context } from "./context.ts";
 import { fileShape, isPresent, type PresentRow } from "./file-shape.ts";
@@ -16,7 +17,7 @@ import { baseOf } from "./project.ts";
 import { isProtected, isSecretContent, protectedNames } from "./protected.ts";
 import { provedState } from "./proved-state.ts";
 import { readEvents } from "./read-events.ts";
-import { shownPath } from "./shape.ts";
+import { givenPath, shownPath } from "./shape.ts";
 
 /** What is said of a content that no agent and no reader is shown. */
 const FOR_PEOPLE = { class: "protected" } as const;
@@ -85,7 +86,7 @@ async function notThere(
       ? `${shown} was not there yet`
       : `${shown}: ${isKnown ? `iteration ${iteration} is a deletion` : `has no iteration ${iteration}`} ${range}`;
   return new ChronicleError("NOT_FOUND", why, {
-    hint: `\`chronicle history ${shownPath(path)}\` lists them`,
+    hint: `\`chronicle history ${quotePath(givenPath(path))}\` lists them`,
     data: { path: shownPath(path) },
   });
 }

@@ -5,7 +5,7 @@ import type { Json } from "../core/event.ts";
 import { coverageOf } from "../core/coverage.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import { quoteCommand } from "../core/quote-command.ts";
+import { quotePath } from "../core/quote-command.ts";
 import { endBefore } from "./before-change.ts";
 import type { Capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
@@ -215,7 +215,7 @@ function leftOf(
   const before = `chronicle restore seq:${done.session.fromSeq}`;
   if (rivals.length > 0) {
     const reason = "another run was going on beside this one, and either may have changed them";
-    return { reason, paths, hint: `${before} ${rivals.length === 1 ? quoteCommand([first]) : "PATH..."}` };
+    return { reason, paths, hint: `${before} ${rivals.length === 1 ? quotePath(first) : "PATH..."}` };
   }
   if (skipped.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)

@@ -4,12 +4,12 @@ import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
 /** A workspace without a folder whose history has a repository's own state. */
-async function withGit(box: Sandbox): Promise<void> {
+async function withGit(box: Sandbox, name = "sub"): Promise<void> {
   const folder = join(box.folder, "source");
-  mkdirSync(join(folder, "sub", ".git"), { recursive: true });
-  writeFileSync(join(folder, "sub", ".git", "config"), "[core]\n");
-  writeFileSync(join(folder, "sub", "a.txt"), "a\n");
-  const { value } = await box.json(["-C", folder, "init", "--force-include", "sub/.git"]);
+  mkdirSync(join(folder, name, ".git"), { recursive: true });
+  writeFileSync(join(folder, name, ".git", "config"), "[core]\n");
+  writeFileSync(join(folder, name, "a.txt"), "a\n");
+  const { value } = await box.json(["-C", folder, "init", "--force-include", `${name}/.git`]);
   await box.must(["workspaces", "create", "fork", "--from", (value as { workspace: string }).workspace]);
 }
 
@@ -21,6 +21,15 @@ it("says what undo leaves away, and the way that has it is one", async () => {
   const target = join(box.folder, "elsewhere");
   await box.must([...way.split(" "), "--to", target]);
   expect(existsSync(join(target, "sub", ".git", "config"))).toBe(true);
+});
+
+it("says a way that a shell takes as it stands", async () => {
+  using box = new Sandbox();
+  await withGit(box, "-it's x");
+  const { stdout } = await box.must(["-w", "fork", "rm", "-r", "./-it's x/.git"]);
+  const way = /undo leaves git's own state away .*: chronicle (.+) --to DIR/.exec(stdout)?.[1] ?? "";
+  box.sh(`${box.command.join(" ")} ${way} --to ../elsewhere`);
+  expect(existsSync(join(box.folder, "elsewhere", "-it's x", ".git", "config"))).toBe(true);
 });
 
 it("says how the rest is taken back", async () => {

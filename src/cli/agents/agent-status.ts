@@ -12,6 +12,7 @@ import { type HookPlaces, hookText } from "./installed-hook.ts";
 import { unacceptedEvents } from "./codex-trust.ts";
 import { newestTrace } from "./newest-trace.ts";
 import { switchedOff } from "./switched-off.ts";
+import { quotePath } from "../../core/quote-command.ts";
 
 /** How Chronicle stands with one agent. */
 export interface AgentStatus {
@@ -105,7 +106,7 @@ function commandProblems(
   const stat = new NodeDisk().lstat(path);
   if (stat === undefined) return [{ what: `the hook ${path} does not exist: nothing is recorded`, hint, stops: true }];
   if ((stat.mode & 0o100) === 0)
-    return [{ what: `the hook ${path} cannot be executed`, hint: `chmod 755 ${path}`, stops: true }];
+    return [{ what: `the hook ${path} cannot be executed`, hint: `chmod 755 ${quotePath(path)}`, stops: true }];
   const text = readTextIfThere(path) ?? "";
   if (text === hookText(io, places)) return [];
   const version = /version ([0-9][^\s.]*(?:\.[^\s.]+)*)\./.exec(text)?.[1] ?? "unknown";

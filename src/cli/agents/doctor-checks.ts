@@ -11,6 +11,7 @@ import { counted } from "../render/counted.ts";
 import { agentStatus, recentTroubles } from "./agent-status.ts";
 import { AGENT_CONFIGS } from "./agent-table.ts";
 import type { HookPlaces } from "./installed-hook.ts";
+import { quotePath } from "../../core/quote-command.ts";
 
 /** Linux: inotify(7). */
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
@@ -117,21 +118,21 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   const socket = socketOf(disk, run);
   if (disk.lstat(dirname(socket)) !== undefined && !isOwnDoor(disk, run, ownUid())) {
     const detail = `${run.door} leads to a folder that is not this user's alone: nobody is asked there`;
-    return { name, ok: false, detail, hint: `rm ${run.door}` };
+    return { name, ok: false, detail, hint: `rm ${quotePath(run.door)}` };
   }
   if (disk.lstat(socket) === undefined) {
     const detail = `${run.door} leads to ${socket}, which is not there: no process is running`;
-    const hint = `nothing is lost; the next hook starts a process and mends it, or: rm ${run.door}`;
+    const hint = `nothing is lost; the next hook starts a process and mends it, or: rm ${quotePath(run.door)}`;
     return { name, ok: false, detail, hint };
   }
   if (!(await isAnswered(run.door, version))) {
-    const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${run.door}`;
+    const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${quotePath(run.door)}`;
     return { name, ok: false, detail: `nobody answers on ${run.door}`, hint };
   }
   const mode = disk.lstat(socket)?.mode ?? 0o600;
   if ((mode & 0o077) !== 0) {
     const detail = `${socket} may be used by others (${mode.toString(8)})`;
-    return { name, ok: false, detail, hint: `chmod 600 ${socket}` };
+    return { name, ok: false, detail, hint: `chmod 600 ${quotePath(socket)}` };
   }
   return { name, ok: true, detail: `answered on ${socket}` };
 }

@@ -131,7 +131,8 @@ function tell(context: CommandContext, { agent, plans }: Done, { what, dryRun, s
   for (const note of agent.notes[scope]) context.print(`  note: ${note}`);
   if (scope === "project") context.print(`  note: ${SHARED}`);
   const more = scope === "project" ? " --project" : "";
-  if (!dryRun) context.print(context.paint("dim", `  try it: chronicle agents test ${agent.name}${more}`));
+  if (!dryRun)
+    context.print(context.paint("dim", context.worded(`  try it: chronicle agents test ${agent.name}${more}`)));
 }
 
 async function status(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {

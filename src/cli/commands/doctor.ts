@@ -36,8 +36,8 @@ export async function doctor(context: CommandContext): Promise<number> {
     context.print(`store ${printable(result.store)}`);
     for (const check of result.checks) {
       const mark = check.ok ? paint("green", "ok  ") : paint("red", "BAD ");
-      context.print(`${mark} ${printable(check.name)}: ${printable(check.detail)}`);
-      if (!check.ok && check.hint !== undefined) context.print(`       ${printable(check.hint)}`);
+      context.print(`${mark} ${printable(check.name)}: ${printable(context.worded(check.detail))}`);
+      if (!check.ok && check.hint !== undefined) context.print(`       ${printable(context.worded(check.hint))}`);
     }
   }
   return result.ok ? EXIT.done : EXIT.failed;

@@ -4,7 +4,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import { meantBy } from "../../core/meant-by.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
-import { printable } from "../render/printable.ts";
+import { printable, shownCommand } from "../render/printable.ts";
 import { refuseWithoutPerson } from "../without-person.ts";
 
 function sentence(item: WorkspaceShape): string {
@@ -22,7 +22,7 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
       "REFUSED",
       "forgetting a history needs somebody who is sure, and nobody can be asked here",
       {
-        hint: `if you are sure: chronicle forget ${prefix} --yes`,
+        hint: `if you are sure: ${shownCommand(["chronicle", "forget", prefix, "--yes"])}`,
         data: { id: prefix },
       },
     );
@@ -43,8 +43,8 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
 function told(context: CommandContext, gone: WorkspaceShape): string {
   if (context.input.flag("now"))
     return `removed ${sentence(gone)} for good; ${context.worded("chronicle gc frees the space")}`;
-  const back = `chronicle unforget ${gone.id}`;
-  return `removed ${sentence(gone)}; for 24 hours \`${back}\` brings it back, then ${context.worded("chronicle gc frees the space")}`;
+  const next = `for 24 hours \`chronicle unforget ${gone.id}\` brings it back, then chronicle gc frees the space`;
+  return `removed ${sentence(gone)}; ${context.worded(next)}`;
 }
 
 export async function forget(context: CommandContext): Promise<number> {

@@ -7,6 +7,7 @@ import { isUnknownPath, notRecorded } from "../find-file.ts";
 import { modeText } from "../render/changes.ts";
 import { columns } from "../render/columns.ts";
 import { printable } from "../render/printable.ts";
+import { quotePath } from "../../core/quote-command.ts";
 
 async function iterationsOf(workspace: WorkspaceApi, typed: string, path: string): Promise<IterationShape[]> {
   try {
@@ -65,7 +66,9 @@ export async function history(context: CommandContext): Promise<number> {
     ))
       context.print(line);
     if (context.io.err.isTerminal)
-      context.say(context.paintErr("dim", context.worded(`chronicle cat ${paths.shown(path)}@N prints one`)));
+      context.say(
+        context.paintErr("dim", context.worded(`chronicle cat ${quotePath(paths.shown(path))}@N prints one`)),
+      );
   }
   return EXIT.done;
 }

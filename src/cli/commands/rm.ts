@@ -3,11 +3,13 @@ import type { CommandContext } from "../context.ts";
 import { withCandidates } from "../find-file.ts";
 import { usageError } from "../usage-error.ts";
 import { conditionOf, tellWritten } from "../written.ts";
+import { quotePath } from "../../core/quote-command.ts";
 
 /** A folder is not deleted by a slip of the finger. */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
   const { kind } = await workspace.file(path);
-  if (kind === "dir") throw usageError(`${typed} is a folder`, `with all that is in it: chronicle rm -r ${typed}`);
+  if (kind === "dir")
+    throw usageError(`${typed} is a folder`, `with all that is in it: chronicle rm -r ${quotePath(typed)}`);
 }
 
 export async function rm(context: CommandContext): Promise<number> {

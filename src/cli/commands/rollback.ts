@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { counted } from "../render/counted.ts";
-import { printable } from "../render/printable.ts";
+import { printable, shownCommand } from "../render/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../render/restored.ts";
 
 const PREVIEW_LINES = 40;
@@ -61,9 +61,8 @@ async function printOutside(context: CommandContext, workspace: WorkspaceApi, id
   const { outside } = await workspace.showAction(id);
   const [first] = outside;
   if (first === undefined) return;
+  const command = shownCommand(["chronicle", "rollback", id, "--outside", first]);
   const more = outside.length === 1 ? "" : ` and ${outside.length - 1} more`;
   context.print(context.paint("yellow", `not touched, outside of the folder: ${printable(first)}${more}`));
-  context.print(
-    context.paint("dim", context.worded(`one by one: chronicle rollback ${id} --outside ${printable(first)}`)),
-  );
+  context.print(context.paint("dim", context.worded(`one by one: ${command}`)));
 }

@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { readFully, writeFully } from "../../disk/write-fully.ts";
+import { quotePath } from "../../core/quote-command.ts";
 
 /** `sun_path` of sockaddr_un(7), less the NUL; macOS has less. */
 const LONGEST_SOCKET_PATH = 103;
@@ -96,7 +97,7 @@ export function folderTrouble(
 ): { readonly what: string; readonly hint: string } | undefined {
   const stat = disk.lstat(folder);
   if (stat === undefined) return undefined;
-  const remove = `look at it, then remove it: rm -r ${folder}`;
+  const remove = `look at it, then remove it: rm -r ${quotePath(folder)}`;
   const another = `choose a folder of your own, such as ${join(folder, `chronicle-${uid}`)}`;
   if (stat.kind !== "dir") return { what: "is no folder", hint: remove };
   const isShared = (stat.mode & 0o1002) !== 0;
@@ -106,7 +107,7 @@ export function folderTrouble(
   if ((stat.mode & 0o077) === 0) return undefined;
   return {
     what: `can be entered by others (${stat.mode.toString(8)})`,
-    hint: isShared ? another : `chmod 700 ${folder}`,
+    hint: isShared ? another : `chmod 700 ${quotePath(folder)}`,
   };
 }
 

@@ -2,6 +2,7 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { readUserFile } from "../read-json-list.ts";
 import { usageError } from "../usage-error.ts";
 import { resolve } from "node:path";
+import { quotePath } from "../../core/quote-command.ts";
 
 /** Where the token for a server can come from. */
 export interface TokenSources {
@@ -25,7 +26,7 @@ export function remoteToken({ file, given, cwd }: TokenSources): string | undefi
 function refuseShared(file: string, cwd: string): void {
   const stat = new NodeDisk().lstat(resolve(cwd, file));
   if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;
-  throw usageError(`others can read ${file}`, `make it yours alone: chmod 600 ${file}`);
+  throw usageError(`others can read ${file}`, `make it yours alone: chmod 600 ${quotePath(file)}`);
 }
 
 function fit(token: string, from: string): string {

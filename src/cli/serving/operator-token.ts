@@ -5,6 +5,7 @@ import { newToken } from "../../server/token.ts";
 import { readSmall } from "../hooking/run-folder.ts";
 import { usageError } from "../usage-error.ts";
 import { makePrivateFolder } from "./file-token-book.ts";
+import { quotePath } from "../../core/quote-command.ts";
 
 /** A token that somebody chose must be hard to guess, too. */
 const LEAST = 24;
@@ -42,7 +43,7 @@ export function operatorToken(disk: Disk, { given, file, configFolder }: TokenPl
     makePrivateFolder(disk, configFolder);
     writeFileDurably(disk, path, Buffer.from(`${newToken()}\n`));
   } else if ((stat.mode & 0o077) !== 0) {
-    throw usageError(`others can read ${path}`, `make it yours alone: chmod 600 ${path}`);
+    throw usageError(`others can read ${path}`, `make it yours alone: chmod 600 ${quotePath(path)}`);
   }
   return { token: fit((readSmall(disk, path) ?? "").trim(), path), from: path };
 }

@@ -3,7 +3,8 @@ import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import { sameEntry, type Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { WorkspacePath } from "../../core/path.ts";
-import { shownPath } from "../shape.ts";
+import { quotePath } from "../../core/quote-command.ts";
+import { givenPath, shownPath } from "../shape.ts";
 
 /**
  * What `resolve` does about a conflict between a folder and its origin, where no sync need be under way. One about a folder,
@@ -17,7 +18,7 @@ export function refuseWhole({ record }: IdentifiedConflict): void {
   if (sync === undefined || (isOfOne && reason !== "folder" && reason !== "collision")) return;
   const shown = shownPath(path);
   throw new ChronicleError("REFUSED", `${shown} is a conflict of a sync about more than one file`, {
-    hint: `\`chronicle sync resolve ${shown} --keep-local\`, or --accept-upstream`,
+    hint: `\`chronicle sync resolve ${quotePath(givenPath(path))} --keep-local\`, or --accept-upstream`,
     data: { path: shown },
   });
 }

@@ -1,0 +1,85 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { open } from "../../src/open.ts";
+import { quotePath } from "../../src/core/quote-command.ts";
+import { Sandbox } from "./sandbox.ts";
+
+/** Commands that are printed do what they say when they are given to a shell as they stand. */
+
+/** Gives a printed command to a shell; throws for one that fails. */
+function typed(box: Sandbox, command: string): void {
+  box.sh(`chronicle() { ${box.command.join(" ")} "$@"; }\n${command}`);
+}
+
+function found(text: string, what: RegExp): string {
+  const command = what.exec(text)?.[1];
+  if (command === undefined) throw new Error(`no command in: ${text}`);
+  return command;
+}
+
+describe("a command that is printed", () => {
+  it.each(["my file", "-x", "it's", "@a:b", "a~b"])("finds a file that is called %s", async (name) => {
+    using box = new Sandbox();
+    box.write(name, "one\n");
+    await box.must(["init"]);
+    const missing = await box.call(["cat", "--iteration", "9", "--", `./${name}`]);
+    expect(missing.code).toBe(3);
+    typed(box, found(missing.stderr, /`(chronicle history .+)` lists/));
+    box.sh(`rm -- ${quotePath(name)}`);
+    await box.must(["snapshot"]);
+    await using workspace = await open({
+      home: box.store,
+      configFolder: join(box.folder, "config", "chronicle"),
+      folder: box.project,
+    });
+    const gone: unknown = await workspace.file(`./${name}`).catch((error: unknown) => error);
+    typed(box, found((gone as { hint: string }).hint, /`(chronicle history .+)` lists/));
+  });
+
+  it.each(["my dir", "-d", "-rf", "it's"])("removes a folder that is called %s", async (name) => {
+    using box = new Sandbox();
+    box.write(`${name}/a`, "one\n");
+    await box.must(["init"]);
+    const refused = await box.call(["rm", "--", name]);
+    expect(refused.code).toBe(2);
+    typed(box, found(refused.stderr, /(chronicle rm -r .+)/));
+    expect((await box.call(["rm", "--", name])).code).toBe(3);
+  });
+
+  it("brings a forgotten history back in the store that was named", async () => {
+    using box = new Sandbox();
+    const other = join(box.folder, "other store");
+    await box.must(["--store", other, "workspaces", "create", "w"]);
+    const { stdout } = await box.must(["--store", other, "forget", "w", "--yes"]);
+    typed(box, found(stdout, /`(chronicle .+)` brings it back/));
+    expect((await box.must(["--store", other, "workspaces"])).stdout).toContain("w");
+    const asked = await box.call(["--store", other, "forget", "w"]);
+    typed(box, found(asked.stderr, /if you are sure: (chronicle .+)/));
+  });
+
+  it("brings back what lies outside of the folder", async () => {
+    using box = new Sandbox();
+    const outside = join(box.folder, "my file");
+    box.write("a", "one\n");
+    box.write("../my file", "before\n");
+    await box.must(["init"]);
+    await using workspace = await open({
+      home: box.store,
+      configFolder: join(box.folder, "config", "chronicle"),
+      folder: box.project,
+    });
+    await workspace.action({ type: "write_file", payload: { path: outside }, toolCall: "call 1" }, () => {
+      box.write("../my file", "after\n");
+    });
+    const { stdout } = await box.must(["rollback", "call 1", "--yes"]);
+    typed(box, found(stdout, /one by one: (chronicle .+)/));
+    box.sh(`grep before ${quotePath(outside)}`);
+  });
+
+  it("records a command that has a space in it", async () => {
+    using box = new Sandbox();
+    box.sh("printf '#!/bin/sh\\n' > 'my tool'; chmod +x 'my tool'");
+    const { stderr } = await box.call(["./my tool"]);
+    typed(box, found(stderr, /to record a command: (chronicle .+)/));
+  });
+});
