@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { openStore } from "../../src/open.ts";
 import { ended, Sandbox } from "./sandbox.ts";
 
 function read(box: Sandbox, path: string): string {
@@ -51,9 +52,31 @@ it("commit keeps it all, and undo takes it back as one", async () => {
   const id = (await box.call(["transaction", "begin"])).stdout.trim();
   box.write("a.txt", "after\n");
   const done = await box.call(["transaction", "commit", id.slice(0, 6)]);
-  expect(done.stdout).toBe(`committed ${id.slice(0, 8)}: 0 actions; chronicle undo takes it back\n`);
+  expect(done.stdout).toBe(`committed ${id.slice(0, 8)}: 1 change; chronicle undo takes it back\n`);
   expect((await box.call(["undo", "--yes"])).stdout).toContain("transaction: transaction ");
   expect(read(box, "a.txt")).toBe("before\n");
+});
+
+it("commit says the changes, the actions among them, and nothing of undo where there is nothing", async () => {
+  using box = new Sandbox();
+  await box.must(["init"]);
+  await box.must(["transaction", "begin", "--name", "idle"]);
+  expect((await box.must(["transaction", "commit"])).stdout).toMatch(/^committed [0-9a-f]{8} \(idle\): no changes\n$/);
+  const outer = (await box.must(["transaction", "begin"])).stdout.slice(0, 8);
+  const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
+  const workspace = await store.open({ folder: box.project });
+  await workspace.action({ type: "write_file", payload: { path: "a.txt" } }, () => box.write("a.txt", "one\n"));
+  await workspace.close();
+  await store.close();
+  box.write("b.txt", "two\n");
+  await box.must(["transaction", "begin"]);
+  box.write("c.txt", "three\n");
+  const inner = (await box.must(["transaction", "commit"])).stdout;
+  expect(inner).toMatch(/^committed [0-9a-f]{8}: a savepoint of [0-9a-f]{8}, and taken back with it\n$/);
+  expect(inner).toContain(`of ${outer},`);
+  expect((await box.must(["transaction", "commit"])).stdout).toMatch(
+    /: 3 changes, 1 action among them; chronicle undo takes it back\n$/,
+  );
 });
 
 it("what cannot be done is said, with what to do", async () => {

@@ -59,11 +59,19 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
   const workspace = await context.workspace({});
   const done = await workspace.commitTransaction(id ?? (await innermost(workspace)));
   if (context.json) context.printJson(done);
-  else
-    context.print(
-      `committed ${labelOf(done)}: ${counted(done.snapshots.length, "action")}; ${context.worded("chronicle undo takes it back")}`,
-    );
+  else context.print(`committed ${labelOf(done)}: ${await committed(context, workspace, done)}`);
   return EXIT.done;
+}
+
+/** What a transaction has changed, by whomever, and how that is taken back. */
+async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
+  const { id, parent, snapshots } = done;
+  // What is within another one is no step of its own.
+  if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
+  const changed = (await workspace.operations()).find((one) => one.id === id)?.changed ?? 0;
+  if (changed === 0) return "no changes";
+  const actions = snapshots.length === 0 ? "" : `, ${counted(snapshots.length, "action")} among them`;
+  return `${counted(changed, "change")}${actions}; ${context.worded("chronicle undo takes it back")}`;
 }
 
 async function rollback(context: CommandContext, id: string | undefined): Promise<number> {
