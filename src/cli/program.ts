@@ -64,15 +64,25 @@ function examplesOf(spec: CommandSpec): string {
   return `\nExamples:\n${lines.join("\n")}`;
 }
 
+/** What helps where a command was given what it does not take. */
+function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly string[], error: CommanderError): string[] {
+  const hints = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
+  if (meant === undefined || error.code !== "commander.excessArguments") return hints;
+  return [...hints, `for ${meant.what}: ${shownCommand(["chronicle", name, meant.flag, args.join(" ")])}`];
+}
+
 /** What commander calls an error, as ours; help and version end quietly. */
-function onExit(usage: string, help: string, tried: CommandSpec["tried"] = {}): (error: CommanderError) => never {
+function onExit(
+  usage: string,
+  help: string,
+  instead: (error: CommanderError) => string[] = () => [],
+): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error;
     // `help nonsense` ends in help that nobody asked for.
     if (error.code === "commander.help") throw usageError("there is no such command", `help: ${help}`);
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
-    const instead = Object.entries(tried).flatMap(([flag, hint]) => (message.includes(`'${flag}'`) ? [hint] : []));
-    throw usageError(message, [...more, ...instead, `usage: ${usage}`, `help: ${help}`].join("\n"));
+    throw usageError(message, [...more, ...instead(error), `usage: ${usage}`, `help: ${help}`].join("\n"));
   };
 }
 
@@ -89,7 +99,8 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
   addGlobals(command, spec.options);
   if (spec.examples.length > 0) command.addHelpText("after", examplesOf(spec));
   if (spec.passThrough === true) command.passThroughOptions();
-  command.exitOverride(onExit(`chronicle ${spec.name} ${usageOf(spec)}`, `chronicle ${spec.name} -h`, spec.tried));
+  const instead = (error: CommanderError): string[] => insteadOf(spec, command.args, error);
+  command.exitOverride(onExit(`chronicle ${spec.name} ${usageOf(spec)}`, `chronicle ${spec.name} -h`, instead));
   command.action(() => done({ spec, options: { ...program.opts(), ...givenOptions(command) }, args: command.args }));
 }
 

@@ -52,9 +52,11 @@ export interface CommandSpec {
   /** Options end at the first argument: the rest belongs to somebody else's command. */
   readonly passThrough?: boolean;
   readonly hidden?: boolean;
-  /** It is about this machine: it cannot be asked of a server. */
   /** Options that it does not have and people try, and what to say instead: by the flag. */
   readonly tried?: Readonly<Record<string, string>>;
+  /** The option that people mean where they give it arguments, and it takes none. */
+  readonly meant?: { readonly flag: string; readonly what: string };
+  /** It is about this machine: it cannot be asked of a server. */
   readonly localOnly?: {
     /** What to do instead. */
     readonly instead: string;

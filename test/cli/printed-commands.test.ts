@@ -76,6 +76,17 @@ describe("a command that is printed", () => {
     box.sh(`grep before ${quotePath(outside)}`);
   });
 
+  it("takes a text behind snapshot for the message that was meant", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    const refused = await box.call(["snapshot", "before", "the big rename"]);
+    expect(refused.code).toBe(2);
+    typed(box, found(refused.stderr, /for a message: (chronicle .+)/));
+    expect((await box.must(["list", "--snapshots"])).stdout).toContain("before the big rename");
+    expect((await box.call(["gc", "all"])).stderr).not.toContain("for a message");
+    expect((await box.call(["snapshot", "--nmae", "x"])).stderr).not.toContain("for a message");
+  });
+
   it("records a command that has a space in it", async () => {
     using box = new Sandbox();
     box.sh("printf '#!/bin/sh\\n' > 'my tool'; chmod +x 'my tool'");

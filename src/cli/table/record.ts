@@ -130,4 +130,5 @@ export const SNAPSHOT: CommandSpec = {
     { line: "chronicle snapshot --name good --pin", why: "restore it later with: chronicle restore good" },
     { line: "chronicle list --snapshots", why: "see them all" },
   ],
+  meant: { flag: "-m", what: "a message" },
 };
