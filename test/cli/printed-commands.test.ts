@@ -36,6 +36,16 @@ describe("a command that is printed", () => {
     typed(box, found((gone as { hint: string }).hint, /`(chronicle history .+)` lists/));
   });
 
+  it("finds a file from the folder in which one stands", async () => {
+    using box = new Sandbox();
+    box.write("deep/my file", "one\n");
+    await box.must(["init"]);
+    const missing = await box.call(["cat", "my file@9"], { cwd: "project/deep" });
+    expect(missing.code).toBe(3);
+    const command = found(missing.stderr, /`(chronicle history .+)` lists/);
+    box.sh(`cd deep; ${box.command.join(" ")} ${command.replace("chronicle ", "")}`);
+  });
+
   it.each(["my dir", "-d", "-rf", "it's"])("removes a folder that is called %s", async (name) => {
     using box = new Sandbox();
     box.write(`${name}/a`, "one\n");

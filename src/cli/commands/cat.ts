@@ -1,5 +1,7 @@
 import { EXIT } from "../../api/problems.ts";
 import type { ContentStream, WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { quotePath } from "../../core/quote-command.ts";
 import type { CommandContext } from "../context.ts";
 import { isUnknownPath, notRecorded } from "../find-file.ts";
 import type { Input } from "../input.ts";
@@ -33,7 +35,12 @@ async function open(workspace: WorkspaceApi, target: Target): Promise<ContentStr
   try {
     return await workspace.cat(target.path, target.iteration);
   } catch (error) {
-    if (!isUnknownPath(error) || (await isRecorded(workspace, target.path))) throw error;
+    if (!(error instanceof ChronicleError) || !isUnknownPath(error)) throw error;
+    if (await isRecorded(workspace, target.path)) {
+      // The engine names paths from the workspace's root: whoever types one may stand elsewhere.
+      const hint = `\`chronicle history ${quotePath(target.typed)}\` lists them`;
+      throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
+    }
     throw await notRecorded(workspace, target.typed, target.path);
   }
 }
