@@ -43,7 +43,7 @@ import type { CacheFile } from "./stat-cache-file.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import { StatCache } from "./stat-cache.ts";
 import { TrashBin } from "./trash-bin.ts";
-import { watchRoots } from "./watch.ts";
+import { type RootsWatchHandle, watchRoots } from "./watch.ts";
 
 /** What a worktree on a disk is made of. */
 export interface DiskWorktreeOptions {
@@ -76,7 +76,7 @@ interface Loaded {
 export class DiskWorktree implements Worktree {
   readonly #options: DiskWorktreeOptions;
   #open: readonly OpenRoot[];
-  readonly #watches = new Set<WatchHandle>();
+  readonly #watches = new Set<RootsWatchHandle>();
   /** Tokens of which nothing is left. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
@@ -124,7 +124,11 @@ export class DiskWorktree implements Worktree {
     const remembered = this.#remembered;
     const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, ...this.#scanned() };
     const report = await scanRoots(context, request, onChanged);
-    if (request.only === undefined) this.#unapplied = report.unapplied;
+    if (request.only === undefined) {
+      this.#unapplied = report.unapplied;
+      // What the rules leave out is known only now, whatever told that they have changed.
+      for (const watch of this.#watches) watch.looked();
+    }
     return { ...report, unapplied: this.#unapplied };
   }
 

@@ -92,6 +92,40 @@ describe("watchRoots", () => {
     await until(() => hints.flat().includes("out/x"));
   });
 
+  test("a folder that the rules let in is watched once a look at everything has found that", async () => {
+    for (const name of ["out", "away", "kept"]) mkdirSync(join(folder, name));
+    const ignored = new Set(["out", "away", "kept"].map((name) => join(folder, name)));
+    const root: TrackedRoot = { id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
+    const watching = await watchRoots({
+      disk: new NodeDisk(),
+      barrierFolder: join(own, "barrier"),
+      roots: [root],
+      ignored: () => [...ignored],
+      onHint: ({ paths }) => hints.push(paths),
+    });
+    handle = watching;
+    ignored.delete(join(folder, "out"));
+    watching.looked();
+    await until(() => hints.includes(undefined));
+    writeFileSync(join(folder, "out/x"), "x");
+    await until(() => hints.flat().includes("out/x"));
+    // An ignored folder that is gone is no reason to look at everything once more.
+    rmSync(join(folder, "away"), { recursive: true });
+    await until(() => hints.flat().includes("away"));
+    ignored.delete(join(folder, "away"));
+    hints = [];
+    watching.looked();
+    watching.looked();
+    await new Promise((done) => setTimeout(done, 100));
+    expect(hints).toEqual([]);
+    if (process.platform !== "linux") return;
+    mkdirSync(join(folder, "away"));
+    await watching.settled();
+    writeFileSync(join(folder, "away/x"), "x");
+    await until(() => hints.flat().includes("away/x"));
+    expect(hints).not.toContain(undefined);
+  });
+
   test("where watching is not possible, everything is hinted at, and it says so", async () => {
     await watch(join(folder, "missing"));
     expect(handle?.degraded).toBe(true);

@@ -31,6 +31,11 @@ export interface WatchOptions {
   readonly onHint: (hint: WatchHint) => void;
 }
 
+export interface RootsWatchHandle extends WatchHandle {
+  /** Everything was looked at: what was skipped and is not ignored any more is watched from now on. */
+  looked(): void;
+}
+
 /**
  * Watches the roots folder by folder where the disk can do that, else with @parcel/watcher. Where neither can (limits of
  * the system, a folder that goes away), hints of everything take their place every few seconds, and the handle says that
@@ -39,7 +44,7 @@ export interface WatchOptions {
  * No watcher tells when the kernel's queue overflowed; that takes many events, and after many events everything is
  * hinted at again.
  */
-export async function watchRoots(options: WatchOptions): Promise<WatchHandle> {
+export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
   await watch.start();
   return watch;
@@ -48,10 +53,12 @@ export async function watchRoots(options: WatchOptions): Promise<WatchHandle> {
 /** Whatever watches one root. */
 interface Watching {
   readonly ordered: boolean;
+  /** Absolute paths of folders that it does not watch. What is taken out is watched once it appears, where it is ordered. */
+  readonly skipped: Set<string>;
   close(): Promise<void>;
 }
 
-class RootsWatch implements WatchHandle {
+class RootsWatch implements RootsWatchHandle {
   readonly #options: WatchOptions;
   readonly #watching = new Map<TrackedRoot, Watching>();
   readonly #pending = new Set<WorkspacePath>();
@@ -87,6 +94,17 @@ class RootsWatch implements WatchHandle {
     return passed && this.#isOrdered();
   }
 
+  looked(): void {
+    const { disk } = this.#options;
+    for (const [root, { skipped }] of [...this.#watching]) {
+      const still = new Set(this.#skipped(root));
+      const tracked = [...skipped].filter((folder) => !still.has(folder));
+      for (const folder of tracked) skipped.delete(folder);
+      // What is gone needs no watch, and a build may remove ignored folders all the time.
+      if (tracked.some((folder) => disk.lstat(folder)?.kind === "dir")) this.#renew(root);
+    }
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#flushTimer);
@@ -120,30 +138,32 @@ class RootsWatch implements WatchHandle {
   }
 
   async #watchFolders(root: TrackedRoot): Promise<Watching | undefined> {
+    const skipped = new Set(this.#skipped(root));
     const watch = new FolderWatch({
       disk: this.#options.disk,
       folder: root.folder,
-      skipped: new Set(this.#skipped(root)),
+      skipped,
       onChange: (path) => {
         this.#barrier.count();
         this.#note(root, [pathInRoot(root.id, path)]);
       },
       onLost: () => this.#goBlind(),
     });
-    return (await watch.start()) ? { ordered: true, close: async () => watch.close() } : undefined;
+    return (await watch.start()) ? { ordered: true, skipped, close: async () => watch.close() } : undefined;
   }
 
   async #subscribe(root: TrackedRoot): Promise<Watching> {
     const { default: watcher } = await import("@parcel/watcher");
+    const skipped = this.#skipped(root).slice(0, MOST_IGNORED);
     const subscription = await watcher.subscribe(
       root.folder,
       (error, events) => {
         if (error === null) this.#note(root, hintsOf(root, events));
         else this.#goBlind();
       },
-      { ignore: [`**/${stagingBeside("*")}`, ...this.#skipped(root).slice(0, MOST_IGNORED)] },
+      { ignore: [`**/${stagingBeside("*")}`, ...skipped] },
     );
-    return { ordered: false, close: () => end(subscription) };
+    return { ordered: false, skipped: new Set(skipped), close: () => end(subscription) };
   }
 
   #goBlind(): void {
@@ -161,15 +181,15 @@ class RootsWatch implements WatchHandle {
       if (isInStaging(splitRoot(path).path) || isWithin(path, git)) continue;
       this.#events += 1;
       this.#pending.add(path);
-      if (nameOf(path) === ".gitignore") this.#rulesChanged(root);
+      if (nameOf(path) === ".gitignore") this.#renew(root);
     }
     if (this.#pending.size > MANY) this.#everything = true;
     if (this.#events > MANY) this.#whenQuiet();
     if (this.#pending.size > 0 || this.#everything) this.#plan();
   }
 
-  /** Folders that were not watched may be tracked now. */
-  #rulesChanged(root: TrackedRoot): void {
+  /** Watches a root anew, and hints at everything: folders that were not watched may be tracked now. */
+  #renew(root: TrackedRoot): void {
     const old = this.#watching.get(root);
     if (old === undefined) return;
     this.#watching.delete(root);

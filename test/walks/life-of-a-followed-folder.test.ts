@@ -1,4 +1,5 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
@@ -61,5 +62,40 @@ describe("the life of a followed folder", () => {
     project.write(".gitignore", "");
     const found = (await workspace.status()).changes.map((change) => change.path);
     expect(found).toEqual(expect.arrayContaining(["out", "out/built.txt"]));
+    await workspace.snapshot();
+    project.write("out/built.txt", "y");
+    expect(await seen(workspace)).toEqual(["modified out/built.txt"]);
+  });
+
+  test("a folder that is not kept out any more is followed by who records it, too", async () => {
+    await using project = new Project();
+    project.write(".gitignore", "out/\n");
+    project.write("out/built.txt", "0");
+    project.write("kept/built.txt", "0");
+    const workspace = await project.init({ excludePatterns: ["kept"] });
+    const other = await project.open();
+    const recorded = async (path: string, iterations: number): Promise<void> => {
+      const found = async (): Promise<number> => (await other.history(path).catch(() => [])).length;
+      await expect.poll(found, { timeout: 5_000 }).toBe(iterations);
+    };
+    const watch = await workspace.watch();
+    project.write(".gitignore", "");
+    await recorded("out/built.txt", 1);
+    // A look at everything that was begun already must not be what finds the edits.
+    await sleep(500);
+    for (const round of [1, 2, 3]) {
+      project.write("out/built.txt", "x".repeat(round));
+      await recorded("out/built.txt", round + 1);
+    }
+    await watch.stop();
+    await workspace.follow({ record: true });
+    await other.configure({ excludePatterns: [] });
+    project.write("any", "x");
+    await recorded("kept/built.txt", 1);
+    await sleep(500);
+    for (const round of [1, 2, 3]) {
+      project.write("kept/built.txt", "x".repeat(round + 1));
+      await recorded("kept/built.txt", round + 1);
+    }
   });
 });
