@@ -1,5 +1,6 @@
+import { basename } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { childOf, decodeName, pathToBytes, ROOT, type WorkspacePath } from "../core/path.ts";
+import { childOf, decodeName, nameOf, pathToBytes, ROOT, type WorkspacePath } from "../core/path.ts";
 import { isStagingName } from "../core/staging-folder.ts";
 import type { Disk, DiskWatch } from "../disk/disk.ts";
 
@@ -16,6 +17,8 @@ export interface FolderWatchOptions {
   readonly skipped: ReadonlySet<string>;
   /** Something happened to this path, relative to the folder. Called at once, event by event. */
   readonly onChange: (path: WorkspacePath) => void;
+  /** The folder itself may be another one in the same place: it must be watched anew. */
+  readonly onReplaced: () => void;
   /** The folder itself is gone, or a folder in it can no longer be watched. */
   readonly onLost: () => void;
 }
@@ -24,6 +27,8 @@ interface Watched {
   readonly path: WorkspacePath;
   readonly ino: bigint;
   readonly watch: DiskWatch;
+  /** It may be gone, and its watch with it: another folder in its place may have the same number. */
+  mayHaveEnded: boolean;
   readonly children: Map<string, Watched>;
 }
 
@@ -75,7 +80,7 @@ export class FolderWatch {
     const onEvent = (name: Buffer | undefined, listed: boolean): void => this.#note(watched, name, listed);
     const watch = disk.watchFolder(at, onEvent);
     if (watch === undefined) return undefined;
-    const watched: Watched = { path, ino: stat.ino, watch, children };
+    const watched: Watched = { path, ino: stat.ino, watch, mayHaveEnded: false, children };
     return watched;
   }
 
@@ -104,6 +109,8 @@ export class FolderWatch {
     if (bytes === undefined) return this.#options.onLost();
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
+    // A folder tells of its own end by its own name, as if that were of something in it.
+    if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
       // A name came or went: there may be a folder to watch, or one that is no longer what it was.
       if (listed) this.#follow(folder, name);
@@ -113,12 +120,13 @@ export class FolderWatch {
     }
     if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
     this.#options.onChange(path);
+    if (folder.path === ROOT && this.#isReplaced(folder)) this.#options.onReplaced();
   }
 
   #follow(folder: Watched, name: string): void {
     const known = folder.children.get(name);
     const stat = this.#options.disk.lstat(this.#absolute(childOf(folder.path, name)));
-    if (known !== undefined && stat?.kind === "dir" && stat.ino === known.ino) return;
+    if (known !== undefined && stat?.kind === "dir" && stat.ino === known.ino && !known.mayHaveEnded) return;
     if (known !== undefined) {
       folder.children.delete(name);
       closeAll(known);
@@ -134,6 +142,17 @@ export class FolderWatch {
 
   #isGone(): boolean {
     return this.#options.disk.lstat(this.#options.folder)?.ino !== this.#top?.ino;
+  }
+
+  /** Has the folder itself told of its end? What is in it by the same name tells alike, but is there, mostly. */
+  #isReplaced(top: Watched): boolean {
+    if (!top.mayHaveEnded) return false;
+    top.mayHaveEnded = false;
+    return this.#options.disk.lstat(this.#absolute(childOf(ROOT, this.#nameOf(top)))) === undefined;
+  }
+
+  #nameOf({ path }: Watched): string {
+    return path === ROOT ? basename(this.#options.folder) : nameOf(path);
   }
 
   #absolute(path: WorkspacePath): Buffer {

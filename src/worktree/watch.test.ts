@@ -1,11 +1,20 @@
-import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TrackedRoot, WatchHandle } from "./worktree.ts";
+import type { DiskPath, FileStat } from "../disk/disk.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { watchRoots } from "./watch.ts";
+
+/** As a file system that gives a new folder the number of one that is gone. */
+class OneNumberDisk extends NodeDisk {
+  override lstat(path: DiskPath): FileStat | undefined {
+    const stat = super.lstat(path);
+    return stat?.kind === "dir" ? { ...stat, ino: 7n } : stat;
+  }
+}
 
 describe("watchRoots", () => {
   let folder: string;
@@ -24,10 +33,10 @@ describe("watchRoots", () => {
     for (const one of [folder, own]) rmSync(one, { recursive: true, force: true });
   });
 
-  async function watch(at = folder, ignored: readonly string[] = []): Promise<void> {
+  async function watch(at = folder, ignored: readonly string[] = [], disk = new NodeDisk()): Promise<void> {
     const root: TrackedRoot = { id: undefined, folder: at, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
     handle = await watchRoots({
-      disk: new NodeDisk(),
+      disk,
       barrierFolder: join(own, "barrier"),
       roots: [root],
       ignored: () => ignored,
@@ -177,6 +186,37 @@ describe("watchRoots", () => {
       await watch();
       rmSync(join(own, "barrier"), { recursive: true });
       expect(await handle?.settled()).toBe(false);
+    });
+
+    test("a folder that is made again with the number that it had is watched, and what is in it", async () => {
+      mkdirSync(join(folder, "a/b"), { recursive: true });
+      await watch(folder, [], new OneNumberDisk());
+      for (let round = 0; round < 5; round += 1) {
+        rmdirSync(join(folder, "a/b"));
+        if (round % 2 === 0) rmdirSync(join(folder, "a"));
+        mkdirSync(join(folder, "a/b"), { recursive: true });
+        expect(await handle?.settled()).toBe(true);
+        hints = [];
+        writeFileSync(join(folder, "a/x"), "x");
+        writeFileSync(join(folder, "a/b/x"), "x");
+        expect(await handle?.settled()).toBe(true);
+        expect(hints.flat()).toEqual(expect.arrayContaining(["a/x", "a/b/x"]));
+        for (const name of ["a/x", "a/b/x"]) rmSync(join(folder, name));
+      }
+    });
+
+    test("a tracked folder that is made again with the number that it had is watched", async () => {
+      const inner = join(folder, "root");
+      mkdirSync(inner);
+      await watch(inner, [], new OneNumberDisk());
+      rmdirSync(inner);
+      mkdirSync(join(inner, "a"), { recursive: true });
+      await until(() => hints.includes(undefined));
+      expect(await handle?.settled()).toBe(true);
+      hints = [];
+      writeFileSync(join(inner, "a/x"), "x");
+      expect(await handle?.settled()).toBe(true);
+      expect(hints.flat()).toContain("a/x");
     });
 
     test("a folder that goes away: degraded, and never settled", async () => {

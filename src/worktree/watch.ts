@@ -147,6 +147,7 @@ class RootsWatch implements RootsWatchHandle {
         this.#barrier.count();
         this.#note(root, [pathInRoot(root.id, path)]);
       },
+      onReplaced: () => this.#renew(root),
       onLost: () => this.#goBlind(),
     });
     return (await watch.start()) ? { ordered: true, skipped, close: async () => watch.close() } : undefined;
@@ -188,7 +189,7 @@ class RootsWatch implements RootsWatchHandle {
     if (this.#pending.size > 0 || this.#everything) this.#plan();
   }
 
-  /** Watches a root anew, and hints at everything: folders that were not watched may be tracked now. */
+  /** Watches a root anew, and hints at everything: folders that were not watched may be tracked or made now. */
   #renew(root: TrackedRoot): void {
     const old = this.#watching.get(root);
     if (old === undefined) return;
