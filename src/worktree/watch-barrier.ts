@@ -9,22 +9,24 @@ const WAIT_MS = 500;
  * in the order in which things happened, so once that one is here, all before it are.
  *
  * The kernel drops events when its queue is full, and says so to nobody who listens through Node. But a full queue is
- * delivered in the end: if fewer events came since the last barrier than the queue holds, none was dropped.
+ * delivered in the end: if fewer events came since the last barrier than the queue holds, none was dropped. Not every event
+ * in it is counted (a watch that ends makes one, and so does the barrier): half of the queue is the limit.
  */
 export class WatchBarrier {
   readonly #disk: Disk;
   readonly #folder: string;
-  readonly #queue: number;
+  readonly #limit: number;
   #watch: DiskWatch | undefined;
   #waiting: { readonly name: string; readonly done: (came: boolean) => void } | undefined;
   #number = 0;
   #events = 0;
+  #mayHaveLost = false;
 
   /** `folder`: absolute, made when it is needed. `queue`: how many events the kernel's queue holds. */
   constructor(disk: Disk, folder: string, queue: number) {
     this.#disk = disk;
     this.#folder = folder;
-    this.#queue = queue;
+    this.#limit = queue / 2;
   }
 
   /** False: not possible here. */
@@ -43,6 +45,15 @@ export class WatchBarrier {
   /** To be called for each event of the folders that are watched. */
   count(): void {
     this.#events += 1;
+    if (this.#events >= this.#limit) this.#mayHaveLost = true;
+  }
+
+  /** May events have been dropped since this was last asked? Then new folders may not be watched. */
+  takeLoss(): boolean {
+    const mayHaveLost = this.#mayHaveLost;
+    this.#mayHaveLost = false;
+    if (mayHaveLost) this.#events = 0;
+    return mayHaveLost;
   }
 
   /** Resolves when all earlier events have come; false: some may have been lost. */
@@ -57,7 +68,7 @@ export class WatchBarrier {
     const timer = setTimeout(() => this.#waiting?.done(false), WAIT_MS);
     try {
       this.#disk.makeFolder(path);
-      const isWhole = (await came) && this.#events < this.#queue;
+      const isWhole = (await came) && this.#events < this.#limit;
       this.#disk.removeFolder(path);
       return isWhole;
     } catch (error) {

@@ -182,6 +182,25 @@ describe("watchRoots", () => {
       },
     );
 
+    test.each(["who asks", "who only listens"])(
+      "a folder that was made while the kernel's queue was full is watched: for %s",
+      async (who) => {
+        await watch();
+        const file = join(folder, "one");
+        for (let i = 0; i < 8_000; i += 1) {
+          writeFileSync(file, "x");
+          rmSync(file);
+        }
+        mkdirSync(join(folder, "late"));
+        if (who === "who asks") expect(await handle?.settled()).toBe(false);
+        // A hint of everything takes the place of those that come with it.
+        await until(() => {
+          writeFileSync(join(folder, "late/x"), "y");
+          return hints.flat().includes("late/x");
+        });
+      },
+    );
+
     test("where the barrier's own folder is gone, it cannot be said, and nothing fails", async () => {
       await watch();
       rmSync(join(own, "barrier"), { recursive: true });

@@ -90,6 +90,7 @@ class RootsWatch implements RootsWatchHandle {
     if (!this.#isOrdered()) return false;
     const passed = await this.#barrier.pass();
     if (!passed) this.#everything = true;
+    await this.#renewAfterLoss();
     if (this.#everything || this.#pending.size > 0) this.#flush();
     return passed && this.#isOrdered();
   }
@@ -101,7 +102,7 @@ class RootsWatch implements RootsWatchHandle {
       const tracked = [...skipped].filter((folder) => !still.has(folder));
       for (const folder of tracked) skipped.delete(folder);
       // What is gone needs no watch, and a build may remove ignored folders all the time.
-      if (tracked.some((folder) => disk.lstat(folder)?.kind === "dir")) this.#renew(root);
+      if (tracked.some((folder) => disk.lstat(folder)?.kind === "dir")) void this.#renew(root);
     }
   }
 
@@ -147,7 +148,7 @@ class RootsWatch implements RootsWatchHandle {
         this.#barrier.count();
         this.#note(root, [pathInRoot(root.id, path)]);
       },
-      onReplaced: () => this.#renew(root),
+      onReplaced: () => void this.#renew(root),
       onLost: () => this.#goBlind(),
     });
     return (await watch.start()) ? { ordered: true, skipped, close: async () => watch.close() } : undefined;
@@ -182,7 +183,7 @@ class RootsWatch implements RootsWatchHandle {
       if (isInStaging(splitRoot(path).path) || isWithin(path, git)) continue;
       this.#events += 1;
       this.#pending.add(path);
-      if (nameOf(path) === ".gitignore") this.#renew(root);
+      if (nameOf(path) === ".gitignore") void this.#renew(root);
     }
     if (this.#pending.size > MANY) this.#everything = true;
     if (this.#events > MANY) this.#whenQuiet();
@@ -190,18 +191,25 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   /** Watches a root anew, and hints at everything: folders that were not watched may be tracked or made now. */
-  #renew(root: TrackedRoot): void {
+  async #renew(root: TrackedRoot): Promise<void> {
     const old = this.#watching.get(root);
     if (old === undefined) return;
     this.#watching.delete(root);
-    const renew = async (): Promise<void> => {
+    try {
       // In this order: while the old one lives, the watcher reuses its view of which folders there are.
       await old.close();
       await this.#begin(root);
       this.#everything = true;
       this.#plan();
-    };
-    renew().catch(() => this.#goBlind());
+    } catch {
+      this.#goBlind();
+    }
+  }
+
+  /** Of a folder that was made while events were lost nobody has told: it is not watched. */
+  async #renewAfterLoss(): Promise<void> {
+    if (!this.#barrier.takeLoss()) return;
+    for (const root of [...this.#watching.keys()]) await this.#renew(root);
   }
 
   #whenQuiet(): void {
@@ -214,6 +222,7 @@ class RootsWatch implements RootsWatchHandle {
       this.#events = 0;
       this.#everything = true;
       this.#plan();
+      void this.#renewAfterLoss();
     }, QUIET_MS);
     this.#quietTimer.unref();
   }
