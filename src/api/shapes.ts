@@ -238,7 +238,7 @@ export interface ForcedShape {
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) taken back or done again. */
   operation: OperationShape | null;
-  /** What was (or would be) done: the undo of an undo does the work again. */
+  /** The step that was (or would be) done: the undo of an undo does the work again. */
   direction: "undo" | "redo";
   /** For an undo of somebody's work, and its redo: whose, as `turn 3f2a…`; `operation` is then null, or that undo. */
   selection?: string;

@@ -64,7 +64,7 @@ function examplesOf(spec: CommandSpec): string {
   return `\nExamples:\n${lines.join("\n")}`;
 }
 
-/** What helps where a command was given what it does not take. */
+/** The hints for a command that was given options or arguments which it does not take. */
 function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly string[], error: CommanderError): string[] {
   const hints = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
   if (meant === undefined || error.code !== "commander.excessArguments") return hints;

@@ -4,7 +4,7 @@ import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 /** The ways by which a command gets a content. */
 type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
 
-/** What decides. */
+/** The one who asks for a content. */
 interface Asker {
   /** Does an agent give the command, as far as its variables and the processes around it tell? */
   readonly isAgent: () => Promise<boolean>;

@@ -6,7 +6,7 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** What a collection knows of the contents that are needed. */
+/** The contents that are needed, as a collection knows them. */
 interface Needed {
   readonly alive: ReadonlySet<Hash>;
   readonly blobs: Pick<BlobStore, "get">;

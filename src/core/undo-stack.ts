@@ -41,9 +41,9 @@ class Stacks {
   readonly #undoable = new Set<string>();
   readonly #redoable = new Set<string>();
   readonly #undone = new Set<string>();
-  /** What undos of somebody's work took, by their ids. */
+  /** The operations that undos of somebody's work took, by the undo's id. */
   readonly #groups = new Map<string, readonly string[]>();
-  /** Whether it is part of a greater one, by id. */
+  /** All operations so far: true for one that is part of a greater one. */
   readonly #known = new Map<string, boolean>();
 
   get now(): UndoStack {

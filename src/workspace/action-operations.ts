@@ -4,7 +4,7 @@ import { ownChanges, type OwnWork } from "./own-changes.ts";
 import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import type { Taken } from "./taken.ts";
 import { workOfTransaction } from "./transaction-work.ts";
-import { actionsHere, allTransactions, familyOf, findTransaction, type LoggedTransaction } from "./transactions.ts";
+import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
 
 /** An action, or a whole transaction, as an operation (see `LoggedOperation`). */
 interface ActionOperation {
@@ -28,6 +28,7 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
   const transactions = await allTransactions(context);
   const ends = endsOfWhole(transactions);
   const actions: ActionOperation[] = [];
+  /** Transactions with an action for which something was kept aside. */
   const keeping = new Set<string>();
   for (const action of await actionsHere(context)) {
     const { run, transaction } = action;
@@ -35,14 +36,11 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     actions.push(...(isAlone ? ofAction(action) : await lateOf(context, action, ends)));
   }
+  // A savepoint is begun after what it is in: backwards, each tells the one around it.
+  for (const { id, parent } of transactions.toReversed())
+    if (parent !== undefined && keeping.has(id)) keeping.add(parent);
   const outermost = transactions.filter((one) => one.parent === undefined);
-  return [
-    ...actions,
-    ...outermost.flatMap((one) => {
-      const isKeeping = keeping.size > 0 && familyOf(transactions, one.id).some(({ id }) => keeping.has(id));
-      return ofTransaction(one, isKeeping);
-    }),
-  ];
+  return [...actions, ...outermost.flatMap((one) => ofTransaction(one, keeping.has(one.id)))];
 }
 
 /** Of the transactions that are one operation together with their actions: the event that ended the outermost. */

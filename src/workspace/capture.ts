@@ -297,7 +297,7 @@ function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
   };
 }
 
-/** What a look has not settled. */
+/** The paths that a look has not settled. */
 interface Unsettled extends Pick<Comparison, "lacked"> {
   /** Paths that are looked at again. */
   readonly except: ReadonlySet<WorkspacePath>;

@@ -6,7 +6,7 @@ import type { OwnWork } from "./own-changes.ts";
 import type { PathClaim } from "./proved-rows.ts";
 import { changesOfOperation } from "./operations.ts";
 
-/** Which operation a step of undo or redo is about, and what of it is taken back or done again. */
+/** A step of undo or redo: the operation that it is about, and the changes that it inverts. */
 
 /** A step and its operation. */
 export interface NamedStep {
@@ -32,7 +32,7 @@ function isStep({ kind }: LoggedOperation): boolean {
 }
 
 /**
- * What a step takes back. A redo takes back what the last undos of the operation have written, those that followed one another: the
+ * The changes that a step inverts. A redo takes back what the last undos of the operation have written, those that followed one another: the
  * second may have had a part left to take. Once an operation was redone, an undo takes back what the redos have written, and else the
  * operation: so it brings back what was there before, whatever `--force` took along.
  */
@@ -56,7 +56,7 @@ function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): reado
   return steps.slice(others + 1);
 }
 
-/** What these did: of each path, what the last of them did that changed it. */
+/** The changes of these operations: of each path, those of the last one that changed it. */
 async function together(context: Context, operations: readonly LoggedOperation[]): Promise<OwnWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
   const claims: PathClaim[] = [];

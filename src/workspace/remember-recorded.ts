@@ -88,8 +88,8 @@ export async function keepRemembered({ worktree }: Context): Promise<void> {
 }
 
 /**
- * What is recorded of these paths is known, and that it is what is on disk is not: they are read again at the next look. The time with
- * which a file was last seen is kept.
+ * The record of these paths is known, and their files are read again at the next look. The time with which a file was last seen is
+ * kept.
  */
 export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
   const { seq } = await index.head();

@@ -73,8 +73,8 @@ async function compareWith(
 
 function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefined {
   const stat = worktree.recall(path)?.stat;
-  // What is known from the record alone has no time.
-  return stat === undefined || stat.mtimeNs === 0n ? undefined : Number(stat.mtimeNs / 1_000_000n);
+  // An entry that is known from the record alone has neither a size nor a time.
+  return stat === undefined || (stat.size < 0 && stat.mtimeNs === 0n) ? undefined : Number(stat.mtimeNs / 1_000_000n);
 }
 
 /** The paths that were recorded shortly before the last event. */

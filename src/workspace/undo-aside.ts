@@ -64,14 +64,16 @@ async function worksOf(context: Context, { target, takes = [], passes = [] }: St
 /** These, and in the place of each transaction the actions in it. */
 async function inTransactions(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const all = await allTransactions(context);
-  const works = new Set<string>();
-  for (const id of ids) {
-    const family = new Set(familyOf(all, id).map((one) => one.id));
-    if (family.size === 0) works.add(id);
-    for (const action of family.size === 0 ? [] : await actionsEver(context))
-      if (action.transaction !== undefined && family.has(action.transaction)) works.add(action.id);
-  }
-  return works;
+  const families = ids.map((id) => new Set(familyOf(all, id).map((one) => one.id)));
+  const actions = families.some(({ size }) => size > 0) ? await actionsEver(context) : [];
+  // In the order of the log: one path may have been changed by several of them.
+  return new Set(
+    ids.flatMap((id, i) => {
+      const family = families[i] ?? new Set();
+      if (family.size === 0) return [id];
+      return actions.filter(({ transaction = "" }) => family.has(transaction)).map((action) => action.id);
+    }),
+  );
 }
 
 /** The record of a run or an action. */

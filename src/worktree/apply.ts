@@ -221,7 +221,7 @@ function earlyRemovals(steps: readonly Step[]): Set<Step> {
   return early;
 }
 
-/** Where it staged, whether what was set aside goes later, and when it began to look at the files. */
+/** The places of an apply, whether the files that it set aside go later, and the time at which it began to look. */
 interface Finishing {
   readonly roots: readonly ApplyRoot[];
   readonly later: boolean;
@@ -301,19 +301,18 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
   };
 }
 
-/** What somebody has written since the apply began is read at the next look: nobody has read it here. */
+/** A file that somebody has written since the apply began is read at the next look: nobody has read it here. */
 function rememberAll({ cache }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);
 }
 
-/** What stands there, as it was seen when that was known, in path order. */
+/** The applied paths, each with the stat that was seen when its content was known, in path order. */
 function* knownNow(applied: readonly Step[]): Generator<NotedPath> {
   for (const step of applied) {
     const { after, path, inner, root, isCertain } = step;
     if (after === undefined) continue;
-    const seen = step.todo === "nothing" ? step.present : after.kind === "dir" ? undefined : step.stat;
-    const stat = seen ?? root.fs.lstat(inner);
+    const stat = (step.todo === "nothing" ? step.present : step.stat) ?? root.fs.lstat(inner);
     if (stat?.kind === after.kind) yield { entry: entryOf(path, stat, after.hash), stat, isCertain };
   }
 }

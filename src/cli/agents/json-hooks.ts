@@ -95,7 +95,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   return putOver(result, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
 }
 
-/** What says the same already stays as it is written. */
+/** A value that says the same already stays as it is written. */
 function putOver(
   text: string,
   path: JsonPath,

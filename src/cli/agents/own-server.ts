@@ -4,7 +4,7 @@ import { isObject } from "./json-edit.ts";
 const PROGRAM = /^(?:@chronicle-dev\/chronicle(?:@.*)?|(?:.*[/\\])?chronicle(?:\.(?:[cm]?js|cmd|exe))?)$/;
 /** As installing names it, whatever runs it. */
 const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
-/** What may run it. */
+/** The programs that may run it. */
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
 /** The command line of an entry among MCP servers, where it is Chronicle's own; another may have the same name. */

@@ -63,10 +63,10 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
   return EXIT.done;
 }
 
-/** What a transaction has changed, by whomever, and how that is taken back. */
+/** The changes of a transaction, whoever made them, and the way to take them back. */
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
   const { id, parent, snapshots } = done;
-  // What is within another one is no step of its own.
+  // A savepoint is no step of its own.
   if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
   const changed = (await workspace.operations()).find((one) => one.id === id)?.changed ?? 0;
   if (changed === 0) return "no changes";
