@@ -44,6 +44,8 @@ export interface ReplicaRecord {
   /** Patterns of what does not come from the origin, and of what is not written back. */
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
+  /** The patterns of `filterTo` under which the folder was reconciled, where others are asked for now: until the next step. */
+  readonly filteredTo?: readonly string[];
   /** A filter with a name. */
   readonly policy?: string;
   /** What becomes of editors' own files (core/editor-files.ts). Default: `leave`. */
@@ -82,9 +84,10 @@ export function replicaDraft(record: ReplicaRecord): EventDraft {
 
 /** A replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
-  const { sandboxId, filterTo, filterFrom, editorFiles, debounceMs, withProtected, ...others } = record;
+  const { sandboxId, filterTo, filterFrom, filteredTo, editorFiles, debounceMs, withProtected, ...others } = record;
   const { originNames, keeps, folder, halted, paused, stopped, ...rest } = others;
   const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
+  if (filteredTo !== undefined) body["filtered_to"] = filteredTo;
   if (editorFiles !== undefined) body["editor_files"] = editorFiles;
   if (debounceMs !== undefined) body["debounce_ms"] = debounceMs;
   if (keeps !== undefined) body["keeps"] = keeps;
@@ -130,6 +133,7 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
     const value = optionalText(body, key);
     if (value !== undefined) found[key] = value;
   }
+  if (body["filtered_to"] !== undefined) found.filteredTo = texts(body, "filtered_to");
   const editorFiles = optionalText(body, "editor_files");
   if (editorFiles !== undefined) found.editorFiles = editorFilesRule(editorFiles);
   if (body["with_protected"] !== undefined && flag(body, "with_protected")) found.withProtected = true;

@@ -28,6 +28,7 @@ const replica: ReplicaRecord = {
   mode: "two-way-safe",
   filterTo: ["*.bin"],
   filterFrom: ["build/"],
+  filteredTo: ["*.log"],
   policy: "sandbox",
   debounceMs: 80,
   applied: 12,
@@ -45,6 +46,7 @@ const replicaBody = {
   mode: "two-way-safe",
   filter_to: ["*.bin"],
   filter_from: ["build/"],
+  filtered_to: ["*.log"],
   policy: "sandbox",
   debounce_ms: 80,
   applied: 12,
@@ -63,7 +65,8 @@ describe("replica:<origin>", () => {
   });
 
   it("with what it must have", () => {
-    const { workspace: _1, policy: _2, debounceMs: _3, folder: _4, paused: _5, halted: _6, ...least } = replica;
+    const { workspace: _1, policy: _2, debounceMs: _3, folder: _4, paused: _5, halted: _6, ...others } = replica;
+    const { filteredTo: _7, ...least } = others;
     const body = encodeReplica({ ...least, paused: false, stopped: false });
     expect(Object.keys(body).toSorted()).toEqual(
       ["applied", "filter_from", "filter_to", "mode", "origin", "sandbox_id", "settled", "url"].toSorted(),

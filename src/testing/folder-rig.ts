@@ -12,6 +12,7 @@ import { FramedChannel } from "../replication/channels/framed-channel.ts";
 import { memoryWires, type LinkOptions } from "../replication/channels/memory-wire.ts";
 import type { Channel } from "../replication/channel.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/folder-sync.ts";
+import { withFilterTo } from "../replication/folder/sync-settings.ts";
 import type { SyncHappening } from "../replication/folder/sync-happening.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
 import { optionsFor } from "../replication/origin/options-for.ts";
@@ -230,7 +231,7 @@ export class RigDesk {
       if (ms > 0) await this.#clock.wait(ms);
     });
     const known = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
-    const record = { ...known, ...this.settings };
+    const record = { ...withFilterTo(known, this.settings.filterTo ?? known.filterTo), ...this.settings };
     this.#context = { ...context, worktree, live };
     const parts: FolderSyncParts = {
       context: this.#context,

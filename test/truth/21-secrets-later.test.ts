@@ -101,6 +101,149 @@ test("Truth 21: a filter that is taken away lets what was recorded before come, 
   expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
 });
 
+describe("Truth 21: a filter that is taken away, or narrowed", () => {
+  const FIRST = "one\ntwo\nthree\n";
+  const THERE = "ONE\ntwo\nthree\n";
+  const HERE = "one\ntwo\nTHREE\n";
+
+  /** The sync is started again with other patterns. */
+  async function filtered(filterTo: readonly string[]): Promise<void> {
+    await rig.during(rig.desk.close());
+    rig.desk.settings = { filterTo };
+    await rig.during(rig.desk.start());
+    await rig.flush();
+  }
+
+  async function withheld(): Promise<FolderRig> {
+    await following({ "x.log": FIRST, "a.txt": "a" }, false);
+    expect(rig.desk.tree()).toEqual({ "a.txt": "a", "x.log": FIRST });
+    await filtered(["*.log"]);
+    return rig;
+  }
+
+  it.each([
+    ["taken away", []],
+    ["narrowed", ["y.log"]],
+    ["another one", ["*.tmp"]],
+  ])("brings what the origin has made of a file meanwhile (%s)", async (_how, after) => {
+    const { desk, host } = await withheld();
+    await rig.during(host.write("x.log", THERE));
+    await rig.flush();
+    expect(desk.tree()["x.log"]).toBe(FIRST);
+    await filtered(after);
+    expect(desk.tree()).toEqual({ "a.txt": "a", "x.log": THERE });
+    expect(await hostTree()).toEqual({ "a.txt": "a", "x.log": THERE });
+    expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
+  });
+
+  it("takes the origin's word for it where that went back to what it was", async () => {
+    const { desk, host } = await following({ "x.log": FIRST, "a.txt": "a" }, false);
+    await rig.during(host.write("x.log", THERE));
+    await rig.flush();
+    await filtered(["*.log"]);
+    await rig.during(host.write("x.log", FIRST));
+    await rig.flush();
+    await filtered([]);
+    expect(desk.tree()["x.log"]).toBe(FIRST);
+    expect((await hostTree())["x.log"]).toBe(FIRST);
+  });
+
+  it("says a conflict where both sides have changed it, and loses neither", async () => {
+    const { desk, host } = await withheld();
+    await rig.during(host.write("x.log", "theirs\n"));
+    desk.edit("x.log", "ours\n");
+    await rig.flush();
+    await filtered([]);
+    expect(desk.tree()["x.log"]).toBe("ours\n");
+    expect((await hostTree())["x.log"]).toBe("theirs\n");
+    expect(desk.sync.shape.conflicts).toBe(1);
+  });
+
+  it("merges what both sides have changed where it merges", async () => {
+    const { desk, host } = await withheld();
+    await rig.during(host.write("x.log", THERE));
+    desk.edit("x.log", HERE);
+    await rig.flush();
+    await filtered([]);
+    expect(desk.tree()["x.log"]).toBe("ONE\ntwo\nTHREE\n");
+    expect((await hostTree())["x.log"]).toBe("ONE\ntwo\nTHREE\n");
+  });
+
+  it("does the same with an edit that no sync has looked at before", async () => {
+    const { desk, host } = await withheld();
+    await rig.during(host.write("x.log", "theirs\n"));
+    await rig.flush();
+    await rig.during(desk.close());
+    desk.edit("x.log", "ours\n");
+    desk.settings = { filterTo: [] };
+    await rig.during(desk.start());
+    await rig.flush();
+    expect(desk.tree()["x.log"]).toBe("ours\n");
+    expect((await hostTree())["x.log"]).toBe("theirs\n");
+    expect(desk.sync.shape.conflicts).toBe(1);
+  });
+
+  it.each([
+    ["as it was", FIRST],
+    ["as it is by now", THERE],
+  ])("brings back a file that was deleted in the folder meanwhile, %s", async (_how, there) => {
+    const { desk, host } = await withheld();
+    if (there !== FIRST) await rig.during(host.write("x.log", there));
+    desk.edit("x.log", undefined);
+    await rig.flush();
+    await filtered([]);
+    expect(await hostTree()).toEqual({ "a.txt": "a", "x.log": there });
+    expect(desk.tree()).toEqual({ "a.txt": "a", "x.log": there });
+  });
+
+  it("brings back a file whose deletion no sync has looked at before", async () => {
+    const { desk } = await withheld();
+    await rig.during(desk.close());
+    desk.edit("x.log", undefined);
+    desk.settings = { filterTo: [] };
+    await rig.during(desk.start());
+    await rig.flush();
+    expect(await hostTree()).toEqual({ "a.txt": "a", "x.log": FIRST });
+    expect(desk.tree()).toEqual({ "a.txt": "a", "x.log": FIRST });
+  });
+
+  it("has a conflict again that was open when the filter came", async () => {
+    const { desk, host } = await following({ "x.log": FIRST, "a.txt": "a" }, false);
+    desk.cut();
+    await rig.during(host.write("x.log", "theirs\n"));
+    desk.edit("x.log", "ours\n");
+    desk.heal();
+    await rig.flush();
+    expect(desk.sync.shape.conflicts).toBe(1);
+    await filtered(["*.log"]);
+    await filtered([]);
+    expect(desk.tree()["x.log"]).toBe("ours\n");
+    expect((await hostTree())["x.log"]).toBe("theirs\n");
+    expect(desk.sync.shape.conflicts).toBe(1);
+    await rig.during(desk.sync.resolve("x.log" as never, { keep: "local" }));
+    await rig.flush();
+    expect((await hostTree())["x.log"]).toBe("ours\n");
+    expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
+  });
+
+  it("goes on with deletions and edits as ever once both sides have met", async () => {
+    const { desk, host } = await withheld();
+    await filtered([]);
+    desk.edit("x.log", HERE);
+    await rig.flush();
+    expect((await hostTree())["x.log"]).toBe(HERE);
+    await rig.during(desk.close());
+    desk.settings = {};
+    await rig.during(desk.start());
+    desk.edit("x.log", undefined);
+    await rig.flush();
+    expect(await hostTree()).toEqual({ "a.txt": "a" });
+    await rig.during(host.write("x.log", THERE));
+    await rig.flush();
+    expect(desk.tree()).toEqual({ "a.txt": "a", "x.log": THERE });
+  });
+});
+
 describe("Truth 21: secrets that are no longer asked for", () => {
   it("deletes nothing, and leaves new versions on their sides", async () => {
     const { desk, host } = await following({ ".env": SECRET, "b.pem": SECRET, "a.txt": "a" }, true);

@@ -30,10 +30,11 @@ import { ignoredOn } from "./ignored-paths.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { haltedSync } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
+import { originsEventOf } from "./origins-event.ts";
 import { OriginErasures } from "./origin-erasures.ts";
 import { planFirst } from "./plan-first.ts";
 import { refuseDisputed } from "./refuse-disputed.ts";
-import { readCycle } from "./read-cycle.ts";
+import { readCycle, type CycleSides } from "./read-cycle.ts";
 import { MEMORY_MS, RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
 import type { NotHeldPaths } from "./not-held-paths.ts";
@@ -132,6 +133,8 @@ export class FolderCycle implements Disposable {
   readonly #losses: RecentLosses;
   readonly #back: BroughtBack;
   readonly #erasures: OriginErasures;
+  /** What is known of where states of paths came from. */
+  readonly #sources: Pick<CycleSides, "isOwn" | "originsEvent">;
   #record: ReplicaRecord;
   /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
   #applied: number;
@@ -165,6 +168,7 @@ export class FolderCycle implements Disposable {
     this.#losses = new RecentLosses(parts.timers);
     this.#back = new BroughtBack(parts.mirror, record.sandboxId);
     this.#erasures = new OriginErasures(parts);
+    this.#sources = { isOwn: this.#isOwn, originsEvent: originsEventOf(parts.context) };
   }
 
   /** As it was last written, or is to be. */
@@ -364,16 +368,8 @@ export class FolderCycle implements Disposable {
       if (conflict === undefined) throw noConflict(path);
       const [local, applied] = [(await context.index.head()).seq, this.#applied];
       const reached = { applied, head: applied, local };
-      const sides = {
-        mirror,
-        own: context.index,
-        ...reached,
-        conflicts,
-        rules,
-        isOwn: this.#isOwn,
-        editorFiles,
-        notHeld,
-      };
+      const sources = { ...this.#sources, editorFiles, notHeld };
+      const sides = { mirror, own: context.index, ...reached, conflicts, rules, ...sources };
       const paths = await readCycle(sides, [path]);
       const step = await resolveSyncConflict(context.blobs, { conflict, open: conflicts, paths }, resolution);
       const record = { ...this.#record, ...this.#progress() };
@@ -396,9 +392,18 @@ export class FolderCycle implements Disposable {
     if (logged?.origin !== this.#record.origin) return;
     const { keeps, ...record } = this.#record;
     if (logged.keeps === undefined && keeps !== undefined) this.#record = record;
+    const isSameFilter = isDeepStrictEqual(logged.filterTo, record.filterTo);
+    if (logged.filteredTo === undefined && isSameFilter) this.#reconciled();
     if (logged.applied <= this.#applied) return;
     this.#applied = logged.applied;
     this.#known = undefined;
+  }
+
+  /** The folder was reconciled under the filters that hold now. */
+  #reconciled(): void {
+    const { filteredTo, ...record } = this.#record;
+    if (filteredTo !== undefined) this.#record = record;
+    this.#parts.rules.reconciled();
   }
 
   /** The sides on which nothing counts as deleted in the next step. */
@@ -418,7 +423,7 @@ export class FolderCycle implements Disposable {
     const reached = { applied, head, local };
     const isDeleting = (path: WorkspacePath, upstreamSeq: number): boolean =>
       journal.isOnItsWay(path, undefined) || this.#isSettled(path, upstreamSeq);
-    const both = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn };
+    const both = { mirror, own: context.index, ...reached, conflicts, rules, ...this.#sources };
     gitPaths.begin();
     const ground = { ...both, editorFiles, gitPaths, notHeld, isDeleting };
     const again = [...journal.again];
@@ -524,10 +529,10 @@ export class FolderCycle implements Disposable {
     const isNothing = changes.length + proposals.length + conflicts.length === 0;
     const { folder: known } = this.#record;
     const isNew = known === undefined || checkRoot(known, folder) !== undefined || isElsewhere(known, folder);
-    const { keeps: _ends, ...before } = this.#record;
+    const { keeps: _ends, filteredTo, ...before } = this.#record;
     const record = { ...before, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
     let report: UpstreamReport | undefined;
-    const isSaid = this.#keeps !== undefined || isNew || !this.#knowsNames;
+    const isSaid = (this.#keeps ?? filteredTo) !== undefined || isNew || !this.#knowsNames;
     if (!isNothing || isSaid || (await this.#isNews(planned))) {
       const looked = new Set(paths.map(({ path }) => path));
       const step = { record, changes, proposals, conflicts, contents, planned: { seq: local, looked } };
@@ -536,6 +541,7 @@ export class FolderCycle implements Disposable {
       this.#noteRecord(record, report, isNewsOnly(plan));
       this.#noteTries(changes, report);
     }
+    this.#reconciled();
     await this.#advance(planned, report);
     this.#losses.note(losses, isAccepted);
     this.#back.done(paths);

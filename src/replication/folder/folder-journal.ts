@@ -257,7 +257,10 @@ export class FolderJournal implements WriteJournal {
 
   async #goesBack({ path, entry }: JournalEntry): Promise<boolean> {
     const { rules, before, keepsHere } = this.#source;
-    if (!rules.goesBack(path, entry ?? (await before(path)))) return false;
+    const known = entry ?? (await before(path));
+    if (!rules.goesBack(path, known)) return false;
+    // It was made beside what the origin has: the step proposes what is to go there.
+    if (rules.wasWithheld(path, known?.kind === "dir")) return false;
     return (await keepsHere?.(path, entry)) !== true;
   }
 

@@ -30,6 +30,8 @@ export interface CycleSides {
   readonly rules: ReplicatedPaths;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
+  /** See `onCommonGround`. Default: nobody knows what came from the origin. */
+  readonly originsEvent?: ((path: WorkspacePath, ownSeq: number) => Promise<number | undefined>) | undefined;
   /** Is a deletion of this path, which the origin has as of this event, on its way there, refused or decided? Default: no. */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   /** Says what of the editors' own files is left out. Default: nothing is. */

@@ -13,6 +13,8 @@ export interface ReplicationRules {
   readonly policy?: string;
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
+  /** What `filterTo` was when the folder was reconciled last. Default: the same. */
+  readonly filteredTo?: readonly string[] | undefined;
   /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
   readonly withProtected?: boolean;
 }
@@ -27,14 +29,16 @@ export class ReplicatedPaths {
   readonly mode: ReconcileMode;
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
+  #earlier: DirectionalFilter | undefined;
   #names = { here: TABLE, there: TABLE };
 
   /** Throws `USAGE` for a pattern that is none. */
-  constructor({ mode, policy, filterTo, filterFrom, withProtected = false }: ReplicationRules) {
+  constructor({ mode, policy, filterTo, filterFrom, filteredTo, withProtected = false }: ReplicationRules) {
     this.mode = mode;
     this.#withProtected = withProtected;
     this.#filter = filterOf(policy);
-    for (const text of filterTo) this.#filter.addPattern(new FilterPattern(text), "to-replica");
+    addPatterns(this.#filter, filterTo);
+    if (filteredTo !== undefined) addPatterns((this.#earlier = filterOf(policy)), filteredTo);
     for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
   }
 
@@ -43,6 +47,16 @@ export class ReplicatedPaths {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     if (!isFolder && this.#staysAsSecret(path)) return false;
     return this.#filter.passesPath(path, isFolder, "to-replica");
+  }
+
+  /** Was it withheld by the patterns under which the folder was reconciled last? Then neither side has heard of what the other made of it. */
+  wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
+    return this.#earlier?.passesPath(path, isFolder, "to-replica") === false;
+  }
+
+  /** The folder was reconciled under the patterns that hold now. */
+  reconciled(): void {
+    this.#earlier = undefined;
   }
 
   /** A secret that the origin does not take for one stays here, also where secrets go both ways: the origin would show it to everybody. */
@@ -90,6 +104,10 @@ export class ReplicatedPaths {
 
 function isRecordedSecret(entry: Entry | undefined, path: WorkspacePath, names: ProtectedNames): boolean {
   return entry?.class === "protected" && names.added(path) !== false;
+}
+
+function addPatterns(filter: DirectionalFilter, filterTo: readonly string[]): void {
+  for (const text of filterTo) filter.addPattern(new FilterPattern(text), "to-replica");
 }
 
 function filterOf(policy: string | undefined): DirectionalFilter {

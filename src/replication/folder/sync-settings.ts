@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { SyncMode, SyncShape, SyncStart } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
@@ -69,17 +70,23 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
   const workspace = start.workspace ?? (isConfirmed(before) ? named : undefined);
   const { mode, filterTo, filterFrom, policy, editorFiles, debounceMs, withProtected = had } = start;
   return {
-    ...before,
+    ...withFilterTo(before, filterTo ?? before.filterTo),
     url,
     ...(workspace === undefined ? {} : { workspace }),
     ...(mode === undefined ? {} : { mode }),
-    ...(filterTo === undefined ? {} : { filterTo }),
     ...(filterFrom === undefined ? {} : { filterFrom }),
     ...(policy === undefined ? {} : { policy }),
     ...(editorFiles === undefined ? {} : { editorFiles }),
     ...(debounceMs === undefined ? {} : { debounceMs }),
     ...(withProtected === true ? { withProtected } : {}),
   };
+}
+
+/** A record with other patterns of what does not come: those under which the folder was reconciled are remembered until a step is done. */
+export function withFilterTo(record: ReplicaRecord, filterTo: readonly string[]): ReplicaRecord {
+  const { filteredTo = record.filterTo, ...rest } = record;
+  const isSame = record.applied === 0 || isDeepStrictEqual(filteredTo, filterTo);
+  return { ...rest, filterTo, ...(isSame ? {} : { filteredTo }) };
 }
 
 function fresh(id: string): ReplicaRecord {
