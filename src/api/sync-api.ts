@@ -12,9 +12,9 @@ export type SyncMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "o
 export interface SyncSettings {
   /** Default: `two-way-safe`. */
   readonly mode?: SyncMode;
-  /** Patterns, as in a `.gitignore`, of what does not come from the upstream. */
+  /** Patterns, as in a `.gitignore`, of what does not come from the upstream. Default: those that there were; an empty list: no longer. */
   readonly filterTo?: readonly string[];
-  /** Patterns of what is not written back. */
+  /** Patterns of what is not written back; the same holds. */
   readonly filterFrom?: readonly string[];
   /** A filter with a name, before those patterns. */
   readonly policy?: "sandbox";

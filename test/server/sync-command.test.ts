@@ -230,6 +230,28 @@ describe("sync", () => {
     await until(() => expect(read(desk, "later.txt")).toBe("later\n"));
   });
 
+  it("keeps its filters over a start that names none, until somebody takes them away", async () => {
+    const folder = join(base, "filtered");
+    const begun = (...options: string[]) => sync(["start", url, folder, "--token-file", token(), ...options]);
+    writeFileSync(join(origin, "there.tmp"), "there\n");
+    begun("--filter-to", "there.tmp", "--filter-from", "here.tmp");
+    await until(() => expect(read(folder, "src/x.ts")).toBe("x\n"));
+    writeFileSync(join(folder, "here.tmp"), "here\n");
+    begun();
+    sync(["flush", folder]);
+    expect([existsSync(join(folder, "there.tmp")), existsSync(join(origin, "here.tmp"))]).toEqual([false, false]);
+    begun("--without-filter-to");
+    await until(() => expect(read(folder, "there.tmp")).toBe("there\n"));
+    sync(["flush", folder]);
+    expect(existsSync(join(origin, "here.tmp"))).toBe(false);
+    begun("--without-filter-from");
+    await until(() => expect(read(origin, "here.tmp")).toBe("here\n"));
+    const both = run("desk-home", ["sync", "start", url, folder, "--filter-to", "x", "--without-filter-to"]);
+    expect([both.status, both.err]).toEqual([2, expect.stringContaining("are opposites")]);
+    run("desk-home", ["sync", "stop", folder]);
+    for (const name of ["here.tmp", "there.tmp"]) rmSync(join(origin, name));
+  });
+
   it("follows no folder from within it, or from within one that follows it", async () => {
     const within = join(origin, "within");
     mkdirSync(within);

@@ -2,6 +2,7 @@ import type { SyncMode, SyncSettings } from "../../api/sync-api.ts";
 import type { CommandContext } from "../context.ts";
 import { bareTokenNote } from "../remote/bare-token.ts";
 import { remoteToken } from "../remote/remote-token.ts";
+import type { Input } from "../input.ts";
 import { usageError } from "../usage-error.ts";
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
@@ -12,7 +13,7 @@ export function followOptions({ input }: CommandContext): SyncSettings {
   const editorFiles = input.text("editorFiles");
   if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
     throw usageError(`editors' files cannot be ${editorFiles}`, "--editor-files leave, or --editor-files sync");
-  const [filterTo, filterFrom] = [input.list("filterTo"), input.list("filterFrom")];
+  const [filterTo, filterFrom] = [patterns(input, "to"), patterns(input, "from")];
   if (policy !== undefined && policy !== "sandbox")
     throw usageError(`there is no policy ${policy}`, "there is: sandbox");
   const withProtected = input.flag("withProtected");
@@ -20,13 +21,23 @@ export function followOptions({ input }: CommandContext): SyncSettings {
     throw usageError("--with-protected and --without-protected are opposites", "give one of them");
   return {
     ...(mode === undefined ? {} : { mode: modeOf(mode) }),
-    ...(filterTo.length === 0 ? {} : { filterTo }),
-    ...(filterFrom.length === 0 ? {} : { filterFrom }),
+    ...(filterTo === undefined ? {} : { filterTo }),
+    ...(filterFrom === undefined ? {} : { filterFrom }),
     ...(policy === undefined ? {} : { policy }),
     ...(editorFiles === undefined ? {} : { editorFiles }),
     ...(debounceMs === undefined ? {} : { debounceMs }),
     ...(withProtected || input.flag("withoutProtected") ? { withProtected } : {}),
   };
+}
+
+/** The patterns of a direction; `undefined`: those that there were before. */
+function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
+  const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
+  const list = input.list(given);
+  if (!input.flag(without)) return list.length === 0 ? undefined : list;
+  if (list.length > 0)
+    throw usageError(`--filter-${way} and --without-filter-${way} are opposites`, "give one of them");
+  return [];
 }
 
 function modeOf(text: string): SyncMode {

@@ -18,6 +18,8 @@ const FOLLOWING: readonly OptionSpec[] = [
     repeated: true,
   },
   { flags: "--filter-from <pattern>", description: "do not write back what this names", value: "text", repeated: true },
+  { flags: "--without-filter-to", description: "no longer: what was kept from coming here comes" },
+  { flags: "--without-filter-from", description: "no longer: what was not written back goes" },
   {
     flags: "--policy <name>",
     description: "a set of patterns with a name: sandbox (no build output, dependencies, large binaries, logs go back)",
