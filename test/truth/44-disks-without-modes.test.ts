@@ -10,7 +10,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { HOLDS_ALL } from "../../src/core/folder-traits.ts";
+import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 import { MountedDisk } from "../helpers/mounted-disk.ts";
@@ -122,6 +124,84 @@ describe.skipIf(whyNot !== undefined)(
     });
   },
 );
+
+describe("Truth 44: what is made in a folder at the path of a link that its disk cannot hold", () => {
+  let rig: FolderRig;
+  afterEach(() => rig?.close());
+
+  /** The origin has a link, and the folder's disk has none. */
+  async function linked(): Promise<FolderRig> {
+    rig = await FolderRig.start({ "a.txt": "a" });
+    await rig.flush();
+    const { worktree } = rig.desk.context;
+    worktree.traitsOf = () => ({ ...HOLDS_ALL, symlinks: false });
+    await rig.during(rig.host.workspace.putFile("link", Buffer.from("a.txt"), { kind: "symlink" }));
+    await rig.flush();
+    // With that the folder's record says that it is further than the link.
+    await rig.during(rig.host.write("b.txt", "b"));
+    await rig.flush();
+    expect(rig.desk.tree()).toEqual({ "a.txt": "a", "b.txt": "b" });
+    return rig;
+  }
+
+  const linkThere = async () => {
+    const { files } = await rig.during(rig.host.workspace.files());
+    return files.filter(({ path }) => path.startsWith("link")).map(({ path, kind }) => `${kind} ${path}`);
+  };
+  const keptBoth = { state: "in-sync", pending: 0, kept_back: 1, not_held_paths: [{ path: "link", side: "both" }] };
+
+  it("stays here, and is told: a file", async () => {
+    const { desk } = await linked();
+    desk.edit("link", "mine\n");
+    await rig.flush();
+    expect(await linkThere()).toEqual(["symlink link"]);
+    expect(desk.tree()).toEqual({ "a.txt": "a", "b.txt": "b", link: "mine\n" });
+    expect(desk.sync.shape).toMatchObject(keptBoth);
+    desk.edit("link", undefined);
+    await rig.flush();
+    expect(await linkThere()).toEqual(["symlink link"]);
+    expect(desk.sync.shape).toMatchObject({ state: "in-sync", not_held_paths: [{ path: "link", side: "upstream" }] });
+  });
+
+  it("stays here, and is told: a folder with what lies in it", async () => {
+    const { desk } = await linked();
+    desk.edit("link/in.txt", "mine\n");
+    desk.hint("link");
+    await rig.flush();
+    desk.edit("link/in.txt", "mine, later\n");
+    await rig.flush();
+    expect(await linkThere()).toEqual(["symlink link"]);
+    expect(desk.tree()).toEqual({ "a.txt": "a", "b.txt": "b", "link/": "", "link/in.txt": "mine, later\n" });
+    expect(desk.sync.shape).toMatchObject({ ...keptBoth, conflicts: 0 });
+  });
+
+  it("stays here where it was edited before the origin made a link of it", async () => {
+    const { desk, host } = await linked();
+    desk.cut();
+    desk.edit("a.txt", "mine\n");
+    await rig.during(host.workspace.deleteFile("a.txt"));
+    await rig.during(host.workspace.putFile("a.txt", Buffer.from("link"), { kind: "symlink" }));
+    desk.heal();
+    await rig.flush();
+    expect((await rig.during(host.workspace.files())).files.map(({ kind }) => kind)).toEqual([
+      "symlink",
+      "file",
+      "symlink",
+    ]);
+    expect(desk.tree()).toEqual({ "a.txt": "mine\n", "b.txt": "b" });
+  });
+
+  it("goes to the origin once that has removed its link", async () => {
+    const { desk, host } = await linked();
+    desk.edit("link", "mine\n");
+    await rig.flush();
+    await rig.during(host.write("link", undefined));
+    await rig.flush();
+    expect(await linkThere()).toEqual(["file link"]);
+    expect(desk.tree()["link"]).toBe("mine\n");
+    expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
+  });
+});
 
 describe.skipIf(whyNot !== undefined)("Truth 44: chronicle on exFAT", () => {
   it("restores everything to it but links and names that it cannot hold, which are listed", async () => {

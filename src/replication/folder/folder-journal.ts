@@ -28,7 +28,7 @@ export interface JournalSource {
   readonly rules: ReplicatedPaths;
   /** Looks which names of secrets count now. Default: they never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
-  /** Is it an editor's own file, which stays here? Default: none is. */
+  /** Is it an editor's own file, or does it lie where the folder cannot hold what the origin has, so that it stays here? Default: none does. */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /** The own event up to which everything has had its answer when it begins. */
   readonly settled: number;

@@ -107,7 +107,8 @@ export class FolderSync {
     const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
     const editorFiles = (this.#editorFiles = new EditorFiles(context, mirror, record));
     const origin = (): string => this.record.origin;
-    this.#journal = openJournal({ context, mirror, rules, names, editorFiles, origin }, record);
+    const notHeld = this.#notHeld;
+    this.#journal = openJournal({ context, mirror, rules, names, editorFiles, notHeld, origin }, record);
     this.#probe = new RefusalProbe({
       journal: this.#journal,
       timers,
@@ -121,8 +122,7 @@ export class FolderSync {
         journal: this.#journal,
         rules,
         names,
-        editorFiles,
-        ...{ gitPaths: this.#gitPaths, notHeld: this.#notHeld },
+        ...{ editorFiles, gitPaths: this.#gitPaths, notHeld },
         onDue: () => this.#loop.wake(),
         onProgress: (progress) => this.#applying(progress),
       },

@@ -1,7 +1,7 @@
 import type { Entry } from "../../core/entry.ts";
 import { sameEntry } from "../../core/entry.ts";
 import { type FolderTraits, holdsAllEntries, whyNotHeldAt } from "../../core/folder-traits.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import { NEVER } from "./common-ground.ts";
 import type { CyclePath } from "./decide-cycle.ts";
 import type { SidesOf } from "./git-paths.ts";
@@ -32,7 +32,30 @@ export class NotHeldPaths {
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
     if (traits.modes && holdsAllEntries(traits)) return [...paths];
-    return [...paths].flatMap((one) => this.#sidesOf(one, traits) ?? []);
+    const given = [...paths];
+    const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
+    if (this.#found.size === 0) return kept;
+    // What lies in a folder that was made at such a path has no place at the origin.
+    const decided = new Set(kept.map(({ path }) => path));
+    const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
+    return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));
+  }
+
+  /**
+   * Does a change of the folder stay there, since it would take the place of what the origin has and the folder cannot hold, at this
+   * path or above it?
+   */
+  async keepsHere(
+    path: WorkspacePath,
+    remoteOf: (path: WorkspacePath) => Promise<Entry | undefined>,
+  ): Promise<boolean> {
+    const traits = this.#traits();
+    if (holdsAllEntries(traits)) return false;
+    for (const at of [path, ...foldersAbove(path)]) {
+      const remote = await remoteOf(at);
+      if (remote !== undefined && whyNotHeldAt(traits, remote) !== undefined) return true;
+    }
+    return false;
   }
 
   /** May what the origin has come into a folder that has nothing there yet? */
