@@ -26,6 +26,8 @@ async function recordOf(context: Context, replica: string): Promise<WriteBackRec
 /** What is still to be decided of a batch. */
 export interface OpenWriteBack {
   readonly batch: WriteBackBatch;
+  /** The last entry that was decided; 0: none. */
+  readonly decided: Pick<WriteBackEntry, "localSeq" | "eventHash">;
   /** The answers to the others, as far as they are remembered. */
   readonly earlier: WriteBackAnswer;
   /** Folders of earlier batches that may go now. */
@@ -38,7 +40,7 @@ export interface OpenWriteBack {
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);
-  const { settled, accepted, rejected, going } = record;
+  const { settled, hash, accepted, rejected, going } = record;
   refuseOther(record, batch);
   const asked = new Set(batch.entries.map(({ localSeq }) => localSeq));
   const entries = batch.entries.filter(({ localSeq }) => localSeq > settled);
@@ -51,6 +53,7 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   }
   return {
     batch: { ...batch, entries },
+    decided: { localSeq: settled, ...(hash === undefined ? {} : { eventHash: hash }) },
     earlier: {
       accepted: accepted.filter(({ localSeq }) => asked.has(localSeq)),
       rejected: rejected.filter(({ localSeq }) => asked.has(localSeq)),

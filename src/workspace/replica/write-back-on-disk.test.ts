@@ -80,6 +80,24 @@ describe("what nobody has recorded yet", () => {
     expect(await origin.files()).toEqual({ d: "/", "d/new": "somebody's" });
   });
 
+  it("… and a batch that makes the folder anew, once that can go, is decided behind what was decided before", async () => {
+    await using origin = await WriteBackRig.create({ "d/a": "a" });
+    const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
+    put(origin.disk, "/proj/d/new", "somebody's");
+    await origin.accept([
+      await origin.entry(1, "d", undefined, { seen: d }),
+      await origin.entry(2, "d/a", undefined, { seen: a }),
+    ]);
+    origin.disk.unlink("/proj/d/new");
+    const mode = origin.disk.lstat("/proj/d")?.mode ?? 0;
+    const answer = await origin.accept([await origin.entry(3, "d", "", { seen: d, kind: "dir", mode })], { after: 2 });
+    const said = await origin.events("writeback:");
+    expect(said.map(({ record }) => record["settled"])).toEqual([2, 2, 3]);
+    expect(answer.rejected).toEqual([]);
+    expect(answer.accepted).toMatchObject([{ localSeq: 3 }]);
+    expect(await origin.files()).toEqual({ d: "/" });
+  });
+
   it("… nor is what the rules keep out: it is not recorded, and that it is of no use to ask again is said", async () => {
     await using origin = await WriteBackRig.create({ ".gitignore": "*.log\n", "d/x.log": "kept" });
     const answer = await origin.accept([await origin.entry(1, "d", undefined, { seen: await origin.seqOf("d") })]);

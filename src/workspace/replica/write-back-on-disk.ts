@@ -178,8 +178,9 @@ export class WriteBackOnDisk {
     return answer;
   }
 
-  #recorded({ planned, earlier, going, batch }: Deciding) {
-    return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? { localSeq: 0 }, earlier, going };
+  /** Where only what was held by earlier batches is decided, the last entry is the one that it was. */
+  #recorded({ planned, earlier, going, batch, decided }: Deciding) {
+    return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
   }
 
   async #intent(changes: readonly UpstreamChange[], fromSeq: number): Promise<IntentRecord> {
