@@ -64,6 +64,18 @@ export function recordsOffset(size: number, records: readonly BaseRecord[]): num
   return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
 }
 
+/** The record rows of a base that has these records. */
+export function encodeRecordRows(records: readonly BaseRecord[]): Buffer {
+  return Buffer.concat(records.flatMap((record) => rowParts(recordText(record))));
+}
+
+function rowParts(text: Buffer): Buffer[] {
+  const start = Buffer.alloc(ROW_START);
+  start.writeUInt8(RECORD_TAG, 0);
+  start.writeUInt32BE(text.length, 1);
+  return [start, text];
+}
+
 /** The records of a base from the bytes of all its record rows. Throws `INTEGRITY_VIOLATION`. */
 export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
   const records: BaseRecord[] = [];

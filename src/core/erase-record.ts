@@ -4,6 +4,7 @@ import { decodePath, encodePath } from "./file-record.ts";
 import { isHash, type Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
 import { damaged, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import { decodeRanges, type SeqRanges } from "./seq-ranges.ts";
 
 /** What the ids of records of erasures begin with. */
 export const ERASE = "erase:";
@@ -32,6 +33,11 @@ export interface EraseRecord {
   readonly at: string;
   /** The bytes are kept until then. */
   readonly until: string;
+  /**
+   * Earlier events by which paths are recorded no more, while their files stay, since an event of this record erased what they held.
+   * Those of the event's own commit are not repeated here. Default: none.
+   */
+  readonly untracked?: SeqRanges;
   /** In a folder that follows an origin: the origin's workspace and event that is followed by it. */
   readonly upstream?: UpstreamErasure;
 }
@@ -50,7 +56,7 @@ export interface UpstreamErasure {
 
 /** An erase record as JSON. */
 export function encodeErase(record: EraseRecord): RecordBody {
-  const { state, contents, aside = [], asked, reason, actor, at, until, upstream } = record;
+  const { state, contents, aside = [], asked, reason, actor, at, until, untracked = [], upstream } = record;
   return {
     actor: actor.toWellFormed(),
     ...(aside.length === 0 ? {} : { aside: aside.map(encodeErasedAside) }),
@@ -60,6 +66,7 @@ export function encodeErase(record: EraseRecord): RecordBody {
     reason: reason?.toWellFormed() ?? null,
     state,
     until,
+    ...(untracked.length === 0 ? {} : { untracked: untracked.map(([first, last]) => [first, last]) }),
     ...(upstream === undefined ? {} : { upstream: { origin: upstream.origin, seq: upstream.seq } }),
   };
 }
@@ -85,6 +92,7 @@ export function decodeErase(body: RecordBody): EraseRecord {
     actor: text(body, "actor"),
     at: text(body, "at"),
     until,
+    ...(body["untracked"] === undefined ? {} : { untracked: decodeRanges(body["untracked"]) }),
     ...(body["upstream"] === undefined ? {} : { upstream: decodeUpstream(object(body["upstream"], "upstream")) }),
   };
 }

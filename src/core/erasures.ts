@@ -1,12 +1,25 @@
+import { markOf } from "./commit-mark.ts";
 import { decodeErase, type EraseRecord } from "./erase-record.ts";
-import type { RecordBody } from "./event.ts";
+import type { LogEvent, RecordBody } from "./event.ts";
 import type { Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
+import type { SeqRanges } from "./seq-ranges.ts";
 
 /** An erasure, and its record's last event. */
 export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
+  /** The events by which paths are recorded no more because this erased what they held; also those of the event's own commit. */
+  readonly untracked: SeqRanges;
+}
+
+/** The erasure that an event records. Throws `LOG_DAMAGED`. */
+export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" | "seq" | "record">): LoggedErasure {
+  const said = decodeErase(record);
+  // The events of paths that an erasure no longer records stand before it in its commit, which holds no others of files.
+  const first = markOf({ op: "upsert", recordId, record })?.first ?? seq;
+  const ofCommit: SeqRanges = first < seq ? [[first, seq - 1]] : [];
+  return { ...said, recordId, seq, untracked: [...(said.untracked ?? []), ...ofCommit] };
 }
 
 /**
@@ -27,7 +40,7 @@ export class Erasures {
   /** Takes an event of a record. One that is older than what is known of the record says nothing. Throws `LOG_DAMAGED`. */
   add(recordId: string, seq: number, body: RecordBody): void {
     if (seq <= (this.#last.get(recordId)?.seq ?? 0)) return;
-    this.#last.set(recordId, { ...decodeErase(body), recordId, seq });
+    this.#last.set(recordId, erasureIn({ recordId, seq, record: body }));
     this.#contents = undefined;
     this.#aside = undefined;
   }

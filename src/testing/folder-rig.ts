@@ -27,7 +27,7 @@ const HEARTBEAT_MS = 200;
 /** So long a rig waits for something, in ms of its clock. */
 const PATIENCE_MS = 120_000;
 
-/** An origin without a folder, on a machine of its own. */
+/** An origin on a machine of its own, without a folder unless it is opened with one. */
 export class RigHost {
   readonly machine: SyncMachine;
   /** Since when its folder is away, if it had one. */
@@ -62,9 +62,12 @@ export class RigHost {
     return this.#workspace;
   }
 
-  async open(): Promise<void> {
+  /** `hasFolder`: its files lie in a folder of its machine, whose rules can leave some out. */
+  async open({ hasFolder = false } = {}): Promise<void> {
     this.#store = await this.machine.open();
-    const { workspace } = await this.#store.create({ name: "work" });
+    const { workspace } = hasFolder
+      ? await this.#store.init({ roots: [FOLDER] })
+      : await this.#store.create({ name: "work" });
     this.#workspace = workspace;
     this.#id = workspace.id;
     this.#origins = new Origins(partsOf(this.#store), { timers: this.#clock });

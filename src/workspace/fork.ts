@@ -75,7 +75,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
   const erasures = await erasuresInForce(context);
   const isIts = (one: LoggedErasure) => (hash: Hash) => erased.has(hash) && erasures.of(hash) === one;
   return erasures.all
-    .map((one) => ({ ...one, contents: one.contents.filter(isIts(one)), aside: [] }))
+    .map((one) => ({ ...one, contents: one.contents.filter(isIts(one)), aside: [], untracked: [] }))
     .filter(({ contents }) => contents.length > 0);
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
 import { partsOf } from "../../src/compose/parts-of.ts";
+import { type BaseRecord, encodeRecordRows } from "../../src/core/base.ts";
+import { encodeErase } from "../../src/core/erase-record.ts";
 import { EMPTY_HASH, sha256 } from "../../src/core/hash.ts";
 import { folderHash } from "../../src/core/merkle.ts";
 import { DEFAULT_LIMITS, EVERYTHING } from "../../src/core/filter.ts";
@@ -8,7 +10,7 @@ import { encodeWorkspace } from "../../src/core/workspace-record.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
 import type { Channel } from "../../src/replication/channel.ts";
 import { memoryChannels } from "../../src/replication/channels/memory-wire.ts";
-import type { Message, MessageOf } from "../../src/replication/protocol/messages.ts";
+import { checkMessage, type Message, type MessageOf } from "../../src/replication/protocol/messages.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 
@@ -44,10 +46,12 @@ const GOAL: Message = { type: "FullResyncRequired", reason: "too-far", current_s
 class Liar {
   readonly #channel: Channel;
   readonly #answers: (message: Message) => readonly Message[];
+  readonly #capabilities: string[];
 
-  constructor(channel: Channel, answers: (message: Message) => readonly Message[]) {
+  constructor(channel: Channel, answers: (message: Message) => readonly Message[], capabilities: string[]) {
     this.#channel = channel;
     this.#answers = answers;
+    this.#capabilities = capabilities;
   }
 
   async run(): Promise<void> {
@@ -56,7 +60,7 @@ class Liar {
         await this.#channel.send({
           type: "HelloAck",
           version: 2,
-          capabilities: ["tree"],
+          capabilities: this.#capabilities,
           workspace: ID,
           head: { sequence: 4, hash: HASH },
           settled_local_seq: 0,
@@ -72,13 +76,14 @@ class Liar {
 async function follow(
   answers: (message: Message) => readonly Message[],
   after: (hold: ReplicaHold) => Promise<void> = async () => undefined,
+  capabilities = ["tree"],
 ) {
   const disk = SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } });
   const store = await openSimStore(disk, { firstId: 1 });
   const { workspace } = await store.create();
   const hold = await openReplica(partsOf(store), workspace.id);
   const link = memoryChannels();
-  const liar = new Liar(link.a, answers).run().catch(() => undefined);
+  const liar = new Liar(link.a, answers, capabilities).run().catch(() => undefined);
   const session = new ReplicaSession(link.b, { ...hold.options, sandboxId: "r1" });
   const running = session.run();
   // Either the conversation ends, or the replica has got there.
@@ -156,5 +161,92 @@ describe("a full reconciliation with an origin that lies", () => {
     });
     expect(end.error).toBeUndefined();
     expect(head.seq).toBe(4);
+  });
+});
+
+const ERASURE: BaseRecord = {
+  recordId: "erase:e1",
+  seq: 3,
+  ts: TS,
+  op: "upsert",
+  record: encodeErase({
+    ...{ state: "erased", contents: [HASH], asked: { path: "old.txt" }, reason: undefined },
+    ...{ actor: "human", at: TS, until: TS },
+  }),
+};
+
+/** An origin that tells these rows of erasures, so many bytes at a time. */
+function erasing(rows: Buffer, { piece = rows.length, total = rows.length } = {}) {
+  return (message: Message): readonly Message[] => {
+    if (message.type !== "ErasuresRequest") return treeOf(listing([FILE]))(message);
+    const { sequence, offset } = message;
+    const answer = { type: "ErasuresResponse" as const, sequence, offset, total };
+    return [{ ...answer, rows: rows.subarray(offset, offset + piece) }];
+  };
+}
+
+describe("the erasures of an origin that is reconciled with in full", () => {
+  const both = ["tree", "erasures"];
+
+  it.each([1_000_000, 100, 7])("are held, in pieces of %i bytes", async (piece) => {
+    const rows = encodeRecordRows([ERASURE]);
+    const { end, head } = await follow(
+      erasing(rows, { piece }),
+      async ({ mirror }) => {
+        expect(await mirror.erasures()).toMatchObject([{ recordId: "erase:e1", seq: 3, contents: [HASH] }]);
+        expect(await mirror.lastErasure()).toBe(3);
+      },
+      both,
+    );
+    expect([end.error, head.seq]).toEqual([undefined, 4]);
+  });
+
+  it("may be none", async () => {
+    const { end, head } = await follow(
+      erasing(Buffer.alloc(0)),
+      async ({ mirror }) => expect(await mirror.erasures()).toEqual([]),
+      both,
+    );
+    expect([end.error, head.seq]).toEqual([undefined, 4]);
+  });
+
+  const other = (more: Partial<BaseRecord>): Buffer => encodeRecordRows([{ ...ERASURE, ...more }]);
+  const whole = encodeRecordRows([ERASURE]);
+  const lies: readonly (readonly [what: string, answers: ReturnType<typeof erasing>, code: string])[] = [
+    ["another record", erasing(other({ recordId: "snapshot:s1" })), "INTEGRITY_VIOLATION"],
+    ["the own record of the workspace", erasing(other({ recordId: `workspace:${ID}` })), "INTEGRITY_VIOLATION"],
+    ["an event behind the state", erasing(other({ seq: 5 })), "INTEGRITY_VIOLATION"],
+    ["the event of the workspace's record", erasing(other({ seq: 1 })), "INTEGRITY_VIOLATION"],
+    ["a record that is none", erasing(other({ record: {} })), "LOG_DAMAGED"],
+    ["one twice", erasing(Buffer.concat([whole, other({ seq: 4 })])), "INTEGRITY_VIOLATION"],
+    [
+      "them in another order",
+      erasing(Buffer.concat([whole, other({ recordId: "erase:e2", seq: 2 })])),
+      "INTEGRITY_VIOLATION",
+    ],
+    ["bytes that are no rows", erasing(Buffer.from("nonsense")), "INTEGRITY_VIOLATION"],
+    ["a row that is cut off", erasing(whole.subarray(0, -1)), "INTEGRITY_VIOLATION"],
+    [
+      "another length each time",
+      (message) =>
+        message.type === "ErasuresRequest"
+          ? [{ ...message, type: "ErasuresResponse", total: 1_000 + message.offset, rows: Buffer.alloc(10) }]
+          : treeOf(listing([FILE]))(message),
+      "INTEGRITY_VIOLATION",
+    ],
+  ];
+  it.each(lies)("%s among them: the connection ends, and nothing is kept", async (_, answers, code) => {
+    const { end, head, start } = await follow(answers, async () => undefined, both);
+    expect(end.error?.code).toBe(code);
+    expect({ head, start }).toEqual({ head: { seq: 0, hash: "" }, start: 0 });
+  });
+
+  it.each([
+    ["more than 64 MiB", { total: 64 * 1024 ** 2 + 1, rows: Buffer.alloc(1) }],
+    ["a piece that is not in them", { total: 1, rows: Buffer.alloc(2) }],
+    ["nothing, though there is more", { total: 1, rows: Buffer.alloc(0) }],
+  ])("%s is no message", (_, more) => {
+    const message = { type: "ErasuresResponse", sequence: 4, offset: 0, ...more };
+    expect(() => checkMessage(message)).toThrow(expect.objectContaining({ code: "USAGE" }));
   });
 });

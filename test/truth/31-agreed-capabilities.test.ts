@@ -69,6 +69,7 @@ describe("Truth 31: capabilities", () => {
 
   it.each([
     ["TreeRequest", { type: "TreeRequest", sequence: 1, since: 0, folders: [{ filepath: "" }] }, undefined],
+    ["ErasuresRequest", { type: "ErasuresRequest", sequence: 1, offset: 0 }, undefined],
     ["BlocksRequest", { type: "BlocksRequest", hashes: 32 }, Buffer.alloc(32)],
     ["HeadWitness", WITNESS, undefined],
   ])("an origin refuses %s of a replica that has not named it", async (_, message, body) => {
@@ -91,6 +92,7 @@ describe("Truth 31: capabilities", () => {
       undefined,
     ],
     ["TreeResponse", { type: "TreeResponse", sequence: 1, folders: [FOLDER] }, undefined],
+    ["ErasuresResponse", { type: "ErasuresResponse", sequence: 1, offset: 0, total: 0, rows: 0 }, Buffer.alloc(0)],
     ["BlocksResponse", { type: "BlocksResponse", blocks: 0, absent: [], apart: [] }, Buffer.alloc(0)],
     ["ContentAhead", { type: "ContentAhead", filepath: "a", content_hash: HASH, content: 7 }, Buffer.from("content")],
   ])("a replica refuses %s of an origin that has not named it", async (_, message, body) => {

@@ -1,11 +1,13 @@
 import { sameEntry } from "../../core/entry.ts";
 import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
+import { holdsSeq } from "../../core/seq-ranges.ts";
 import type { Context } from "../../workspace/context.ts";
 import {
   adoptErasures,
   type ErasuresWaiting,
   leaveUntracked,
+  type OriginsErasures,
   type UntrackedPath,
 } from "../../workspace/replica/adopt-erasures.ts";
 import type { Mirror } from "../replica/mirror.ts";
@@ -48,10 +50,11 @@ export class OriginErasures {
     // The erasure stands last in its commit.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
-    const untracked = await this.#untracked(applied, head);
+    const given = await this.#given(standing);
+    const untracked = await this.#untracked({ applied, head }, given.erasures);
     if (untracked.length === 0) return true;
     const isLeaving = (path: WorkspacePath): Promise<boolean> => this.#isBehind(path, applied, head);
-    await leaveUntracked(this.#context, { ...(await this.#given(standing)), isLeaving }, untracked);
+    await leaveUntracked(this.#context, { ...given, isLeaving }, untracked);
     return true;
   }
 
@@ -82,7 +85,10 @@ export class OriginErasures {
   }
 
   /** Paths that the origin records no more since an erasure, and that are here what they were there before. */
-  async #untracked(applied: number, head: number): Promise<UntrackedPath[]> {
+  async #untracked(
+    { applied, head }: { readonly applied: number; readonly head: number },
+    erasures: OriginsErasures["erasures"],
+  ): Promise<UntrackedPath[]> {
     const touched = (await this.#mirror.touched(applied, head)).filter((path) => this.#rules.isShared(path, false));
     const rows = await this.#mirror.iterationsAt(touched, head);
     const absent = touched.flatMap((path, i) => {
@@ -95,12 +101,14 @@ export class OriginErasures {
     const found: UntrackedPath[] = [];
     for (const { path, row } of absent) {
       const record = records.get(row.seq);
-      if (record?.cause !== "erase") continue;
+      // The line of an event before a full reconciliation is not held.
+      const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
+      if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
       const before = (await index.iterationAt(path, local))?.entry;
       const there = (await this.#mirror.iterationAt(path, row.seq - 1))?.entry;
       if (before === undefined || !sameEntry(settable(before), settable(there))) continue;
       const { seq, iteration } = row;
-      found.push({ path, before, upstream: { seq, iteration }, actor: record.actor });
+      found.push({ path, before, upstream: { seq, iteration }, actor: by.actor });
     }
     return found;
   }

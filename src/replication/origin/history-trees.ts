@@ -1,12 +1,15 @@
+import { type BaseRecord, encodeRecordRows } from "../../core/base.ts";
+import { ERASE } from "../../core/erase-record.ts";
 import { EMPTY_HASH, type Hash } from "../../core/hash.ts";
 import { compareNames, foldersWith, isRoot, nameOf, parentOf, type WorkspacePath } from "../../core/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
 import { workspaceRecord } from "../../workspace/own-record.ts";
 import type { Context } from "../../workspace/context.ts";
-import { readEvent } from "../../workspace/read-events.ts";
+import { readEvent, readEvents } from "../../workspace/read-events.ts";
 import { rootToState } from "../../workspace/root-to-state.ts";
 import { rootAtHead } from "../../workspace/tree.ts";
+import { MAX_ERASURES_BYTES } from "../protocol/limits.ts";
 import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
 
 /** The states of a workspace of the engine. */
@@ -33,12 +36,28 @@ export class HistoryTrees implements TreeSource {
     // The replica takes the state for the origin's: the root is the log's, not only the index's.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
-    return { seq: head.seq, hash, root, frontier, record: { recordId, seq, ts, op, record } };
+    const erasures = await erasureRows(context);
+    return { seq: head.seq, hash, root, frontier, record: { recordId, seq, ts, op, record }, erasures };
   }
 
   async view(seq: number, since: number): Promise<TreeView> {
     return IndexedView.since(this.#context.index, seq, since);
   }
+}
+
+/** Where there are more than a message may tell of, the latest. */
+async function erasureRows(context: Context): Promise<Buffer> {
+  const records = await readEvents(context, await context.index.records(ERASE));
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  for (const { seq, ts, op, recordId, record, recursionDepth } of records.toReversed()) {
+    const one: BaseRecord = { seq, ts, op, recordId, record, recursionDepth };
+    const row = encodeRecordRows([one]);
+    bytes += row.length;
+    if (bytes > MAX_ERASURES_BYTES) break;
+    kept.push(row);
+  }
+  return Buffer.concat(kept.reverse());
 }
 
 /** What has happened between two events. */

@@ -258,6 +258,7 @@ export class OriginSession {
       case "CatchupRequest":
         return this.#catchUp(message);
       case "TreeRequest":
+      case "ErasuresRequest":
         return this.#trees?.ask(message);
       case "BarrierRequest":
         return this.#confirm(message.sequence);
@@ -276,7 +277,7 @@ export class OriginSession {
     return [
       "witness",
       "folder",
-      ...(this.#trees === undefined ? [] : (["tree"] as const)),
+      ...(this.#trees === undefined ? [] : (["tree", "erasures"] as const)),
       ...(this.#blocks === undefined ? [] : (["blocks"] as const)),
       ...(foreseen === undefined ? [] : (["ahead"] as const)),
       ...(mayHaveSecrets === true ? (["protected"] as const) : []),

@@ -3,12 +3,14 @@ import type { WorkspacePath } from "../../core/path.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
 import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";
-import { MAX_CHILDREN, MAX_HEAD_BYTES } from "../protocol/limits.ts";
+import { MAX_CHILDREN, MAX_HEAD_BYTES, MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import type { AskedFolder, ListedChild, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
 
-type Request = MessageOf<"TreeRequest">;
+type FoldersRequest = MessageOf<"TreeRequest">;
+type Request = FoldersRequest | MessageOf<"ErasuresRequest">;
+type Response = MessageOf<"TreeResponse"> | MessageOf<"ErasuresResponse">;
 type Listing = MessageOf<"TreeResponse">["folders"][number];
 type Child = Listing["children"][number];
 type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
@@ -52,13 +54,10 @@ export class TreeServer {
     // What is over, on a network that repeats frames.
     if (this.#anchor === undefined) return;
     if (request.sequence !== this.#anchor.seq) {
-      throw new ChronicleError(
-        "USAGE",
-        `folders are asked for as of event ${request.sequence}, which nobody has named`,
-      );
+      throw new ChronicleError("USAGE", `a state is asked for as of event ${request.sequence}, which nobody has named`);
     }
     if (this.#waiting.length >= MAX_WAITING) {
-      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} times folders are asked for at once`);
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} times a state is asked for at once`);
     }
     this.#waiting.push(request);
     if (!this.#isServing) void this.#serve();
@@ -78,8 +77,24 @@ export class TreeServer {
     }
   }
 
+  async *#answers(request: Request): AsyncGenerator<Response, void> {
+    if (request.type === "TreeRequest") yield* this.#listings(request);
+    else yield* this.#erasures(request);
+  }
+
+  /** The piece that was asked for; none where the replica is done. */
+  *#erasures({ sequence, offset }: MessageOf<"ErasuresRequest">): Generator<MessageOf<"ErasuresResponse">, void> {
+    if (this.#anchor?.seq !== sequence) return;
+    const { erasures } = this.#anchor;
+    if (offset > erasures.length) {
+      throw new ChronicleError("USAGE", `erasures are asked for from byte ${offset} on, and end at ${erasures.length}`);
+    }
+    const rows = erasures.subarray(offset, offset + MAX_PIECE_BYTES);
+    yield { type: "ErasuresResponse", sequence, offset, total: erasures.length, rows };
+  }
+
   /** All folders that were asked for; where one has more children than fit, it is the last of its answer. */
-  async *#answers({ sequence, since, folders }: Request): AsyncGenerator<MessageOf<"TreeResponse">, void> {
+  async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
     let answer = new Answer();
     for (const fields of folders) {
@@ -128,7 +143,7 @@ class Answer {
   }
 }
 
-function askedFrom(fields: Request["folders"][number]): AskedFolder {
+function askedFrom(fields: FoldersRequest["folders"][number]): AskedFolder {
   const { after, after_b64 } = fields;
   const isPaged = after !== undefined || after_b64 !== undefined;
   return {

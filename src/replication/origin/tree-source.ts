@@ -11,6 +11,8 @@ export interface TreeAnchor extends Head {
   readonly frontier: readonly Hash[];
   /** The workspace's own record in force. */
   readonly record: BaseRecord;
+  /** The last event of each `erase:` record then, as record rows of a base. */
+  readonly erasures: Buffer;
 }
 
 /** A folder as it is asked for. */

@@ -2,13 +2,24 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { Message, MessageType } from "./messages.ts";
 
 /** What was added without a new version. It is used only where both sides have named it (docs/protocol.md, "Versions"). */
-export type Capability = "rename" | "tree" | "witness" | "folder" | "blocks" | "read-only" | "protected" | "ahead";
+export type Capability =
+  | "rename"
+  | "tree"
+  | "erasures"
+  | "witness"
+  | "folder"
+  | "blocks"
+  | "read-only"
+  | "protected"
+  | "ahead";
 
 /** Messages that need a capability. */
 const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   Rename: "rename",
   TreeRequest: "tree",
   TreeResponse: "tree",
+  ErasuresRequest: "erasures",
+  ErasuresResponse: "erasures",
   HeadWitness: "witness",
   BlocksRequest: "blocks",
   BlocksResponse: "blocks",

@@ -48,6 +48,9 @@ export const MAX_FOLDERS = 256;
 /** Children of all folders in one `TreeResponse`. */
 export const MAX_CHILDREN = 4_000;
 
+/** The erasures of one state, as rows, in bytes: as many as the longest line has. */
+export const MAX_ERASURES_BYTES = 64 * MIB;
+
 /** Contents of one `BlocksRequest`; those of an `absent` or `apart` in one `BlocksResponse`. */
 export const MAX_ASKED = 10_000;
 export const MAX_NOT_IN_BLOCKS = 4_000;

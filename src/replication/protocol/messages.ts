@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ChronicleError } from "../../core/errors.ts";
 import { blocksRequest, blocksResponse } from "./block-messages.ts";
 import { contentAhead, contentFetchRequest, contentFetchResponse, contentNotFound } from "./content-messages.ts";
+import { erasuresRequest, erasuresResponse } from "./erasure-messages.ts";
 import {
   ack,
   barrierConfirmation,
@@ -46,6 +47,8 @@ export const MESSAGE = z.discriminatedUnion("type", [
   blocksRequest,
   blocksResponse,
   contentAhead,
+  erasuresRequest,
+  erasuresResponse,
 ]);
 
 export type Message = z.output<typeof MESSAGE>;
@@ -68,6 +71,7 @@ const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "TreeResponse",
   "BlocksResponse",
   "ContentAhead",
+  "ErasuresResponse",
 ]);
 
 /** Does a message of this type wait for credit? */
@@ -81,6 +85,7 @@ export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
   if (type === "BlocksRequest") return "hashes";
   if (type === "BlocksResponse") return "blocks";
+  if (type === "ErasuresResponse") return "rows";
   return type === "Events" ? "lines" : undefined;
 }
 

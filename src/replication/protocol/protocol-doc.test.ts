@@ -136,6 +136,7 @@ it("docs/protocol.md has the limits", () => {
     MAX_CHUNK_BYTES: 64 * mib,
     MAX_FOLDERS: 256,
     MAX_CHILDREN: 4_000,
+    MAX_ERASURES_BYTES: 64 * mib,
     MAX_ASKED: 10_000,
     MAX_NOT_IN_BLOCKS: 4_000,
     MAX_BLOCKS_BYTES: 3.5 * mib,

@@ -1,6 +1,6 @@
 import { checkLine } from "../../core/chain.ts";
-import { decodeErase, ERASE } from "../../core/erase-record.ts";
-import type { LoggedErasure } from "../../core/erasures.ts";
+import { ERASE } from "../../core/erase-record.ts";
+import { erasureIn, type LoggedErasure } from "../../core/erasures.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent, type SealedEvent } from "../../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
@@ -146,8 +146,8 @@ export class MirrorPart {
     if (history === undefined) return [];
     const events = await this.ask(async (index) => readEvents(history, await index.records(ERASE)));
     const all: LoggedErasure[] = [];
-    for (const { recordId, seq, record } of events) {
-      const one = { ...decodeErase(record), recordId, seq };
+    for (const event of events) {
+      const one = erasureIn(event);
       const erased = one.state === "erased" ? await erasedAmong(history, one.contents) : new Set(one.contents);
       all.push({ ...one, contents: one.contents.filter((hash) => erased.has(hash)) });
     }

@@ -22,7 +22,7 @@ export function capabilitiesOf({
   withProtected,
 }: Pick<Introduction, "mirror" | "withProtected">): Capability[] {
   const named: Capability[] = ["rename", "witness", "folder", "blocks", "read-only", "ahead"];
-  if (mirror !== undefined) named.push("tree");
+  if (mirror !== undefined) named.push("tree", "erasures");
   if (withProtected === true) named.push("protected");
   return named;
 }

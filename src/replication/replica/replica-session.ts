@@ -17,6 +17,7 @@ import { Waiters } from "../waiters.ts";
 import { Barriers } from "./barriers.ts";
 import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
+import { ErasureFetch } from "./erasure-fetch.ts";
 import { ContentsAhead } from "./contents-ahead.ts";
 import { ContentIntake } from "./content-intake.ts";
 import { untilCompactions } from "./until-compactions.ts";
@@ -117,6 +118,7 @@ export class ReplicaSession {
   #workspace = "";
   /** While it reconciles in full. */
   #trees: TreeFetch | undefined;
+  #erasures: ErasureFetch | undefined;
   #isEnded = false;
   #isCatchingUp = false;
   /** How far it was at the last heartbeat: a gap is one that does not close by itself. */
@@ -188,6 +190,7 @@ export class ReplicaSession {
     this.#fetch.end();
     this.#blocks.end();
     this.#trees?.end();
+    this.#erasures?.end();
     this.#writeBack?.end();
     this.#barriers.end();
     this.#held.end();
@@ -223,6 +226,8 @@ export class ReplicaSession {
         return this.#cannotFollow(message);
       case "TreeResponse":
         return this.#trees?.took(message);
+      case "ErasuresResponse":
+        return this.#erasures?.took(message);
       case "Error":
         return undefined;
       default:
@@ -418,6 +423,7 @@ export class ReplicaSession {
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;
+    if (this.#agreed.has("erasures")) this.#erasures = new ErasureFetch(this.#channel, goal.sequence);
     this.#inBackground(this.#reconcileWith(mirror, goal, { trees, before: this.#storing }));
   }
 
@@ -429,10 +435,13 @@ export class ReplicaSession {
     await before;
     if (this.#isEnded) return;
     const { blobs, sandboxId } = this.#options;
-    const parts = { mirror, blobs, fetch: trees, contents: this.#contents, note: (left: NotTaken) => this.#note(left) };
-    await new TreeResync(parts, goal).run();
+    const asked = this.#erasures;
+    const erasures = asked === undefined ? undefined : () => asked.get();
+    const note = (left: NotTaken): void => this.#note(left);
+    await new TreeResync({ mirror, blobs, fetch: trees, erasures, contents: this.#contents, note }, goal).run();
     this.#incoming = new IncomingEvents(mirror.head);
     this.#trees = undefined;
+    this.#erasures = undefined;
     await this.#witness.grown();
     const { seq: since_sequence } = mirror.head;
     this.#held.reach(since_sequence);
@@ -459,6 +468,7 @@ export class ReplicaSession {
     this.#fetch.beat();
     this.#blocks.beat();
     this.#trees?.beat();
+    this.#erasures?.beat();
     this.#barriers.beat();
   }
 }

@@ -1,3 +1,4 @@
+import type { BaseRecord } from "../../core/base.ts";
 import type { Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { HistoryAnchor } from "../../core/history-anchor.ts";
@@ -35,6 +36,8 @@ export interface ResyncParts {
   readonly mirror: Mirror;
   readonly blobs: BlobStore;
   readonly fetch: TreeFetch;
+  /** The origin's erasures as of the goal, by seq. Default: the origin cannot tell them. */
+  readonly erasures?: (() => Promise<readonly BaseRecord[]>) | undefined;
   readonly contents: EventContents;
   /** Is told what is not taken, before anything rests on that. */
   readonly note: (left: NotTaken) => void;
@@ -74,6 +77,7 @@ export class TreeResync {
     void new LogTree(anchor.frontier, sequence);
     const roots = decodeWorkspace(record).roots.map(({ id }) => id ?? undefined);
     using _lease = await blobs.lease();
+    const erasures = (await this.#parts.erasures?.()) ?? [];
     await this.#readMirror();
     await this.#descend(roots.map((id) => pathInRoot(id, ROOT)));
     for (let at = 0; at < this.#changed.length; at += ROWS) {
@@ -81,7 +85,8 @@ export class TreeResync {
     }
     const rows = [...this.#rows.values()].sort((a, b) => comparePaths(a.path, b.path));
     const own = { recordId: `workspace:${workspace}`, seq: recordSeq, ts, op: "upsert" as const, record };
-    const { base, root } = await storeBase(blobs, { rows, records: [own], roots }, (computed) => {
+    const records = [own, ...erasures].sort((a, b) => a.seq - b.seq);
+    const { base, root } = await storeBase(blobs, { rows, records, roots }, (computed) => {
       if (computed !== anchor.root) violated(`what the origin lists has the root ${computed}, not ${anchor.root}`);
     });
     const start: HistoryAnchor = {

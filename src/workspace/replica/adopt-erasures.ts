@@ -163,20 +163,27 @@ function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting
   const contents = one.contents.filter((hash) => erasable.has(hash));
   const isWhole = !one.contents.some((hash) => waiting.has(hash));
   if (!isWhole && contents.length <= (known?.contents.length ?? 0)) return [];
-  return [draftOf(one, { ...recordOf(context, one, contents), ...(isWhole ? { upstream } : {}) })];
+  return [draftOf(one, { ...recordOf(context, one, { contents, known }), ...(isWhole ? { upstream } : {}) })];
 }
 
 /** A part of an erasure, which is followed as a whole later. */
-function partOf(context: Context, one: LoggedErasure, { erasable }: Pick<Look, "erasable">): EventDraft[] {
+function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
   const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];
-  return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, contents))];
+  const known = own.last(one.recordId);
+  return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
 }
 
-function recordOf(context: Context, one: LoggedErasure, contents: readonly Hash[]): EraseRecord {
+/** `known`: the record as it is here. */
+function recordOf(
+  context: Context,
+  one: LoggedErasure,
+  { contents, known }: { readonly contents: readonly Hash[]; readonly known: LoggedErasure | undefined },
+): EraseRecord {
   const { asked, reason, actor, until } = one;
   const now = context.now();
   const kept = new Date(Math.max(now + GRACE_MS, Date.parse(until))).toISOString();
-  return { state: "erased", contents, asked, reason, actor, at: new Date(now).toISOString(), until: kept };
+  const untracked = known?.untracked ?? [];
+  return { state: "erased", contents, asked, reason, actor, at: new Date(now).toISOString(), until: kept, untracked };
 }
 
 function draftOf({ recordId }: LoggedErasure, record: EraseRecord): EventDraft {

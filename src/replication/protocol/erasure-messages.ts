@@ -1,0 +1,28 @@
+import * as z from "zod";
+import { bytes, count } from "./fields.ts";
+import { MAX_ERASURES_BYTES, MAX_PIECE_BYTES } from "./limits.ts";
+
+/** The erasures of the state that a full reconciliation ends at. For both sides that know `erasures`. */
+
+export const erasuresRequest = z.strictObject({
+  type: z.literal("ErasuresRequest"),
+  /** The event that `FullResyncRequired` has named. */
+  sequence: count,
+  /** Where the piece begins that is asked for. */
+  offset: count,
+});
+
+export const erasuresResponse = z
+  .strictObject({
+    type: z.literal("ErasuresResponse"),
+    sequence: count,
+    offset: count,
+    /** Of all rows. */
+    total: z.int().min(0).max(MAX_ERASURES_BYTES),
+    /** Record rows of a base (docs/format.md), or a piece of them. */
+    rows: bytes(MAX_PIECE_BYTES),
+  })
+  .refine(
+    ({ offset, total, rows }) => offset + rows.length <= total && (rows.length > 0 || offset === total),
+    "the piece does not lie in the rows",
+  );
