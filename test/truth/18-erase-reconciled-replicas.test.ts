@@ -155,6 +155,20 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect(await rig.during(verify(rig.desk.context))).toMatchObject({ ok: true, problems: [] });
   });
 
+  it("deletes nothing at the origin that comes back on the record there while the folder catches up", async () => {
+    await away();
+    const [keys = ""] = await erase();
+    await rig.during(host().unerase(keys));
+    await dropLines();
+    // The origin finds the file again when it is asked how far it is.
+    await returns();
+    const there = await rig.during(host().history("keys.txt"));
+    expect(there.at(-1)).toMatchObject({ kind: "file", cause: "capture", hash: sha256(TOKEN) });
+    expect(rig.desk.tree()).toEqual({ "a.txt": "b\n", "keys.txt": TOKEN });
+    expect(await recorded()).toEqual(["a.txt", "keys.txt"]);
+    await areSound();
+  });
+
   it.each([1, 2, 4, 8, 16, 32])("the power goes %i writes behind the new start: the same", async (writes) => {
     await away();
     await erase();

@@ -425,7 +425,8 @@ export class FolderCycle implements Disposable {
       journal.isOnItsWay(path, undefined) || this.#isSettled(path, upstreamSeq);
     const both = { mirror, own: context.index, ...reached, conflicts, rules, ...this.#sources };
     gitPaths.begin();
-    const ground = { ...both, editorFiles, gitPaths, notHeld, isDeleting };
+    const mayHaveLeft = (await mirror.lastErasure()) > applied;
+    const ground = { ...both, editorFiles, gitPaths, notHeld, isDeleting, mayHaveLeft };
     const again = [...journal.again];
     const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
     const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;

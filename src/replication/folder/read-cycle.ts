@@ -32,6 +32,8 @@ export interface CycleSides {
   readonly isOwn: (seq: number) => Promise<boolean>;
   /** See `onCommonGround`. Default: nobody knows what came from the origin. */
   readonly originsEvent?: ((path: WorkspacePath, ownSeq: number) => Promise<number | undefined>) | undefined;
+  /** May a path be recorded here as gone that an erasure of the origin has left out behind `applied`? Default: no. */
+  readonly mayHaveLeft?: boolean;
   /** Is a deletion of this path, which the origin has as of this event, on its way there, refused or decided? Default: no. */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   /** Says what of the editors' own files is left out. Default: nothing is. */
@@ -66,7 +68,7 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   const common = await onCommonGround(await withoutEditorFiles(found.values(), sides), sides);
   const { rules, notHeld, gitPaths } = sides;
   for (const one of found.values()) gitPaths?.note(one);
-  const ground = await onOwnGround(common, sides);
+  const ground = await onOwnGround(await onErasedGround(common, sides), sides);
   const all = notHeld === undefined ? ground : notHeld.sides(ground);
   return all.filter((one) => {
     const mayBeFolder = statesOf(one).some(isFolder);
@@ -88,6 +90,24 @@ async function withoutEditorFiles(
     if (judged === "apart") kept.push({ ...one, base: NEVER });
   }
   return kept;
+}
+
+/**
+ * A path that the origin records no more since an erasure is recorded here as gone before the step is planned. Both have agreed on that
+ * then: where the origin has something there again by now, nobody has deleted it here.
+ */
+async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
+  if (sides.mayHaveLeft !== true) return paths;
+  const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
+  const ground: CyclePath[] = [];
+  for (const one of paths) {
+    const { path, base, local, remote } = one;
+    const isGoneHere = base.entry !== undefined && local === undefined && remote !== undefined;
+    const [row] = isGoneHere && !disputed.has(path) ? await sides.own.iterationsAt([path], sides.local) : [];
+    const left = row === undefined ? undefined : await sides.originsEvent?.(path, row.seq);
+    ground.push(left === undefined || left <= base.seq ? one : { ...one, base: { entry: undefined, seq: left } });
+  }
+  return ground;
 }
 
 /**
