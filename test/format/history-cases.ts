@@ -372,6 +372,12 @@ function givenUpCases(): Case[] {
       "an erasure's contents are there once": { contents: [HASH, HASH] },
       "one thing was asked to be erased": { asked: { path: "p", match: "q" } },
       "an erasure's until is a time": { until: "soon" },
+      "what an erasure has left untracked are ranges that ascend": {
+        untracked: [
+          [3, 4],
+          [2, 2],
+        ],
+      },
     }),
     ...fields((changed) => one(prune(4, changed)), {
       "a pruning's cause is one of the list": { cause: "mood" },

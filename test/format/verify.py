@@ -635,7 +635,8 @@ def erase(value):
     erased_by(value)
     asked = value.get("asked")
     given = [key for key in ("path", "content", "match") if key in asked] if isinstance(asked, dict) else []
-    return len(given) == 1 and fields(reason=or_null(text_), actor=text_, at=text_)(value)
+    checks = fields(reason=or_null(text_), actor=text_, at=text_, untracked_=ranges)
+    return len(given) == 1 and checks(value)
 
 
 def seqs_below(floor):
