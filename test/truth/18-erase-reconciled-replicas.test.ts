@@ -86,6 +86,9 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect(await recorded()).toEqual(["a.txt"]);
     expect((await rig.during(listErasures(rig.desk.context))).map(({ id }) => id)).toEqual(ids);
     expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
+    rig.desk.hint("keys.txt");
+    await rig.flush();
+    expect(rig.desk.sync.shape).toMatchObject({ erased: 1, erased_paths: [{ path: "keys.txt", side: "local" }] });
     const [last] = (await rig.during(historyOf(rig.desk.context, "keys.txt"))).slice(-1);
     expect(last).toMatchObject({ kind: "absent", cause: "erase" });
     await areSound();
@@ -127,6 +130,20 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     await dropLines();
     await returns();
     expect(rig.desk.tree()).toEqual({ "a.txt": "b\n" });
+    expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
+    await areSound();
+  });
+
+  it("keeps the file also where the origin had changed it before it left it out", async () => {
+    await away();
+    await rig.during(rig.host.write("keys.txt", "the next token\n"));
+    await erase();
+    await dropLines();
+    await returns();
+    rig.desk.hint("keys.txt");
+    await rig.flush();
+    expect(rig.desk.tree()).toEqual({ "a.txt": "b\n", "keys.txt": TOKEN });
+    expect(await recorded()).toEqual(["a.txt"]);
     expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
     await areSound();
   });

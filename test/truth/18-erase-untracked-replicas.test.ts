@@ -63,4 +63,38 @@ describe("Truth 18: what the origin leaves out and erases", { timeout: 600_000 }
     expect((await both.status()).state).toBe("in-sync");
     expect(readFileSync(at("keys.txt"), "utf8")).toBe(SECRET);
   });
+
+  it("stays also in a folder that was away until the origin had dropped the lines of that", async () => {
+    await using both = new FollowedOrigin("--connect");
+    const files = { "keys.txt": SECRET, "gone.txt": "gone\n", "a.txt": "a\n" };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(both.origin.project, name), text);
+    await both.start();
+    await using closing = new AsyncDisposableStack();
+    const client = closing.adopt(createClient({ url: both.origin.socketUrl }), (one) => one.close());
+    const there = await only(client);
+    await both.desk.kill("SIGINT");
+    await there.configure({ excludeGlobs: ["keys*"] });
+    expect(await there.erase({ what: "keys.txt" })).toMatchObject({ untracked: ["keys.txt"] });
+    await there.deleteFile("gone.txt");
+    await there.compact({ dropArchive: true });
+    await both.startDesk();
+    await both.flush();
+
+    const at = (name: string): string => join(both.desk.folder, name);
+    expect(readFileSync(at("keys.txt"), "utf8")).toBe(SECRET);
+    expect(existsSync(at("gone.txt"))).toBe(false);
+    const { home, userHome, folder } = both.desk;
+    const store = await openFileStore({ home, configFolder: join(userHome, ".config", "chronicle") }, storeBackends());
+    closing.defer(() => store.close());
+    const here = closing.adopt(await store.open({ folder }), (one) => one.close());
+    for (const one of [there, here]) {
+      await one.snapshot();
+      expect((await one.files()).files.map(({ path }) => path)).toEqual(["a.txt"]);
+      expect(await one.verify()).toMatchObject({ ok: true, problems: [] });
+    }
+    await expect(here.blob(sha256(SECRET))).rejects.toMatchObject({ code: "ERASED" });
+    await both.flush();
+    expect((await both.status()).state).toBe("in-sync");
+    expect(readFileSync(at("keys.txt"), "utf8")).toBe(SECRET);
+  });
 });
