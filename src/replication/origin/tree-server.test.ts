@@ -1,0 +1,87 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import type { ChronicleError } from "../../core/errors.ts";
+import { sha256 } from "../../core/hash.ts";
+import { memoryChannels } from "../channels/memory-wire.ts";
+import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
+import type { Message } from "../protocol/messages.ts";
+import { TreeServer } from "./tree-server.ts";
+import type { TreeSource } from "./tree-source.ts";
+
+const HASH = sha256("of some event");
+
+/** A state without files, after event 9, and so many bytes of erasures. */
+function stateWith(erasures: Buffer): TreeSource {
+  const record = {
+    recordId: "workspace:w1",
+    seq: 1,
+    ts: "2026-01-31T09:30:00.000Z",
+    op: "upsert" as const,
+    record: {},
+  };
+  return {
+    anchor: async () => ({ seq: 9, hash: HASH, root: HASH, frontier: [HASH], record, erasures }),
+    view: async () => ({ list: async () => ({ hash: HASH, touched: false, children: [] }) }),
+  };
+}
+
+async function serving(erasures: Buffer) {
+  const { a, b } = memoryChannels();
+  const server = new TreeServer(a, stateWith(erasures));
+  await server.begin();
+  const heard = b.receive()[Symbol.asyncIterator]();
+  const next = async (): Promise<Message | undefined> => {
+    const { value, done } = await heard.next();
+    return done === true ? undefined : value;
+  };
+  return { server, next, ended: a.ended };
+}
+
+const ask = (offset: number, sequence = 9) => ({ type: "ErasuresRequest" as const, sequence, offset });
+
+describe("the erasures of a state", () => {
+  it("go in pieces, as they are asked for", async () => {
+    const erasures = randomBytes(2 * MAX_PIECE_BYTES + 5);
+    const { server, next } = await serving(erasures);
+    const came: Buffer[] = [];
+    for (let offset = 0; offset < erasures.length; offset += MAX_PIECE_BYTES) {
+      server.ask(ask(offset));
+      const answer = await next();
+      if (answer?.type !== "ErasuresResponse") throw new Error(`${answer?.type} came`);
+      expect(answer).toMatchObject({ sequence: 9, offset, total: erasures.length });
+      came.push(Buffer.from(answer.rows));
+    }
+    expect(came.map(({ length }) => length)).toEqual([MAX_PIECE_BYTES, MAX_PIECE_BYTES, 5]);
+    expect(Buffer.concat(came).equals(erasures)).toBe(true);
+  });
+
+  it("may be none", async () => {
+    const { server, next } = await serving(Buffer.alloc(0));
+    server.ask(ask(0));
+    expect(await next()).toMatchObject({ type: "ErasuresResponse", offset: 0, total: 0, rows: Buffer.alloc(0) });
+  });
+
+  it("are not given from behind their end, and not of another state", async () => {
+    const { server, ended } = await serving(randomBytes(5));
+    expect(() => server.ask(ask(0, 8))).toThrow(expect.objectContaining({ code: "USAGE" }));
+    server.ask(ask(6));
+    expect((await ended).error).toMatchObject({ code: "USAGE" });
+  });
+
+  it("are not given any more to a replica that is done", async () => {
+    const { server, next } = await serving(randomBytes(5));
+    server.end();
+    server.ask(ask(0));
+    await server.begin();
+    server.ask(ask(5));
+    expect(await next()).toMatchObject({ offset: 5 });
+  });
+
+  it("are not asked for without end", async () => {
+    const { server } = await serving(randomBytes(5));
+    const flood = (): void => {
+      for (let i = 0; i < 100; i += 1) server.ask(ask(0));
+    };
+    expect(flood).toThrow(expect.objectContaining<Partial<ChronicleError>>({ code: "LIMIT_EXCEEDED" }));
+  });
+});
