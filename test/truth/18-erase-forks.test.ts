@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
@@ -54,6 +56,23 @@ describe("Truth 18: forks of what was erased", { timeout: 600_000 }, () => {
     expect(await fork.erasures()).toMatchObject([{ id: erasure, total: 1, reason: "it got in" }]);
     expect(await fork.verify()).toMatchObject({ ok: true, problems: [] });
     await done(lived);
+  });
+
+  it("names no events of the history that it came from", async () => {
+    await using project = new ClockedProject();
+    project.write("keys.txt", "a token that got in\n");
+    project.write("a.txt", "one\n");
+    const source = await project.init();
+    await source.snapshot({ name: "with" });
+    await source.configure({ excludeGlobs: ["keys*"] });
+    expect(await source.erase({ what: "keys.txt" })).toMatchObject({ untracked: ["keys.txt"] });
+    const store = await project.store();
+    const { workspace: fork } = await store.create({ name: "fork", from: { workspace: source.id, moment: "with" } });
+    expect(await fork.erasures()).toMatchObject([{ total: 1 }]);
+    const lines = readFileSync(join(project.base, "store", "workspaces", fork.id, "events.wal"), "utf8");
+    expect(lines).toContain('"record_id":"erase:');
+    expect(lines).not.toContain('"untracked"');
+    await fork.close();
   });
 
   it("stays sound when the bytes are gone, is written to, compacted and forked again", async () => {

@@ -1,8 +1,10 @@
 import { crc32 } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { sha256 } from "../../src/core/hash.ts";
+import { holdsSeq } from "../../src/core/seq-ranges.ts";
 import { FolderRig, removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
+import { erasuresInForce } from "../../src/workspace/erasures-in-force.ts";
 import { historyOf } from "../../src/workspace/history.ts";
 import { listFiles } from "../../src/workspace/list-files.ts";
 import { listErasures } from "../../src/workspace/unerase.ts";
@@ -91,6 +93,9 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect(rig.desk.sync.shape).toMatchObject({ erased: 1, erased_paths: [{ path: "keys.txt", side: "local" }] });
     const [last] = (await rig.during(historyOf(rig.desk.context, "keys.txt"))).slice(-1);
     expect(last).toMatchObject({ kind: "absent", cause: "erase" });
+    // Who follows this folder in turn, and is away, finds that in its record.
+    const [own] = (await rig.during(erasuresInForce(rig.desk.context))).all;
+    expect(holdsSeq(own?.untracked ?? [], last?.seq ?? 0)).toBe(true);
     await areSound();
     rig.desk.machine.skewMs += DAY_MS + 60_000;
     await rig.during(rig.desk.context.store.collect());
@@ -207,6 +212,17 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect(await recorded()).toEqual(["a.txt"]);
     expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
     await areSound();
+  });
+
+  it("asks again where what the origin says gets lost", async () => {
+    await away();
+    await erase();
+    await dropLines();
+    rig.desk.lost.add("ErasuresResponse");
+    await returns();
+    expect(rig.desk.lost.size).toBe(0);
+    expect(rig.desk.tree()).toEqual({ "a.txt": "b\n", "keys.txt": TOKEN });
+    expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
   });
 
   it("of an origin that cannot say it, it learns the present state alone", async () => {
