@@ -233,7 +233,7 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
     ],
   },
   { type: "ErasuresRequest", sequence: 4, offset: 0 },
-  { type: "ErasuresResponse", sequence: 4, offset: 0, total: 9, rows: Buffer.from("r") },
+  { type: "ErasuresResponse", sequence: 4, offset: 0, total: 9, rows: Buffer.from("nine bytes".slice(1)) },
   { type: "ErasuresResponse", sequence: 4, offset: 9, total: 9, rows: Buffer.alloc(0) },
   { type: "BlocksRequest", hashes: Buffer.from(`${HASH}${sha256("")}`, "hex") },
   { type: "BlocksResponse", blocks: Buffer.from("CBLK"), absent: [HASH], apart: [] },

@@ -10,6 +10,7 @@ import { encodeWorkspace } from "../../src/core/workspace-record.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
 import type { Channel } from "../../src/replication/channel.ts";
 import { memoryChannels } from "../../src/replication/channels/memory-wire.ts";
+import { MAX_PIECE_BYTES } from "../../src/replication/protocol/limits.ts";
 import { checkMessage, type Message, type MessageOf } from "../../src/replication/protocol/messages.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
@@ -164,6 +165,7 @@ describe("a full reconciliation with an origin that lies", () => {
   });
 });
 
+const PIECE = Buffer.alloc(MAX_PIECE_BYTES);
 const ERASURE: BaseRecord = {
   recordId: "erase:e1",
   seq: 3,
@@ -175,25 +177,27 @@ const ERASURE: BaseRecord = {
   }),
 };
 
-/** An origin that tells these rows of erasures, so many bytes at a time. */
-function erasing(rows: Buffer, { piece = rows.length, total = rows.length } = {}) {
+/** An origin that tells these rows of erasures. */
+function erasing(rows: Buffer) {
   return (message: Message): readonly Message[] => {
     if (message.type !== "ErasuresRequest") return treeOf(listing([FILE]))(message);
     const { sequence, offset } = message;
-    const answer = { type: "ErasuresResponse" as const, sequence, offset, total };
-    return [{ ...answer, rows: rows.subarray(offset, offset + piece) }];
+    const piece = rows.subarray(offset, offset + MAX_PIECE_BYTES);
+    return [{ type: "ErasuresResponse", sequence, offset, total: rows.length, rows: piece }];
   };
 }
 
 describe("the erasures of an origin that is reconciled with in full", () => {
   const both = ["tree", "erasures"];
 
-  it.each([1_000_000, 100, 7])("are held, in pieces of %i bytes", async (piece) => {
-    const rows = encodeRecordRows([ERASURE]);
+  it.each([1, 80_000])("are held, of %i contents", async (count) => {
+    const contents = Array.from({ length: count }, (_, i) => sha256(`content ${i}`)).sort();
+    const rows = encodeRecordRows([{ ...ERASURE, record: { ...ERASURE.record, contents } }]);
     const { end, head } = await follow(
-      erasing(rows, { piece }),
+      erasing(rows),
       async ({ mirror }) => {
-        expect(await mirror.erasures()).toMatchObject([{ recordId: "erase:e1", seq: 3, contents: [HASH] }]);
+        const [only, ...others] = await mirror.erasures();
+        expect([only?.recordId, only?.seq, only?.contents.length, others]).toEqual(["erase:e1", 3, count, []]);
         expect(await mirror.lastErasure()).toBe(3);
       },
       both,
@@ -230,7 +234,7 @@ describe("the erasures of an origin that is reconciled with in full", () => {
       "another length each time",
       (message) =>
         message.type === "ErasuresRequest"
-          ? [{ ...message, type: "ErasuresResponse", total: 1_000 + message.offset, rows: Buffer.alloc(10) }]
+          ? [{ ...message, type: "ErasuresResponse", total: 3 * MAX_PIECE_BYTES + message.offset, rows: PIECE }]
           : treeOf(listing([FILE]))(message),
       "INTEGRITY_VIOLATION",
     ],
@@ -244,6 +248,8 @@ describe("the erasures of an origin that is reconciled with in full", () => {
   it.each([
     ["more than 64 MiB", { total: 64 * 1024 ** 2 + 1, rows: Buffer.alloc(1) }],
     ["a piece that is not in them", { total: 1, rows: Buffer.alloc(2) }],
+    ["a piece behind them", { offset: 2, total: 1, rows: Buffer.alloc(0) }],
+    ["a piece that could be longer", { total: 3, rows: Buffer.alloc(2) }],
     ["nothing, though there is more", { total: 1, rows: Buffer.alloc(0) }],
   ])("%s is no message", (_, more) => {
     const message = { type: "ErasuresResponse", sequence: 4, offset: 0, ...more };

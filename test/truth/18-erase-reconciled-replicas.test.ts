@@ -25,7 +25,7 @@ afterEach(() => rig?.close());
 const host = () => rig.host.workspace;
 const recorded = async (): Promise<string[]> =>
   (await rig.during(listFiles(rig.desk.context, {}))).files.map(({ path }) => path);
-/** What the folder's own history gives out of a content. */
+/** A content as the folder's own history gives it out. */
 const given = async (content: string): Promise<string | undefined> =>
   (await rig.during(rig.desk.context.blobs.get(sha256(content))))?.toString();
 const stored = async (): Promise<number> =>
@@ -93,7 +93,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect(rig.desk.sync.shape).toMatchObject({ erased: 1, erased_paths: [{ path: "keys.txt", side: "local" }] });
     const [last] = (await rig.during(historyOf(rig.desk.context, "keys.txt"))).slice(-1);
     expect(last).toMatchObject({ kind: "absent", cause: "erase" });
-    // Who follows this folder in turn, and is away, finds that in its record.
+    // A folder that follows this one in turn, and is away, learns it from the record.
     const [own] = (await rig.during(erasuresInForce(rig.desk.context))).all;
     expect(holdsSeq(own?.untracked ?? [], last?.seq ?? 0)).toBe(true);
     await areSound();
@@ -167,7 +167,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     await away();
     const [keys = ""] = await erase();
     await rig.during(host().unerase(keys));
-    // Found there again it would be recorded again.
+    // The origin would find the file, and record it again.
     removeSim(rig.host.machine.disk, `${FOLDER}/keys.txt`);
     await dropLines();
     await rig.during(rig.desk.start());

@@ -93,8 +93,8 @@ async function withoutEditorFiles(
 }
 
 /**
- * A path that the origin records no more since an erasure is recorded here as gone before the step is planned. Both have agreed on that
- * then: where the origin has something there again by now, nobody has deleted it here.
+ * A path that the origin records no more since an erasure is recorded here as gone before the step is planned, and that is what both
+ * last agreed on. If the origin has something there again by now, nobody has deleted it here.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;

@@ -45,7 +45,7 @@ export class HistoryTrees implements TreeSource {
   }
 }
 
-/** Where there are more than a message may tell of, the latest. */
+/** The last event of each erasure's record, as rows. The earliest are left out where all would be too long to be told. */
 async function erasureRows(context: Context): Promise<Buffer> {
   const records = await readEvents(context, await context.index.records(ERASE));
   const kept: Buffer[] = [];

@@ -23,6 +23,6 @@ export const erasuresResponse = z
     rows: bytes(MAX_PIECE_BYTES),
   })
   .refine(
-    ({ offset, total, rows }) => offset + rows.length <= total && (rows.length > 0 || offset === total),
-    "the piece does not lie in the rows",
+    ({ offset, total, rows }) => rows.length === Math.min(MAX_PIECE_BYTES, total - offset),
+    "the piece is not as long as it can be",
   );
