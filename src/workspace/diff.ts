@@ -38,8 +38,17 @@ export async function unrecordedChanges(
   context: Context,
   how: Pick<LookOptions, "absentRoot"> = {},
 ): Promise<Change[]> {
+  return (await unrecorded(context, how)).changes;
+}
+
+/** The same, and the event whose state the disk was compared with: others may record while the disk is looked at. */
+async function unrecorded(
+  context: Context,
+  how: Pick<LookOptions, "absentRoot"> = {},
+): Promise<{ readonly changes: Change[]; readonly seq: number }> {
   const reading = await readDisk(context, { ...how, hashOnly: true });
-  return [...(await compare(context, reading)).changes];
+  const { changes, seq } = await compare(context, reading);
+  return { changes: [...changes], seq };
 }
 
 /** The difference between two moments; `now` is the disk. */
@@ -52,23 +61,31 @@ export async function diffMoments(
   const a = await resolveMoment(context, from);
   const b = await resolveMoment(context, to);
   const wanted = await knownPaths(context, options.paths);
-  const changes = within(await changesOf(context, [a, b]), wanted);
+  const { changes: all, now } = await changesOf(context, [a, b]);
+  const changes = within(all, wanted);
   const shapes: ChangeShape[] = [];
   for (const change of changes) {
     shapes.push(
       options.patch === true ? { ...changeShape(change), ...(await patchOf(context, change)) } : changeShape(change),
     );
   }
-  return { from: a.label, to: b.label, from_seq: a.seq, to_seq: b.seq, changes: shapes };
+  const [fromSeq, toSeq] = [a, b].map((moment) => (moment.now ? now : undefined) ?? moment.seq);
+  return { from: a.label, to: b.label, from_seq: fromSeq ?? a.seq, to_seq: toSeq ?? b.seq, changes: shapes };
 }
 
-async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Change[]> {
-  if (a.now && b.now) return [];
-  const recorded = await changesBetween(context, a.seq, b.seq);
-  if (b.now) return composeChanges(recorded, await unrecordedChanges(context));
-  if (!a.now) return recorded;
-  const unrecorded = invert(await unrecordedChanges(context));
-  return composeChanges(unrecorded, recorded);
+/** The changes, and the event that the disk was compared with, where one of the moments is now. */
+interface Difference {
+  readonly changes: Change[];
+  readonly now?: number;
+}
+
+async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Difference> {
+  if (a.now && b.now) return { changes: [] };
+  if (!a.now && !b.now) return { changes: await changesBetween(context, a.seq, b.seq) };
+  // The disk first: what somebody records meanwhile then is in the recorded half.
+  const { changes, seq: now } = await unrecorded(context);
+  const whole = composeChanges(await changesBetween(context, a.now ? b.seq : a.seq, now), changes);
+  return { changes: a.now ? invert(whole) : whole, now };
 }
 
 /** The changes at or beneath the paths (all, when none are given). */

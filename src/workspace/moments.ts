@@ -2,6 +2,7 @@ import { type SeqSpan, spansBehind, spansBetween } from "../core/clock-jumps.ts"
 import { ChronicleError } from "../core/errors.ts";
 import { parseMoment, type Moment } from "../core/moment.ts";
 import { meantBy } from "../core/meant-by.ts";
+import type { EventRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
 import { refusePruned } from "./pruning.ts";
@@ -60,8 +61,22 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
+/** The beginning of an id, as lists show it. */
+const SHOWN_ID = /^[\da-f]{8,}$/;
+
+/** A number or a length of time that is the beginning of an id: of the ids that lists show, one in forty is nothing but digits. */
+async function idInstead(context: Context, { base }: Moment, { text, snapshots }: Asked): Promise<string | undefined> {
+  const word = text.trim().replace(/~.*$/, "");
+  if (base.kind !== "number" && base.kind !== "ago") return undefined;
+  const isFree = base.kind === "number" && !snapshots.some((one) => one.number === base.n);
+  if (!isFree && !SHOWN_ID.test(word)) return undefined;
+  return (await idsMeant(context, word)).length === 0 ? undefined : word;
+}
+
 async function resolveBase(context: Context, moment: Moment, asked: Asked): Promise<ResolvedMoment> {
   const { base } = moment;
+  const word = await idInstead(context, moment, asked);
+  if (word !== undefined) return ofWord(context, word, asked);
   const head = await context.index.head();
   switch (base.kind) {
     case "now":
@@ -202,28 +217,33 @@ async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
 
+/** The records whose id a word is, or begins. */
+async function idsMeant({ index }: Context, word: string): Promise<readonly EventRow[]> {
+  const all: { readonly id: string; readonly row: EventRow }[] = [];
+  for (const kind of ID_KINDS) {
+    for (const row of await index.records(kind + word)) all.push({ id: row.recordId.slice(kind.length), row });
+  }
+  return meantBy(all, word, ({ id }) => id).map(({ row }) => row);
+}
+
 async function ofWord(context: Context, word: string, { snapshots, start, text }: Asked): Promise<ResolvedMoment> {
   const named = snapshots.find((one) => one.name === word);
   if (named !== undefined) return ofSnapshot(named);
-  const all = [];
-  for (const kind of ID_KINDS) {
-    for (const row of await context.index.records(kind + word)) all.push({ kind, row });
-  }
-  const found = meantBy(all, word, ({ kind, row }) => row.recordId.slice(kind.length));
+  const found = await idsMeant(context, word);
   if (found.length > 1) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(text)} stands for ${found.length} ids`, {
       hint: `give more of it: ${found
         .slice(0, 4)
-        .map(({ row }) => row.recordId.split(":")[1])
+        .map(({ recordId }) => recordId.split(":")[1])
         .join(", ")}`,
     });
   }
   const only = found[0];
   if (only === undefined) return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, LOOK);
-  const snapshot = snapshots.find((one) => only.row.recordId === `snapshot:${one.id}`);
+  const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
   if (snapshot !== undefined) return ofSnapshot(snapshot);
   // An operation or a session as a moment is the state right before it began.
-  const [first] = await context.index.recordHistory(only.row.recordId);
+  const [first] = await context.index.recordHistory(only.recordId);
   const seq = (first?.seq ?? 1) - 1;
   if (start !== undefined && seq < start.seq) return atSeq(`before ${word}`, seq, { head: seq, snapshots, start });
   return { label: `before ${word}`, seq, snapshot: before(snapshots, seq), now: false };

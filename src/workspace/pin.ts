@@ -34,7 +34,9 @@ export async function pin(context: Context, id: string, pinned = true): Promise<
 }
 
 function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapshot[] {
-  if (/^\d{1,9}$/.test(text)) return all.filter(({ number }) => number === Number(text));
+  // Digits that are no snapshot's number may be the beginning of an id.
+  const numbered = /^\d{1,9}$/.test(text) ? all.filter(({ number }) => number === Number(text)) : [];
+  if (numbered.length > 0) return numbered;
   const called = all.filter(({ name }) => name === text);
   return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }

@@ -143,13 +143,16 @@ async function watchLines(context: Context): Promise<RecentLine[]> {
     .filter((one) => one.kind === "watch" && one.state !== "running" && one.changed > 0)
     .map((one) => ({
       seq: one.seq,
-      item: () => ({
-        kind: "watch" as const,
-        id: one.id,
-        timestamp: one.ended ?? one.started,
-        summary: "watched the folder",
-        changed: one.changed,
-        back: `chronicle restore ${one.id.slice(0, 8)}`,
-      }),
+      item: async () => {
+        const isPruned = (await prunedBy(context, one.fromSeq, one.fromSeq + 1)) !== undefined;
+        return {
+          kind: "watch" as const,
+          id: one.id,
+          timestamp: one.ended ?? one.started,
+          summary: "watched the folder",
+          changed: one.changed,
+          back: isPruned ? "" : `chronicle restore ${one.id.slice(0, 8)}`,
+        };
+      },
     }));
 }

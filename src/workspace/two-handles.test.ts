@@ -84,3 +84,23 @@ test("what one has recorded as gone, and is there again, the other records; as i
   expect(Object.keys((await other.manifest("latest")).files)).toEqual(["a", "d", "d/z", "kept", "kept/y"]);
   expect((await other.status()).changes).toEqual([]);
 });
+
+test("a difference that the other records while one looks is not left out", async () => {
+  await using project = new Project();
+  const [one, other] = await two(project);
+  project.write("large", new Uint8Array(64 * 1024 * 1024));
+  for (const [from, to] of [
+    ["baseline", "now"],
+    ["now", "baseline"],
+  ] as const) {
+    project.write("a", `from ${from}`);
+    const looking = one.diff(from, to);
+    const before = (await other.log({})).at(-1)?.seq ?? 0;
+    const action = await other.snapshotAction({ type: "write_file", payload: { path: "a" } });
+    const found = await looking;
+    expect(found.changes.map(({ path }) => path)).toEqual(["a", "large"]);
+    // The action had recorded it before the large file was read.
+    expect(to === "now" ? found.to_seq : found.from_seq).toBeGreaterThan(before);
+    await other.finishAction(action?.id ?? "");
+  }
+});

@@ -5,10 +5,10 @@ import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** A tool call that was recorded by a library in the same store. Returns its id. */
-async function edited(box: Sandbox, path: string, content: string): Promise<string> {
+async function edited(box: Sandbox, path: string, content: string, turn = "turn-1"): Promise<string> {
   const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
   const workspace = await store.open({ folder: box.project, create: true });
-  const request = { type: "write_file", payload: { path }, session: "sess", turn: "turn-1", toolCall: `call-${path}` };
+  const request = { type: "write_file", payload: { path }, session: "sess", turn, toolCall: `call-${path}` };
   const id = await workspace.action(request, (action) => {
     box.write(path, content);
     return action?.id ?? "";
@@ -105,4 +105,20 @@ it("rollback says what it leaves outside of the folder, and how that comes back"
   const named = await box.must(["rollback", "call-1", "--outside", other, "--yes"]);
   expect(named.stdout).not.toContain("not touched");
   expect(readFileSync(other, "utf8")).toBe("before\n");
+});
+
+it("a turn that was given whole is not the beginning of another one", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "before\n");
+  for (const turn of ["3f2a-1", "3f2a-12", "3f2a-20"]) await edited(box, `${turn}.txt`, "new\n", turn);
+  const turns = async (...asked: string[]): Promise<string[]> => {
+    const listed = await box.must(["actions", "--turn", ...asked, "--json"]);
+    return (JSON.parse(listed.stdout) as { turn: string }[]).map(({ turn }) => turn);
+  };
+  expect(await turns("3f2a-1")).toEqual(["3f2a-1"]);
+  expect(await turns("3f2a-2")).toEqual(["3f2a-20"]);
+  expect(await turns("")).toEqual([]);
+  const ambiguous = await box.call(["actions", "--turn", "3f2a"]);
+  expect(ambiguous).toMatchObject({ code: 2, stdout: "" });
+  expect(ambiguous.stderr).toContain("3f2a is the beginning of 3 turns");
 });

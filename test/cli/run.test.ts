@@ -49,6 +49,10 @@ describe("run", () => {
     expect(idle.stderr).toBe(
       "chronicle: nothing tracked changed (undo would take back what was done before: sh -c 'echo two > a.txt')\n",
     );
+    box.run(["put", "c.txt"], { cwd: "project/src", input: "by hand" });
+    expect(box.run(["run", "--", "true"], { cwd: "project/src" }).stderr).toMatch(
+      /what was done before: .*c\.txt\)\n$/,
+    );
     const init = box.run(["init"], { cwd: "project" });
     expect([init.code, init.stderr]).toEqual([0, ""]);
   });

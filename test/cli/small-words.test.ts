@@ -17,6 +17,21 @@ it("explain says that nothing is there, or something that is never opened", asyn
   ]);
 });
 
+it("explain looks in the folder of the workspace that is named, not where one stands", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n");
+  await box.must(["init"]);
+  const { workspace } = JSON.parse((await box.must(["status", "--json"])).stdout) as { workspace: string };
+  box.write("new.txt", "new\n");
+  box.sh("echo other > ../only-here");
+  const { stdout } = await box.must(["-w", workspace, "explain", "new.txt", "only-here"], { cwd: "." });
+  expect(stdout.split("\n")).toEqual([
+    "new.txt: tracked: nothing leaves it out",
+    "only-here: nothing is there now, in the folder and in the record; it would be tracked: nothing leaves it out",
+    "",
+  ]);
+});
+
 it("an undo that changes nothing does not promise that redo brings it again", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");

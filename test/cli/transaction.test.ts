@@ -124,3 +124,21 @@ it("a run with --rollback-on-failure that is killed itself is rolled back by the
   expect(read(box, "a.txt")).toBe("half\n");
   await box.must(["verify"]);
 });
+
+it("rollback says what stays", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "before\n");
+  await box.must(["init"]);
+  const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
+  const workspace = await store.open({ folder: box.project });
+  const { id } = await workspace.beginTransaction({ scope: "actions" });
+  await workspace.action({ type: "write_file", payload: { path: "a.txt" }, transaction: id }, () =>
+    box.write("a.txt", "after\n"),
+  );
+  box.write("note.txt", "a person's\n");
+  const back = await box.call(["transaction", "rollback", id]);
+  await workspace.close();
+  await store.close();
+  expect(back.stdout).toMatch(/^note: .*stay.*note\.txt/m);
+  expect([read(box, "a.txt"), read(box, "note.txt")]).toEqual(["before\n", "a person's\n"]);
+});

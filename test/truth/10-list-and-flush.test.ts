@@ -90,9 +90,16 @@ describe("Truth 10: the way back from an operation in `list`", () => {
   it("is not named where it was pruned", async () => {
     await using project = new Project();
     const { workspace } = await turned(project);
+    const watch = await workspace.watch();
+    project.write("a", "watched");
+    await watch.stop();
+    project.write("a", "later");
+    await workspace.snapshot({ name: "later" });
     await workspace.prune({ keepLast: 1, now: true });
     await workspace.gc();
-    for (const { back, kind } of (await workspace.recent()).items) {
+    const { items } = await workspace.recent();
+    expect(items.map(({ kind }) => kind)).toContain("watch");
+    for (const { back, kind } of items) {
       if (back === "" || kind === "baseline") continue;
       const [, verb, argument] = back.split(" ");
       if (verb === "restore") await workspace.restore(argument ?? "", { dryRun: true });

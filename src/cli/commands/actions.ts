@@ -1,5 +1,7 @@
 import type { ActionDiffShape, ActionShape } from "../../api/action-shapes.ts";
 import { EXIT } from "../../api/problems.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { meantBy } from "../../core/meant-by.ts";
 import { formatBytes } from "../../core/duration.ts";
 import type { CommandContext } from "../context.ts";
 import { ambiguousLines } from "../render/changes.ts";
@@ -23,10 +25,13 @@ async function listAll(context: CommandContext): Promise<number> {
   const { input } = context;
   const workspace = await context.reading();
   const [session, turn, limit] = [input.text("session"), input.text("turn"), input.number("limit")];
-  const meant = (await workspace.list())
-    .filter((one) => session === undefined || one.session?.startsWith(session) === true)
-    .filter((one) => turn === undefined || one.turn?.startsWith(turn) === true)
-    .reverse();
+  const all = await workspace.list();
+  const [ofSession, ofTurn] = [meantId(all, "session", session), meantId(all, "turn", turn)];
+  const meant = all
+    .filter(
+      (one) => (session === undefined || one.session === ofSession) && (turn === undefined || one.turn === ofTurn),
+    )
+    .toReversed();
   const most = limit ?? (context.json ? 0 : DEFAULT_LIMIT);
   const shown = most === 0 ? meant : meant.slice(0, most);
   if (context.json) {
@@ -43,6 +48,20 @@ async function listAll(context: CommandContext): Promise<number> {
   if (meant.length === 0)
     context.say(context.worded("no actions: `chronicle agents install` has an agent's tool calls recorded"));
   return EXIT.done;
+}
+
+/**
+ * The session or turn that an id or its beginning names, among those of the actions. `undefined`: none has it. Throws `AMBIGUOUS` for the
+ * beginning of several.
+ */
+function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
+  if (asked === undefined) return undefined;
+  const ids = [...new Set(all.flatMap((one) => one[what] ?? []))];
+  const [first, ...others] = meantBy(ids, asked, (id) => id);
+  if (others.length === 0) return first;
+  throw new ChronicleError("AMBIGUOUS", `${asked} is the beginning of ${counted(others.length + 1, what)}`, {
+    hint: "give more of it",
+  });
 }
 
 function row(context: CommandContext, one: ActionShape): string[] {

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { join } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { ExplainShape } from "../../api/shapes.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
@@ -26,23 +26,19 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
   return recorded ? ` as it is now: ${why}; what was recorded before is kept` : `: ${why}`;
 }
 
-/** Is anything there, which the rules do not say? Elsewhere that cannot be looked at. */
-function thereNow(context: CommandContext, typed: string, hasFolder: boolean): "something" | "nothing" {
+/** Is anything there, which the rules do not say? Elsewhere that cannot be looked at. `folder`: the workspace's, empty where it has none. */
+function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
   // Without a folder, what is there is what is recorded.
-  if (!hasFolder) return "nothing";
-  if (typed.startsWith("@") || context.remote !== undefined) return "something";
-  return new NodeDisk().lstat(resolve(context.io.cwd(), typed)) === undefined ? "nothing" : "something";
+  if (folder === "") return "nothing";
+  if (/^(?:@[a-z0-9][a-z0-9-]*:|base64:)/.test(path) || context.remote !== undefined) return "something";
+  return new NodeDisk().lstat(join(folder, path)) === undefined ? "nothing" : "something";
 }
 
-function sentence(
-  result: ExplainShape,
-  context: CommandContext,
-  { typed, hasFolder }: { readonly typed: string; readonly hasFolder: boolean },
-): string {
+function sentence(result: ExplainShape, context: CommandContext, folder: string): string {
   const { paint } = context;
   if (result.omitted !== undefined)
     return `${paint("yellow", "not tracked")}${leftOutText(result.recorded, result.omitted)}`;
-  const there = thereNow(context, typed, hasFolder);
+  const there = thereNow(context, result.path, folder);
   if (!result.recorded && result.tracked && there === "nothing")
     return `nothing is there now, in the folder and in the record; it would be tracked: ${ruleText(result)}`;
   if (!result.tracked) return `${paint("yellow", "not tracked")}: ${ruleText(result)}`;
@@ -55,13 +51,11 @@ export async function explain(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const paths = context.paths(workspace);
   const results: ExplainShape[] = [];
-  const { args } = context.input;
-  for (const typed of args) results.push(await workspace.explain(await paths.toWorkspace(typed)));
+  for (const typed of context.input.args) results.push(await workspace.explain(await paths.toWorkspace(typed)));
   if (context.json) context.printJson(results.length === 1 ? results[0] : results);
   else {
-    const hasFolder = workspace.path !== "";
-    for (const [i, result] of results.entries())
-      context.print(`${paths.shown(result.path)}: ${sentence(result, context, { typed: args[i] ?? "", hasFolder })}`);
+    for (const result of results)
+      context.print(`${paths.shown(result.path)}: ${sentence(result, context, workspace.path)}`);
   }
   return EXIT.done;
 }

@@ -27,8 +27,9 @@ interface Recorded {
 /** What `undo` would take back after a run that changed nothing. Where that cannot be read, the summary is said without. */
 async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
   try {
-    const operations = await workspace.operations();
-    return operations.findLast(({ kind, undone }) => (kind === "run" || kind === "restore") && !undone)?.summary;
+    const { undoable } = await workspace.recent(0);
+    if (undoable === null) return undefined;
+    return (await workspace.operations()).find(({ id }) => id === undoable)?.summary;
   } catch (error) {
     context.say(
       `chronicle: what was done before could not be read: ${printable(error instanceof Error ? error.message : "")}`,

@@ -88,6 +88,8 @@ function printRollback(context: CommandContext, workspace: WorkspaceApi, result:
   const paths = context.paths(workspace);
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most: mostLines(undo, false) };
   context.print(`rolled back ${labelOf(result.transaction)}`);
+  for (const note of undo.finished) context.print(printable(note));
+  for (const note of undo.notes) context.print(context.paint("yellow", `note: ${context.worded(printable(note))}`));
   for (const line of restoredLines(undo, style)) context.print(line);
   for (const line of conflictLines(undo.unmerged, style)) context.print(line);
   context.print(restoredSentence(undo, "taken back"));
