@@ -1,4 +1,5 @@
 import type { DoctorCheck, DoctorShape, StoreOptions } from "../api/store-api.ts";
+import { isSharedFileSystem } from "../core/folder-traits.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
@@ -22,6 +23,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     { name: "node", ok: true, detail: `Node ${process.versions.node} on ${process.platform}` },
     confinement(disk, options.home),
     privacy(disk, "store", options.home),
+    ...sharedStoreCheck(disk, options.home),
     keyCheck(disk, options.configFolder),
     accessCheck(disk, options),
     spaceCheck(disk, options.home),
@@ -58,6 +60,13 @@ function privacy(disk: Disk, name: string, path: string): DoctorCheck {
     detail: `${path} can be read by others (${shown})`,
     hint: `chmod go-rwx ${quotePath(path)}`,
   };
+}
+
+/** A store on a file system that other machines reach: locks and databases are for the processes of one machine. */
+function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
+  const { kind } = disk.fileSystemOf(home);
+  if (!isSharedFileSystem(kind)) return [];
+  return [{ name: "store", ok: true, detail: `${home} is on ${kind}: one machine at a time may use it` }];
 }
 
 function keyCheck(disk: Disk, folder: string): DoctorCheck {

@@ -1,10 +1,12 @@
 import type { DoctorCheck } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { lackedBy } from "../core/folder-traits.ts";
+import { isSharedFileSystem, lackedBy } from "../core/folder-traits.ts";
 import { pathInRoot, ROOT } from "../core/path.ts";
 import { isHosted } from "../workspace/hosted.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
+
+const UNTOLD = "other machines may change it without a word to this one, so all of it is looked at each time";
 
 /** What the disks of folders cannot hold: one check for each folder that lies on such a disk. */
 export async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
@@ -22,10 +24,15 @@ async function checksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
       if (isHosted(worktree.roots)) return [];
       return worktree.roots.flatMap(({ id: root, folder }) => {
         const traits = worktree.traitsOf(pathInRoot(root, ROOT));
+        const { fileSystem, source } = traits;
         const lacked = lackedBy(traits);
-        if (lacked.length === 0) return [];
-        const detail = `${folder} is on ${traits.fileSystem}, which cannot hold ${lacked.join(", ")} (${traits.source})`;
-        return [{ name: "file system", ok: true, detail }];
+        const details = [
+          ...(lacked.length === 0
+            ? []
+            : [`${folder} is on ${fileSystem}, which cannot hold ${lacked.join(", ")} (${source})`]),
+          ...(isSharedFileSystem(fileSystem) ? [`${folder} is on ${fileSystem}: ${UNTOLD}`] : []),
+        ];
+        return details.map((detail) => ({ name: "file system", ok: true, detail }));
       });
     } finally {
       await close();

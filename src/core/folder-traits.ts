@@ -57,6 +57,24 @@ export function readsAll(
   return !ctime && bytes <= MOST_READ_BYTES && entries <= MOST_READ_ENTRIES;
 }
 
+/**
+ * Kinds of file systems, as /proc/self/mountinfo names them, that lie on another machine or are shared with one: what is changed there,
+ * the system here is not told of. Those of FUSE count as such (sshfs, a virtual machine's shared folders, the mounts of containers).
+ */
+const SHARED = new Set(
+  (
+    "nfs nfs4 cifs smb3 smbfs 9p virtiofs ceph afs lustre beegfs gpfs ocfs2 gfs2 orangefs coda " +
+    "vboxsf prl_fs vmhgfs drvfs fakeowner"
+  ).split(" "),
+);
+/** Those of FUSE whose files lie on a disk of this machine. */
+const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g", "fuse.exfat"]);
+
+/** May other machines change a file system of this kind without a word to this one? Then a watcher tells of a part of the changes only. */
+export function isSharedFileSystem(kind: string): boolean {
+  return SHARED.has(kind) || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
+}
+
 /** Are some names there one and the same? */
 export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
   return names.caseInsensitive === true || names.normalise === true;

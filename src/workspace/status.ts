@@ -6,7 +6,7 @@ import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import { coverageOf } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { lackedBy, readsAll, type FolderTraits } from "../core/folder-traits.ts";
+import { isSharedFileSystem, lackedBy, readsAll, type FolderTraits } from "../core/folder-traits.ts";
 import { pathInRoot, ROOT } from "../core/path.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { latestActions, type LoggedAction } from "./actions.ts";
@@ -83,7 +83,18 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 }
 
 /** Where no stat tells of every edit, and there is too much to read all of it, something may go unseen. */
-function folderNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport): string[] {
+function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
+  return [...sharedNotes(folder), ...lackNotes(folder, size)];
+}
+
+function sharedNotes({ root, traits: { fileSystem } }: FolderWithTraits): string[] {
+  if (!isSharedFileSystem(fileSystem)) return [];
+  return [
+    `other machines may change ${root.folder} (${fileSystem}) without a word to this one: all of it is looked at each time`,
+  ];
+}
+
+function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport): string[] {
   if (lacks.length === 0) return [];
   const held = `${root.folder} is on ${traits.fileSystem}, which cannot hold ${lacks.join(", ")}: that is no change, and is not restored`;
   if (traits.ctime || readsAll(traits, size)) return [held];

@@ -13,6 +13,8 @@ export interface FolderWatchOptions {
   readonly disk: Disk;
   /** Absolute. */
   readonly folder: string;
+  /** Nothing but this name in the folder counts: the rest is not watched. Default: all does. */
+  readonly only?: string | undefined;
   /** Absolute paths of folders that need no watching. */
   readonly skipped: ReadonlySet<string>;
   /** Something happened to this path, relative to the folder. Called at once, event by event. */
@@ -88,8 +90,9 @@ export class FolderWatch {
   #enter(above: Watched): Watched[] {
     const found: Watched[] = [];
     for (const { name, kind } of this.#options.disk.list(this.#absolute(above.path))) {
-      if (kind !== "dir") continue;
-      const child = this.#add(above, decodeName(name));
+      const text = decodeName(name);
+      if (kind !== "dir" || !this.#isMeant(above, text)) continue;
+      const child = this.#add(above, text);
       if (child !== undefined) found.push(child);
     }
     return found;
@@ -109,18 +112,24 @@ export class FolderWatch {
     if (bytes === undefined) return this.#options.onLost();
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
+    const isMeant = this.#isMeant(folder, name);
     // A folder tells of its own end by its own name, as if that were of something in it.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
       // A name came or went: there may be a folder to watch, or one that is no longer what it was.
-      if (listed) this.#follow(folder, name);
+      if (listed && isMeant) this.#follow(folder, name);
     } catch {
       // No watches left, or no permission: whoever wants to know must look by himself from now on.
       return this.#options.onLost();
     }
     if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
-    this.#options.onChange(path);
+    if (isMeant) this.#options.onChange(path);
     if (folder.path === ROOT && this.#isReplaced(folder)) this.#options.onReplaced();
+  }
+
+  #isMeant(folder: Watched, name: string): boolean {
+    const { only } = this.#options;
+    return only === undefined || folder.path !== ROOT || name === only;
   }
 
   #follow(folder: Watched, name: string): void {

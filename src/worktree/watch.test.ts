@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TrackedRoot, WatchHandle } from "./worktree.ts";
-import type { DiskPath, FileStat } from "../disk/disk.ts";
+import type { DiskPath, DiskWatch, FileStat, FileSystem, OnFolderEvent } from "../disk/disk.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { watchRoots } from "./watch.ts";
@@ -13,6 +13,22 @@ class OneNumberDisk extends NodeDisk {
   override lstat(path: DiskPath): FileStat | undefined {
     const stat = super.lstat(path);
     return stat?.kind === "dir" ? { ...stat, ino: 7n } : stat;
+  }
+}
+
+/** As a file system that another machine changes as well. */
+class SharedDisk extends NodeDisk {
+  override fileSystemOf(): FileSystem {
+    return { kind: "nfs4", isLinux: false, mount: "server:/ nfs4" };
+  }
+}
+
+class CountingDisk extends NodeDisk {
+  readonly watched: string[] = [];
+
+  override watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined {
+    this.watched.push(String(path));
+    return super.watchFolder(path, onEvent);
   }
 }
 
@@ -33,8 +49,14 @@ describe("watchRoots", () => {
     for (const one of [folder, own]) rmSync(one, { recursive: true, force: true });
   });
 
-  async function watch(at = folder, ignored: readonly string[] = [], disk = new NodeDisk()): Promise<void> {
-    const root: TrackedRoot = { id: undefined, folder: at, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
+  async function watch(
+    at = folder,
+    ignored: readonly string[] = [],
+    disk = new NodeDisk(),
+    only?: string,
+  ): Promise<void> {
+    const single = only === undefined ? {} : { only };
+    const root: TrackedRoot = { id: undefined, folder: at, ...single, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
     handle = await watchRoots({
       disk,
       barrierFolder: join(own, "barrier"),
@@ -43,6 +65,39 @@ describe("watchRoots", () => {
       onHint: ({ paths }) => hints.push(paths),
     });
   }
+
+  test("where other machines change something as well, everything is hinted at now and then, and nobody says that all was told", async () => {
+    await watch(folder, [], new SharedDisk());
+    expect(handle?.degraded).toBe(true);
+    await until(() => hints.includes(undefined));
+    hints = [];
+    writeFileSync(join(folder, "here"), "x");
+    await until(() => hints.flat().includes("here"));
+    expect(await handle?.settled()).toBe(false);
+    hints = [];
+    await until(() => hints.includes(undefined));
+  });
+
+  test("of a root that is a single file nothing else is watched or hinted at", async () => {
+    mkdirSync(join(folder, "many/folders"), { recursive: true });
+    writeFileSync(join(folder, "one"), "1");
+    const disk = new CountingDisk();
+    await watch(folder, [], disk, "one");
+    writeFileSync(join(folder, "other"), "x");
+    writeFileSync(join(folder, "many/x"), "x");
+    mkdirSync(join(folder, "new"));
+    writeFileSync(join(folder, "new.tmp"), "2");
+    renameSync(join(folder, "new.tmp"), join(folder, "one"));
+    await until(() => hints.flat().includes("one"));
+    expect(new Set(hints.flat())).toEqual(new Set(["one"]));
+    expect(disk.watched.filter((path) => path.startsWith(folder) && path !== folder)).toEqual([]);
+    rmSync(join(folder, "one"));
+    mkdirSync(join(folder, "one"));
+    await until(() => disk.watched.includes(join(folder, "one")));
+    hints = [];
+    writeFileSync(join(folder, "one/in"), "x");
+    await until(() => hints.flat().includes("one/in"));
+  });
 
   async function until(condition: () => boolean): Promise<void> {
     const end = performance.now() + 5000;

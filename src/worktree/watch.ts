@@ -3,6 +3,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { TrackedRoot, WatchHandle, WatchHint } from "./worktree.ts";
 import { isWithin, nameOf, parsePath, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
+import { isSharedFileSystem } from "../core/folder-traits.ts";
 import { FolderWatch } from "./folder-watch.ts";
 import { isInStaging, STAGING_FOLDER, stagingBeside } from "../core/staging-folder.ts";
 import { queueLength, WatchBarrier } from "./watch-barrier.ts";
@@ -39,7 +40,7 @@ export interface RootsWatchHandle extends WatchHandle {
 /**
  * Watches the roots folder by folder where the disk can do that, else with @parcel/watcher. Where neither can (limits of
  * the system, a folder that goes away), hints of everything take their place every few seconds, and the handle says that
- * it is degraded.
+ * it is degraded. So it is, beside a watch, on a file system that other machines change as well.
  *
  * No watcher tells when the kernel's queue overflowed; that takes many events, and after many events everything is
  * hinted at again.
@@ -125,6 +126,7 @@ class RootsWatch implements RootsWatchHandle {
 
   async #begin(root: TrackedRoot): Promise<void> {
     try {
+      if (isSharedFileSystem(this.#options.disk.fileSystemOf(root.folder).kind)) this.#goBlind();
       const watching = (await this.#watchFolders(root)) ?? (await this.#subscribe(root));
       if (this.#closed) await watching.close();
       else this.#watching.set(root, watching);
@@ -143,6 +145,7 @@ class RootsWatch implements RootsWatchHandle {
     const watch = new FolderWatch({
       disk: this.#options.disk,
       folder: root.folder,
+      only: root.only,
       skipped,
       onChange: (path) => {
         this.#barrier.count();
@@ -255,7 +258,10 @@ async function end(subscription: AsyncSubscription): Promise<void> {
 }
 
 function hintsOf(root: TrackedRoot, events: readonly Event[]): WorkspacePath[] {
-  return events.flatMap(({ path }) => hintOf(root, path) ?? []);
+  const { folder, only } = root;
+  const isMeant = (path: string): boolean =>
+    only === undefined || path === folder || isWithin(path as WorkspacePath, `${folder}/${only}` as WorkspacePath);
+  return events.flatMap(({ path }) => (isMeant(path) ? (hintOf(root, path) ?? []) : []));
 }
 
 /** An event's path as a path of the workspace; of a name that is not UTF-8, only its folder can be told. */

@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,8 +15,8 @@ const KINDS = {
   btrfs: { size: "128M", make: [["mkfs.btrfs", "-q"]], mount: ["mount", "-t", "btrfs"] },
 } as const;
 
-/** A kind of file system that a test can make. */
-export type DiskKind = keyof typeof KINDS | "tmpfs" | "overlay";
+/** A kind of file system that a test can make. `nfs`: of this machine itself, where its server runs (`nfs-kernel-server`). */
+export type DiskKind = keyof typeof KINDS | "tmpfs" | "overlay" | "nfs";
 
 /** A file system in an image file on a loop device, mounted at `folder`; without links on the way. */
 export class MountedDisk implements Disposable {
@@ -31,6 +32,11 @@ export class MountedDisk implements Disposable {
     mkdirSync(home);
     if (this.#kind === "casefold") this.#run(["chattr", "+F", home]);
     return home;
+  }
+
+  /** Of `nfs`: the folder of the server, in which another machine would write. */
+  get elsewhere(): string {
+    return join(this.#base, "export");
   }
 
   /** Throws where this machine cannot make one: see `whyNot`. `options`: of the mount. */
@@ -64,6 +70,7 @@ export class MountedDisk implements Disposable {
     if (this.#kind === "tmpfs") this.#run(["mount", "-t", "tmpfs", ...options, "tmpfs", this.folder]);
     else if (this.#kind === "overlay")
       this.#run(["mount", "-t", "overlay", "-o", this.#layers(), "overlay", this.folder]);
+    else if (this.#kind === "nfs") this.#run(["mount", "-t", "nfs4", ...options, this.#exported, this.folder]);
     else this.#run([...KINDS[this.#kind].mount, ...options, this.#loop ?? "", this.folder]);
   }
 
@@ -73,17 +80,30 @@ export class MountedDisk implements Disposable {
 
   [Symbol.dispose](): void {
     spawnSync("umount", ["-l", this.folder]);
+    if (this.#kind === "nfs") spawnSync("exportfs", ["-u", this.#exported]);
     if (this.#loop !== undefined) spawnSync("losetup", ["-d", this.#loop]);
     rmSync(this.#base, { recursive: true, force: true });
   }
 
   #make(): void {
     if (this.#kind === "tmpfs" || this.#kind === "overlay") return;
+    if (this.#kind === "nfs") return this.#export();
     const { size, make } = KINDS[this.#kind];
     const image = join(this.#base, "image");
     this.#run(["truncate", "-s", size, image]);
     for (const words of make) this.#run([...words, image]);
     this.#loop = this.#run(["losetup", "-f", "--show", image]).trim();
+  }
+
+  /** The folder that the machine gives to itself, as the server of NFS names it. */
+  get #exported(): string {
+    return `127.0.0.1:${this.elsewhere}`;
+  }
+
+  #export(): void {
+    mkdirSync(this.elsewhere);
+    const fsid = `fsid=${randomUUID()}`;
+    this.#run(["exportfs", "-o", `rw,sync,no_subtree_check,no_root_squash,insecure,${fsid}`, this.#exported]);
   }
 
   #layers(): string {

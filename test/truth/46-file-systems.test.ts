@@ -11,7 +11,7 @@ import { type DiskKind, MountedDisk } from "../helpers/mounted-disk.ts";
 
 const page = readFileSync(join(dirname(dirname(import.meta.dirname)), "docs", "file-systems.md"), "utf8");
 const OWN: readonly DiskKind[] = ["ext4", "xfs", "btrfs", "overlay", "tmpfs"];
-const OTHERS: readonly DiskKind[] = ["exfat", "ntfs"];
+const OTHERS: readonly DiskKind[] = ["exfat", "ntfs", "nfs"];
 
 function rowOf(kind: DiskKind, traits: FolderTraits): string {
   const { modes, symlinks, hardLinks, ctime, timeStepNs, names, refusedCharacters, anyBytes } = traits;

@@ -1,0 +1,52 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { isSharedFileSystem } from "../../src/core/folder-traits.ts";
+import { ended, Sandbox } from "../cli/sandbox.ts";
+import { MountedDisk } from "../helpers/mounted-disk.ts";
+
+/** Where other machines change a folder as well, the system here is told of nothing. */
+
+describe("Truth 46: a folder that other machines change", () => {
+  it.each([
+    ["nfs4", true],
+    ["fuse.sshfs", true],
+    ["virtiofs", true],
+    ["9p", true],
+    ["ext4", false],
+    ["overlay", false],
+    ["fuseblk", false],
+    ["fuse.fuse-overlayfs", false],
+  ])("%s: %s", (kind, isShared) => expect(isSharedFileSystem(kind)).toBe(isShared));
+
+  const whyNot = MountedDisk.whyNot("nfs");
+  it.skipIf(whyNot !== undefined)(
+    `is looked at as a whole by watch and status, which say so${whyNot === undefined ? "" : ` (${whyNot})`}`,
+    async () => {
+      // Otherwise what another machine has changed shows after up to a minute.
+      using disk = new MountedDisk("nfs", ["-o", "actimeo=1"]);
+      using box = new Sandbox();
+      mkdirSync(join(disk.folder, "proj"));
+      const there = (path: string, content: string): void => writeFileSync(join(disk.elsewhere, "proj", path), content);
+      there("a.txt", "one\n");
+      const at = ["-C", join(disk.folder, "proj")];
+      await box.must([...at, "init"]);
+      const watch = box.start([...at, "watch"]);
+      let err = "";
+      watch.stderr.on("data", (piece: Buffer) => (err += piece.toString()));
+      const said = async (text: string): Promise<void> => {
+        while (!err.includes(text)) await new Promise((done) => setTimeout(done, 50));
+      };
+      await said("watching");
+      there("a.txt", "another machine's\n");
+      await said("1 change");
+      watch.kill("SIGINT");
+      expect(await ended(watch)).toBe(0);
+      there("b.txt", "new\n");
+      const { stdout } = await box.must([...at, "status"]);
+      expect(stdout).toContain("+ b.txt");
+      expect(stdout).toContain("(nfs4) without a word to this one: all of it is looked at each time");
+      expect((await box.must(["doctor"])).stdout).toContain("is on nfs4: other machines may change it");
+    },
+  );
+});
