@@ -53,11 +53,14 @@ export class CallerStore implements StoreApi {
     return this.#parts.store.openById(await mustSee(this.#parts.workspaces, this.#caller, id), options);
   }
 
-  async archive(id: string, archived?: boolean): Promise<WorkspaceShape> {
+  /** Whoever has it open goes on until it is archived: where that is refused, or it is so already, nobody is disturbed. */
+  async archive(id: string, archived = true): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;
     const whole = await mustSee(workspaces, this.#caller, id);
-    await workspaces.release(whole);
-    return this.#shown(await store.archive(whole, archived));
+    const before = (await store.workspaces()).find((one) => one.id === whole);
+    const shape = await store.archive(whole, archived);
+    if ((before?.archived === true) !== archived) workspaces.letGo(whole);
+    return this.#shown(shape);
   }
 
   async workspaces(): Promise<WorkspaceShape[]> {
@@ -68,8 +71,7 @@ export class CallerStore implements StoreApi {
   async forget(id: string): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;
     const whole = await mustSee(workspaces, this.#caller, id);
-    await workspaces.release(whole);
-    return this.#shown(await store.forget(whole));
+    return this.#shown(await workspaces.giveUp(whole, () => store.forget(whole)));
   }
 
   gc(): Promise<GcShape> {

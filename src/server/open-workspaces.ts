@@ -61,6 +61,8 @@ export class OpenWorkspaces {
   /** Ids by the names that workspaces were asked for by. */
   readonly #ids = new Map<string, string>();
   readonly #opening = new Map<string, Promise<Held>>();
+  /** How many are giving a workspace up just now, by its id. */
+  readonly #givingUp = new Map<string, number>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(store: StoreApi, options: OpenWorkspacesOptions) {
@@ -111,13 +113,41 @@ export class OpenWorkspaces {
     if (held !== undefined) held.looked = 0;
   }
 
-  /** Gives a workspace up, since its history is about to be removed or changed by others. Throws `LOCKED` if it stays in use. */
-  async release(id: string): Promise<void> {
+  /**
+   * Gives a workspace up for a work that removes its history. Throws `LOCKED` if it stays in use. Where the work fails, whoever
+   * kept the workspace open may open it again once `isBeingGivenUp` is over.
+   */
+  async giveUp<T>(id: string, work: () => Promise<T>): Promise<T> {
+    this.#givingUp.set(id, (this.#givingUp.get(id) ?? 0) + 1);
+    try {
+      await this.release(id);
+      return await work();
+    } finally {
+      const left = (this.#givingUp.get(id) ?? 1) - 1;
+      if (left === 0) this.#givingUp.delete(id);
+      else this.#givingUp.set(id, left);
+    }
+  }
+
+  /** Whether it is not to be opened again now by those who only keep it open. */
+  isBeingGivenUp(id: string): boolean {
+    return this.#givingUp.has(id);
+  }
+
+  /** Gives a workspace up that others may still have open: who follows it ends, the last who works with it closes it. */
+  letGo(id: string): void {
     for (const [name, of] of this.#ids) if (of === id) this.#ids.delete(name);
     const held = this.#held.get(id);
     if (held === undefined) return;
     held.gone.abort();
-    this.#drop(held);
+    this.#drop(held, held.leases === 0);
+  }
+
+  /** Gives a workspace up, since its history is about to be removed or changed by others. Throws `LOCKED` if it stays in use. */
+  async release(id: string): Promise<void> {
+    const held = this.#held.get(id);
+    this.letGo(id);
+    if (held === undefined) return;
     for (let waited = 0; held.leases > 0; waited += 20) {
       if (waited > RELEASE_MS) throw new ChronicleError("LOCKED", "this workspace is in use", { hint: "try again" });
       await new Promise((done) => setTimeout(done, 20));

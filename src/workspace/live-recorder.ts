@@ -137,11 +137,10 @@ export class LiveRecorder {
     }
   }
 
-  /** An archived workspace is not recorded any more; whoever takes it up again opens it anew. */
+  /** An archived workspace is not recorded until it is taken up again: the first change after that leads to a look at everything. */
   #failed(error: unknown, isPassing: boolean): void {
     if (!isPassing && error instanceof ChronicleError && error.code === "READ_ONLY") {
-      this.#listening?.[Symbol.dispose]();
-      this.#listening = undefined;
+      this.#context.live.giveBack(undefined);
       return;
     }
     // What stays as it is (the folder is gone) is told of once.

@@ -1,9 +1,10 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { openStore } from "../../src/open.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
-import { Serving } from "./serving.ts";
+import { OPERATOR, Serving } from "./serving.ts";
 
 /** What people edit is recorded in every folder of the store, not only in the one that a server was started in. */
 
@@ -104,4 +105,78 @@ it("the history of an archived folder can be read at once, and is nothing to com
   await serving.store.archive(id);
   expect(await serving.read(id, "a")).toMatchObject({ status: 200, text: "1" });
   expect(serving.diagnostics()).toBe("");
+});
+
+describe("a folder that a server watches", () => {
+  const soon = { timeout: 15_000, interval: 100 };
+  const archive = (serving: Serving, id: string, archived: boolean) =>
+    serving.send(`/v1/workspaces/${id}/archive`, { archived });
+
+  async function hosting(): Promise<{ readonly serving: Serving; readonly id: string }> {
+    const serving = await Serving.start({
+      folder: true,
+      before: async (store, base) => begin(store, base, "project").then(() => undefined),
+    });
+    const me = await serving.ask("/v1/me");
+    return { serving, id: me.json<{ default_workspace: string }>().default_workspace };
+  }
+
+  it("stays watched, and its streams go on, where it is not archived after all", async () => {
+    const { serving, id } = await hosting();
+    await using _ = serving;
+    expect((await archive(serving, id, false)).status).toBe(200);
+    expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: id });
+  });
+
+  it("is watched again once it is taken up again: the one that the server was started in, and others", async () => {
+    const { serving, id } = await hosting();
+    await using _ = serving;
+    const other = await begin(serving.store, serving.base, "other");
+    await vi.waitFor(
+      async () => expect((await serving.ask("/metrics")).text).toMatch(/^chronicle_open_workspaces 2$/m),
+      soon,
+    );
+    for (const one of [id, other]) expect((await archive(serving, one, true)).status).toBe(200);
+    expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: null });
+    // Whoever reads it meanwhile has it opened.
+    for (const one of [id, other]) expect((await serving.read(one, "a")).text).toBe("1");
+    for (const one of [id, other]) expect((await archive(serving, one, false)).status).toBe(200);
+    for (const name of ["project", "other"]) writeFileSync(join(serving.base, name, "a"), "edited");
+    await vi.waitFor(async () => expect(await recordedIn(serving, [id, other])).toEqual([id, other]), soon);
+    expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: id });
+  });
+
+  it("is watched again after a removal that did not come about", async () => {
+    const { serving, id } = await hosting();
+    await using _ = serving;
+    const upload = connect(serving.port, "127.0.0.1");
+    upload.write(
+      `PUT /v1/workspaces/${id}/files/slow HTTP/1.1\r\nHost: 127.0.0.1:${serving.port}\r\nAuthorization: Bearer ${OPERATOR}\r\nContent-Length: 9\r\n\r\nx`,
+    );
+    await new Promise((done) => setTimeout(done, 500));
+    const refused = await serving.ask(`/v1/workspaces/${id}`, { method: "DELETE" });
+    expect(refused.json()).toMatchObject({ code: "LOCKED" });
+    upload.destroy();
+    writeFileSync(join(serving.base, "project", "a"), "edited");
+    await vi.waitFor(async () => expect(await recordedIn(serving, [id])).toEqual([id]), soon);
+    expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: id });
+  });
+
+  it("is watched once it is there, also where it was not when the server looked", async () => {
+    const ids: string[] = [];
+    await using serving = await Serving.start({
+      before: async (store, base) => {
+        ids.push(await begin(store, base, "away"), await begin(store, base, "here"));
+        renameSync(join(base, "away"), join(base, "elsewhere"));
+      },
+    });
+    await vi.waitFor(
+      async () => expect((await serving.ask("/metrics")).text).toMatch(/^chronicle_open_workspaces 1$/m),
+      soon,
+    );
+    renameSync(join(serving.base, "elsewhere"), join(serving.base, "away"));
+    writeFileSync(join(serving.base, "away", "a"), "edited");
+    const [away = ""] = ids;
+    await vi.waitFor(async () => expect(await recordedIn(serving, [away])).toEqual([away]), soon);
+  });
 });

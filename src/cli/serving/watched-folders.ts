@@ -3,6 +3,7 @@ import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
+import { logMark, logOf } from "./log-mark.ts";
 
 /** How soon the store may be listed again, in milliseconds. */
 const LIST_MS = 1_000;
@@ -12,6 +13,12 @@ const BUSY_FACTOR = 20;
 const TICK_MS = 2_000;
 /** A log that nothing can be read of after so many milliseconds is not looked into again. */
 const NEW_MS = 60_000;
+/** So often it is looked whether a folder that could not be watched can be now, in milliseconds. */
+const AWAY_MS = 5_000;
+/** One that could not be opened is tried again after so long, in milliseconds. */
+const RETRY_MS = 30_000;
+/** And at most after so long, where it fails again and again. */
+const LONGEST_RETRY_MS = 600_000;
 
 export interface WatchedFoldersOptions {
   readonly store: Pick<StoreApi, "home" | "workspaces">;
@@ -37,6 +44,14 @@ export class WatchedFolders {
   /** Those of which the list is known to say what there is to say. */
   #listed: ReadonlySet<string> = new Set();
   #ids: readonly string[] = [];
+  /** Those with a folder that cannot be watched, with what it was that stood in the way: see `#hindranceOf`. */
+  #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
+  #lookAtAwayAt = 0;
+  /** Those that were given up: the list says whether they are to be watched again. */
+  readonly #ended = new Set<string>();
+  /** Those that could not be opened are tried again then, by `performance.now`. */
+  #retryAt = Infinity;
+  #retryMs = RETRY_MS;
   #mark: string | undefined;
   #listAgainAt = 0;
   #working: Promise<void> | undefined;
@@ -91,32 +106,71 @@ export class WatchedFolders {
     const mark = `${stat.ino} ${stat.mtimeNs}`;
     if (mark !== this.#mark) this.#ids = disk.list(folder).map(({ name }) => name.toString());
     this.#mark = Date.now() - Number(stat.mtimeNs / 1_000_000n) > TICK_MS ? mark : undefined;
-    return !this.#isChosen || this.#ids.some((id) => !this.#listed.has(id) && this.#logOf(id) !== undefined);
+    if (!this.#isChosen || this.#ids.some((id) => !this.#listed.has(id) && this.#logOf(id) !== undefined)) return true;
+    return this.#isSomeBack();
+  }
+
+  /** Whether one that was given up, or could not be watched, may be watched now. */
+  #isSomeBack(): boolean {
+    const now = performance.now();
+    if (now >= this.#retryAt || [...this.#ended].some((id) => this.#isFree(id))) return true;
+    if (now < this.#lookAtAwayAt) return false;
+    this.#lookAtAwayAt = now + AWAY_MS;
+    return [...this.#away.values()].some(({ shape, hindrance }) => this.#hindranceOf(shape) !== hindrance);
+  }
+
+  #isFree(id: string): boolean {
+    return !this.#options.workspaces.isBeingGivenUp(id);
+  }
+
+  /** Text that stays while a workspace cannot be watched for the same reason: it is archived, or its folder is not there. */
+  #hindranceOf({ id, path, archived }: WorkspaceShape): string {
+    const { disk, store } = this.#options;
+    if (archived === true) return logMark({ disk, home: store.home }, id);
+    const folder = disk.lstat(path);
+    return folder === undefined ? "" : `${folder.dev} ${folder.ino}`;
   }
 
   /** When it was last written to, epoch milliseconds; `undefined`: its history has not begun, or was removed. */
   #logOf(id: string): number | undefined {
     const { disk, store } = this.#options;
-    const stat = disk.lstat(join(store.home, "workspaces", id, "events.wal"));
-    return stat === undefined || stat.size === 0 ? undefined : Number(stat.mtimeNs / 1_000_000n);
+    const stat = logOf({ disk, home: store.home }, id);
+    return stat === undefined ? undefined : Number(stat.mtimeNs / 1_000_000n);
   }
 
   async #list(): Promise<void> {
     const { store, most, onChosen } = this.#options;
     const began = performance.now();
     const old = this.#ids.filter((id) => Date.now() - (this.#logOf(id) ?? Infinity) > NEW_MS);
+    this.#retryAt = Infinity;
+    const ended = [...this.#ended].filter((id) => this.#isFree(id));
     const all = await store.workspaces();
+    for (const id of ended) this.#ended.delete(id);
     const wanted = all.filter((one) => this.#isWanted(one)).toSorted(lastFirst);
     this.#listed = new Set([...old, ...all.map(({ id }) => id)]);
+    const readAlone = this.#noteAway(all);
     this.#listAgainAt = performance.now() + Math.max(LIST_MS, (performance.now() - began) * BUSY_FACTOR);
     const chosen = wanted.slice(0, Math.max(0, most - this.#leases.size));
     if (!this.#isChosen) onChosen?.(chosen.length, wanted.length - chosen.length);
     this.#isChosen = true;
-    for (const { id } of chosen) if (!this.#isClosed) await this.#watch(id);
+    for (const { id } of chosen) {
+      if (this.#isClosed) return;
+      // Whoever has read it while it was archived has it open without following the folder.
+      if (readAlone.has(id)) this.#options.workspaces.letGo(id);
+      await this.#watch(id);
+    }
+  }
+
+  /** Notes what stands in the way of being watched. Returns those that were archived before. */
+  #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
+    const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
+    const away = all.filter(({ path, present, archived }) => path !== "" && (!present || archived === true));
+    this.#away = new Map(away.map((shape) => [shape.id, { shape, hindrance: this.#hindranceOf(shape) }]));
+    return new Set(before);
   }
 
   #isWanted({ id, path, present, archived, problem }: WorkspaceShape): boolean {
-    if (path === "" || !present || archived === true || problem !== undefined) return false;
+    if (path === "" || !present || archived === true || problem !== undefined || !this.#isFree(id)) return false;
     return id !== this.#options.except() && !this.#leases.has(id);
   }
 
@@ -125,14 +179,19 @@ export class WatchedFolders {
     try {
       const lease = await workspaces.openKey(id);
       this.#leases.set(id, lease);
+      this.#retryMs = RETRY_MS;
       // Somebody archives or removes it: it is not kept from them.
       const end = (): void => {
         lease[Symbol.dispose]();
-        if (this.#leases.get(id) === lease) this.#leases.delete(id);
+        if (this.#leases.get(id) !== lease) return;
+        this.#leases.delete(id);
+        this.#ended.add(id);
       };
       if (lease.gone.aborted) end();
       else lease.gone.addEventListener("abort", end);
     } catch (error) {
+      this.#retryAt = performance.now() + this.#retryMs;
+      this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
       onError(error);
     }
   }
