@@ -7,15 +7,26 @@ const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
 
 /**
  * Files outside as somebody elsewhere sees them, who was let into the workspace and not into the machine: nothing is looked
- * at, not even to follow a link, and nothing is replaced. What an action names there is told as not kept.
+ * at, not even to follow a link, and nothing is replaced. What an action names there is told as not kept. What lies within the
+ * tracked folders is the workspace's own (a repository's state, a link that stays inside), and is read for everybody in it.
  */
-export function closedOutside({ home }: OutsideFiles): OutsideFiles {
+export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
+  const isInside = (absolute: string): boolean =>
+    roots.some(({ folder }) => absolute === folder || absolute.startsWith(folder === "/" ? "/" : `${folder}/`));
   return {
-    home,
+    home: outside.home,
     isClosed: true,
     isOwn: () => false,
-    resolve: (absolute) => ({ name: absolute, end: absolute }),
-    look: (path) => Promise.resolve({ found: [], omitted: [{ path, reason: "unreadable", detail: NOT_FROM_HERE }] }),
+    resolve(absolute) {
+      const asGiven = { name: absolute, end: absolute };
+      if (!isInside(absolute)) return asGiven;
+      const real = outside.resolve(absolute);
+      return isInside(real.name) && isInside(real.end) ? real : asGiven;
+    },
+    look: (path, request) =>
+      isInside(`/${path}`)
+        ? outside.look(path, request)
+        : Promise.resolve({ found: [], omitted: [{ path, reason: "unreadable", detail: NOT_FROM_HERE }] }),
     replace: () => Promise.resolve(NOT_FROM_HERE),
   };
 }

@@ -103,8 +103,11 @@ export async function changesOfGitState(
   const then = new Map([...before].filter(([path]) => isWithin(path, top)));
   const now = await keepGitState(context, batch, { top, quota: { reserve: true } });
   const common = { path: top, reason: "excluded", detail: "git: .git" } as const;
-  if (!(now instanceof Map))
-    return { plan: [], told: [{ ...common, type: "modified", kept: false, lost: then.size > 0 }] };
+  if (!(now instanceof Map)) {
+    // As it was kept it stays kept: an undo puts it back where nothing is there.
+    const plan = [...then.values()].map((before): Change => ({ path: before.path, before, after: undefined }));
+    return { plan, told: [{ ...common, type: "modified", kept: plan.length > 0, lost: false }] };
+  }
   const paths = [...new Set([...then.keys(), ...now.keys()])].sort(comparePaths);
   const plan = paths
     .map((path): Change => ({ path, before: then.get(path), after: now.get(path) }))

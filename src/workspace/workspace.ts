@@ -205,7 +205,7 @@ export class Workspace implements api.WorkspaceApi {
       ...(name === undefined ? {} : { actor: name }),
       ...(client === undefined ? {} : { client }),
       ...(role === "agent" ? { withholdsSecrets: true as const } : {}),
-      ...(onlyInside === true ? { outside: closedOutside(this.#context.outside) } : {}),
+      ...(onlyInside === true ? { outside: closedOutside(this.#context.outside, this.#context.worktree.roots) } : {}),
     };
     const view = new Workspace(context, this.#turns, this.#shared);
     view.close = () => Promise.resolve();

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { restoreHere } from "../../src/open.ts";
@@ -167,5 +167,41 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     const workspace = await project.init({ forceInclude: [".git"] });
     const action = await workspace.snapshotAction(bash("rm -rf .git"));
     expect(action?.files_backed_up).toContain(".git/HEAD");
+  });
+});
+
+describe("Truth 18: a repository's own state lies inside, also for whoever was let in by a token", () => {
+  test.each(["rm -rf .git", "rm -rf vendor/lib"])("%s is kept, and its undo brings it back whole", async (command) => {
+    await using project = repository();
+    const person = await project.init();
+    const agent = person.as({ role: "agent", onlyInside: true });
+    const before = project.tree();
+    const action = await agent.snapshotAction(bash(command));
+    project.remove(command.split(" ").at(-1) ?? "");
+    const { action: ended } = await agent.finishAction(action?.id ?? "");
+    expect(ended.omitted_changes).toMatchObject([{ change_type: "deleted", kept: true, lost: false }]);
+    await person.undo();
+    expect(project.tree()).toEqual(before);
+  });
+
+  test("an end of somebody else's action keeps what its beginning has kept", async () => {
+    await using project = repository();
+    const person = await project.init();
+    const before = project.tree();
+    const action = await person.snapshotAction(bash("rm -rf .git"));
+    project.remove(".git");
+    await person.as({ role: "agent", onlyInside: true }).finishAction(action?.id ?? "");
+    await person.undo();
+    expect(project.tree()).toEqual(before);
+  });
+
+  test("a link that stays inside leads to the file that is kept", async () => {
+    await using project = repository();
+    const person = await project.init();
+    symlinkSync("vendor", join(project.folder, "link"));
+    await person.snapshot();
+    const agent = person.as({ role: "agent", onlyInside: true });
+    const action = await agent.snapshotAction(write("link/lib/made"));
+    expect(action?.files_backed_up).toEqual(["vendor/lib/made"]);
   });
 });
