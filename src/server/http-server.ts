@@ -213,6 +213,7 @@ export class HttpServer {
   async #serve(request: IncomingMessage, response: ServerResponse, door: Door): Promise<void> {
     this.#enter();
     this.#unanswered.add(response);
+    cutOffWhoTakesNothing(response, this.#options.limits.slowMs);
     response.once("close", () => {
       this.#unanswered.delete(response);
       this.#exit();
@@ -313,6 +314,16 @@ export class HttpServer {
 function isAnswered({ open, forOperators }: Route, { isOwner, role, workspaces }: Caller): boolean {
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
+}
+
+/**
+ * Once an answer is written down whole, nothing but its client holds it: one that takes nothing of it for so long is cut off. Node
+ * counts as taken what has left the process.
+ */
+function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
+  response.once("prefinish", () => response.setTimeout(ms));
+  // Before Node sets the time for which the connection may be idle: the next answer on it may take as long as it needs.
+  response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 
 const TOO_MANY: Refusal = {

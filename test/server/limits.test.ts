@@ -36,6 +36,26 @@ describe("slow clients", () => {
     await isWell(serving);
   });
 
+  it("are cut off where they do not take an answer of JSON", async () => {
+    await using serving = await Serving.start({ limits: { slowMs: 500 } });
+    const token = serving.token("reader");
+    const size = (await serving.ask("/v1/openapi.json")).bytes.length;
+    const socket = connect(serving.port, "127.0.0.1");
+    const ended = new Promise((done) => socket.once("close", done));
+    socket.on("error", () => undefined);
+    // More than the buffers of the system hold.
+    const one = `GET /v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1:${serving.port}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    socket.write(one.repeat(Math.ceil((24 * 1024 ** 2) / size)));
+    const goingOn = async (): Promise<number> =>
+      Number(/^chronicle_open_requests (\d+)$/m.exec((await serving.ask("/metrics")).text)?.[1]);
+    await expect.poll(goingOn, { timeout: 20_000 }).toBeGreaterThan(1);
+    await expect.poll(goingOn, { timeout: 20_000 }).toBe(1);
+    socket.resume();
+    await ended;
+    expect(socket.bytesRead).toBeLessThan(24 * 1024 ** 2);
+    await isWell(serving);
+  });
+
   it("are cut off in the middle of JSON", async () => {
     await using serving = await Serving.start({ limits: { bodyMs: 200 } });
     const more = "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
