@@ -68,8 +68,11 @@ export interface ReadFileOptions {
 
 /** What must be there for a write to be done: else it throws `PRECONDITION_FAILED` and nothing is changed. */
 export interface WriteCondition {
-  /** The hash that the path must have now; `*`: it must be there; `none`: it must not. For a folder the hash is empty. */
-  readonly ifMatch?: string;
+  /**
+   * The hash that the path must have now, or several of which it must have one; `*`: it must be there; `none`: it must not. For a
+   * folder the hash is empty.
+   */
+  readonly ifMatch?: string | readonly string[];
 }
 
 /** Whose work a write is. */

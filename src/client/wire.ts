@@ -125,7 +125,7 @@ export class Wire {
           : "application/octet-stream",
       // The key is the request's: it stays the same however often it is tried.
       "idempotency-key": call.method === "GET" ? undefined : (asking.requestId ?? newKey()),
-      "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : ifMatch === "*" ? "*" : `"${ifMatch}"`,
+      "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : matching(ifMatch),
       "if-none-match": ifMatch === "none" ? "*" : undefined,
       "last-event-id": lastEventId === undefined ? undefined : String(lastEventId),
       range: range === undefined ? undefined : `bytes=${range.start}-${range.end - 1}`,
@@ -134,6 +134,15 @@ export class Wire {
       Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined),
     );
   }
+}
+
+/** The value of `If-Match`. */
+function matching(ifMatch: string | readonly string[]): string {
+  if (ifMatch === "*") return "*";
+  return [ifMatch]
+    .flat()
+    .map((hash) => `"${hash}"`)
+    .join(", ");
 }
 
 /** Says what would change, and changes nothing. */

@@ -19,7 +19,7 @@ import type { Lease } from "./open-workspaces.ts";
 import { undecodable } from "./path-pattern.ts";
 import { type Problem, problemOf, type Report, withStatus } from "./problem.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
-import { chosenHash, conditionOf, idempotencyKey, refuseEncoded } from "./received.ts";
+import { conditionOf, idempotencyKey, refuseEncoded } from "./received.ts";
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
 import type { FoundRow, RowGroup } from "./row-index.ts";
 import { mustSee, openFor } from "./scope.ts";
@@ -191,7 +191,7 @@ export class RequestAnswer {
     if (row.on !== "workspace") return;
     const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
-    const conditional = { ...received, ...(await this.#condition(on, row, received)) };
+    const conditional = row.conditional === true ? { ...received, ...conditionOf(this.#head.request.headers) } : received;
     const done = async (asked: Received) => {
       using turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
       if (turn !== undefined) await this.#mustStillHold();
@@ -206,14 +206,6 @@ export class RequestAnswer {
     if (!response.destroyed) return turn;
     turn[Symbol.dispose]();
     throw new ChronicleError("UNAVAILABLE", GONE);
-  }
-
-  async #condition(on: WorkspaceApi, row: Route, { params, body }: Received): Promise<Pick<Received, "ifMatch">> {
-    if (row.conditional !== true) return {};
-    const { ifMatch } = conditionOf(this.#head.request.headers);
-    if (ifMatch === undefined || typeof ifMatch === "string") return ifMatch === undefined ? {} : { ifMatch };
-    const from = typeof body === "object" && body !== null && "from" in body ? body.from : undefined;
-    return { ifMatch: await chosenHash(on, params["path"] ?? from, ifMatch) };
   }
 
   /** What only an operator does may change what a workspace took over when it was opened. */

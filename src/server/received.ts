@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 
 const MAX_KEY = 128;
@@ -46,23 +45,6 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
     });
   }
   return { ifMatch: others.length === 0 ? first : hashes };
-}
-
-/** Of several hashes the one that is there now: the engine holds the file against it again when it writes. */
-export async function chosenHash(
-  on: Pick<WorkspaceApi, "file">,
-  path: unknown,
-  hashes: readonly string[],
-): Promise<string> {
-  const [first = ""] = hashes;
-  if (typeof path !== "string") return first;
-  try {
-    const { hash } = await on.file(path);
-    return hashes.includes(hash) ? hash : first;
-  } catch (error) {
-    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return first;
-    throw error;
-  }
 }
 
 function unclear(message: string): ChronicleError {

@@ -95,7 +95,7 @@ interface Looked {
 /** What is at a path. A content is only read where the write names the one that must be there. */
 async function entryAt(context: Context, { path, stat, write }: Looked): Promise<Entry | undefined> {
   if (typeof stat !== "object" || stat.kind === "special") return undefined;
-  if (isHash(write.ifMatch ?? "")) return context.worktree.inspect(path);
+  if ([write.ifMatch ?? ""].flat().some(isHash)) return context.worktree.inspect(path);
   const { kind, mode, size } = stat;
   return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
 }

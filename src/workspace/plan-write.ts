@@ -52,7 +52,7 @@ function checkCondition({ path, ifMatch }: ReadyWrite, present: Entry | undefine
   const holds =
     ifMatch === "none"
       ? present === undefined
-      : present !== undefined && (ifMatch === "*" || ifMatch === (present.hash ?? ""));
+      : present !== undefined && (ifMatch === "*" || [ifMatch].flat().includes(present.hash ?? ""));
   if (holds) return;
   const shown = shownPath(path);
   const hash = present === undefined ? null : (present.hash ?? "");

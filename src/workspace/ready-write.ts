@@ -20,8 +20,8 @@ export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
 interface Ready {
   readonly path: WorkspacePath;
   readonly by: WriteBy & { readonly writer: Writer };
-  /** The hash that must be there, `*`, `none`, or `undefined`: whatever is there. */
-  readonly ifMatch: string | undefined;
+  /** The hash that must be there, or several in order, `*`, `none`, or `undefined`: whatever is there. */
+  readonly ifMatch: string | readonly string[] | undefined;
   /** What was asked for, to know the same request again. */
   readonly asked: Hash;
   /** For people: `write src/a.ts`. */
@@ -140,11 +140,14 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
   };
 }
 
-function conditionOf({ kind, options }: FileWrite): string | undefined {
+/** The condition as it was asked for: it names the request, also once something else is there. */
+function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
-  if (ifMatch === undefined || ifMatch === "" || ifMatch === "*" || ifMatch === "none" || isHash(ifMatch))
-    return ifMatch;
-  throw new ChronicleError("USAGE", `not a condition: ${JSON.stringify(ifMatch.slice(0, 100))}`, {
+  const isOne = (hash: string): boolean => hash === "" || isHash(hash);
+  if (ifMatch === undefined || ifMatch === "*" || ifMatch === "none") return ifMatch;
+  if (typeof ifMatch === "string" ? isOne(ifMatch) : ifMatch.length > 0 && ifMatch.every(isOne))
+    return typeof ifMatch === "string" ? ifMatch : [...new Set(ifMatch)].sort();
+  throw new ChronicleError("USAGE", `not a condition: ${JSON.stringify(ifMatch).slice(0, 100)}`, {
     hint: "give the hash that is expected there, `*` for anything, or `none` for nothing",
   });
 }

@@ -74,6 +74,22 @@ describe("If-Match", () => {
     expect((await put(`"a", "b"`, "not-there")).status).toBe(412);
   });
 
+  it("takes a list of a change that is sent again, whichever of it was there", async () => {
+    await serving.put("w", "again", "1");
+    let matched = "";
+    const headers = (key: string) => ({ headers: { "if-match": matched, "idempotency-key": key } });
+    for (const [key, ask] of [
+      ["put-again", () => serving.put("w", "again", "2", headers("put-again"))],
+      ["move-again", () => serving.send("/v1/workspaces/w/move", { from: "again", to: "moved" }, headers("move-again"))],
+      ["delete-again", () => serving.ask("/v1/workspaces/w/files/moved", { method: "DELETE", ...headers("delete-again") })],
+    ] as const) {
+      matched = `${none}, ${await etag(key === "delete-again" ? "moved" : "again")}`;
+      const first = await ask();
+      const again = await ask();
+      expect([key, first.status, again.status, again.text]).toEqual([key, 200, 200, first.text]);
+    }
+  });
+
   it("never takes a weak one, nor what is no ETag", async () => {
     expect((await put(`W/${await etag("m")}`)).status).toBe(412);
     expect((await put((await etag("m")).replaceAll('"', ""))).status).toBe(400);

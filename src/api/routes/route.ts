@@ -65,8 +65,8 @@ export interface Asking<Query, Body> {
   readonly body?: Body;
   /** A body of bytes. */
   readonly content?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The hash (or `*`, `none`) for `If-Match`; see `WriteCondition`. */
-  readonly ifMatch?: string | undefined;
+  /** The hash, or several (or `*`, `none`) for `If-Match`; see `WriteCondition`. */
+  readonly ifMatch?: string | readonly string[] | undefined;
   /** For `Idempotency-Key`; the client makes one where there is none, so that it may try again. */
   readonly requestId?: string | undefined;
   /** For `Last-Event-ID`. */
@@ -97,7 +97,7 @@ export interface Received {
   /** For routes that take bytes. */
   readonly content?: AsyncIterable<Uint8Array>;
   /** Without the quotes of an ETag; `none` for `If-None-Match: *`. */
-  readonly ifMatch?: string;
+  readonly ifMatch?: string | readonly string[];
   readonly requestId?: string;
   /** As the header gives it. */
   readonly lastEventId?: string;
@@ -114,7 +114,7 @@ export interface Asked<Query, Body> {
   readonly body: Body;
   readonly content: AsyncIterable<Uint8Array>;
   /** `ifMatch` and `requestId` where they were given: to be spread into options. */
-  readonly condition: { readonly ifMatch?: string; readonly requestId?: string };
+  readonly condition: { readonly ifMatch?: string | readonly string[]; readonly requestId?: string };
   readonly lastEventId: number | undefined;
   readonly me: MeShape;
   readonly signal: AbortSignal;
