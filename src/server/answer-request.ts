@@ -13,7 +13,7 @@ import type { Visit } from "./admission.ts";
 import { CallerStore, type StoreParts } from "./caller-store.ts";
 import { inWords, needsRole } from "./forbidden-words.ts";
 import { type HeldBody, heldBody } from "./held-body.ts";
-import { isReused, onlyOnce, reused } from "./idempotent.ts";
+import { isReused, type NamedChange, onlyOnce, replyBefore, reused } from "./idempotent.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Lease } from "./open-workspaces.ts";
 import { undecodable } from "./path-pattern.ts";
@@ -138,6 +138,8 @@ export class RequestAnswer {
     // Signals are dear: only who follows something needs one.
     const signal = "events" in this.#found.row.reply ? this.#whileThere(response) : NEVER;
     try {
+      const before = this.#replyBefore(body);
+      if (before !== undefined) return sendKept(response, before);
       if (this.#found.row.on === "store") await this.#askStore(response, { body, signal });
       else if (this.#found.row.on === "syncs") await this.#askSyncs(response, { body, signal });
       else await this.#askWorkspace(response, { body, signal });
@@ -281,31 +283,39 @@ export class RequestAnswer {
     throw new ChronicleError("UNAUTHENTICATED", "this token does not hold any more", { hint: "nothing was changed" });
   }
 
+  /** What was done under this key is answered as it was then, also where its workspace is gone since. */
+  #replyBefore(body: unknown): KeptReply | undefined {
+    const { row } = this.#found;
+    // What a key stands for is known only with the whole body.
+    const change = row.bytes === undefined ? this.#namedChange(row, body) : undefined;
+    return change === undefined ? undefined : replyBefore(this.#with.replies, change);
+  }
+
+  /** `undefined`: it has no key, or the log remembers it. */
+  #namedChange({ method, operation }: Route, body: unknown): NamedChange | undefined {
+    const { request, visit } = this.#head;
+    const { url = "/", headers } = request;
+    const key = method === "GET" || REMEMBERED_BY_LOG.has(operation) ? undefined : idempotencyKey(headers);
+    if (key === undefined) return undefined;
+    return { caller: visit.caller, key, method, url, ifMatch: headers["if-match"], body };
+  }
+
   async #reply(
     response: ServerResponse,
     row: Route,
     received: Received,
     done: (asked: Received) => Promise<Answer>,
   ): Promise<void> {
-    const { request, visit } = this.#head;
     const work = async (asked: Received): Promise<Answer> => {
       if (row.method !== "GET") await this.#mustStillHold();
       return done(asked);
     };
-    const key = row.method === "GET" ? undefined : idempotencyKey(request.headers);
-    if (key === undefined || REMEMBERED_BY_LOG.has(row.operation)) {
-      return this.#send(response, await work(received));
-    }
-    const { caller } = visit;
-    const { url = "/", headers } = request;
-    // What a key stands for is known only with the whole body.
+    const named = this.#namedChange(row, received.body);
+    if (named === undefined) return this.#send(response, await work(received));
     const held = await this.#held(row, received);
     const asked = held === undefined ? received : { ...received, content: held.content };
-    const body = held === undefined ? received.body : { bytes: held.hash };
-    const change = { caller, key, method: row.method, url, ifMatch: headers["if-match"], body };
-    const reply = await onlyOnce(this.#with.replies, change, async () => kept(await work(asked)));
-    if (reply.status === 204) sendNothing(response);
-    else sendJson(response, reply.status, reply.value);
+    const change = held === undefined ? named : { ...named, body: { bytes: held.hash } };
+    sendKept(response, await onlyOnce(this.#with.replies, change, async () => kept(await work(asked))));
   }
 
   /** The body of a row that takes bytes; `undefined`: it takes none. */
@@ -399,6 +409,11 @@ function wordIn(header: string | string[] | undefined): string | undefined {
   if (typeof header !== "string" || header === "") return undefined;
   if (/^[\x20-\x7e]{1,100}$/.test(header)) return header;
   throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
+}
+
+function sendKept(response: ServerResponse, { status, value }: KeptReply): void {
+  if (status === 204) sendNothing(response);
+  else sendJson(response, status, value);
 }
 
 /** Changes answer JSON, or nothing. */

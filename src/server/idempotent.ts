@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { ChronicleError } from "../core/errors.ts";
 import type { Caller } from "./caller.ts";
 import { statusOf } from "./problem.ts";
-import type { KeptReply, ReplyBook } from "./reply-book.ts";
+import type { KeptReply, ReplyBook, Standing } from "./reply-book.ts";
 
 /** A change that named itself. */
 export interface NamedChange {
@@ -24,17 +24,9 @@ export async function onlyOnce(
   change: NamedChange,
   work: () => Promise<KeptReply>,
 ): Promise<KeptReply> {
-  const key = `${change.caller.id} ${change.key}`;
-  const standing = book.begin(key, printOf(change), Date.now());
-  switch (standing.kind) {
-    case "done":
-      return standing.reply;
-    case "other":
-      throw reused();
-    case "begun":
-      throw unfinished(standing.since, standing.going);
-    case "new":
-  }
+  const key = keyOf(change);
+  const known = replyFrom(book.begin(key, printOf(change), Date.now()));
+  if (known !== undefined) return known;
   let reply: KeptReply;
   try {
     reply = await work();
@@ -45,6 +37,31 @@ export async function onlyOnce(
   const isSmall = JSON.stringify(reply.value ?? null).length <= MOST_REPLY;
   book.end(key, isSmall ? reply : { status: reply.status, value: { done: true } });
   return reply;
+}
+
+/**
+ * The reply that a change got when it was made; `undefined`: it was not begun. It does not matter whether what it changed is there
+ * still. Throws as `onlyOnce` does for a key that was used.
+ */
+export function replyBefore(book: ReplyBook, change: NamedChange): KeptReply | undefined {
+  return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()));
+}
+
+function keyOf({ caller, key }: NamedChange): string {
+  return `${caller.id} ${key}`;
+}
+
+function replyFrom(standing: Standing): KeptReply | undefined {
+  switch (standing.kind) {
+    case "done":
+      return standing.reply;
+    case "other":
+      throw reused();
+    case "begun":
+      throw unfinished(standing.since, standing.going);
+    case "new":
+      return undefined;
+  }
 }
 
 /** What was refused, or did not get its turn, may be tried again; of anything else nobody can say how far it came. */

@@ -25,15 +25,18 @@ export class MemoryReplyBook implements ReplyBook {
   readonly #lengths = new Map<string, number>();
   #kept = 0;
 
-  begin(key: string, print: string, now: number): Standing {
+  standing(key: string, print: string, now: number): Standing {
     const known = this.#entries.get(key);
-    if (known !== undefined && now - known.at < DAY_MS) {
-      if (known.print !== print) return { kind: "other" };
-      if (known.reply !== undefined) return { kind: "done", reply: known.reply };
-      return { kind: "begun", since: known.at, going: known.going };
-    }
-    this.put(key, { print, at: now, going: true });
-    return { kind: "new" };
+    if (known === undefined || now - known.at >= DAY_MS) return { kind: "new" };
+    if (known.print !== print) return { kind: "other" };
+    if (known.reply !== undefined) return { kind: "done", reply: known.reply };
+    return { kind: "begun", since: known.at, going: known.going };
+  }
+
+  begin(key: string, print: string, now: number): Standing {
+    const standing = this.standing(key, print, now);
+    if (standing.kind === "new") this.put(key, { print, at: now, going: true });
+    return standing;
   }
 
   end(key: string, how: KeptReply | "nothing" | "unknown"): void {

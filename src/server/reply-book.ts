@@ -22,6 +22,8 @@ export type Standing =
  * same key, since it may have been done; its client is told to look.
  */
 export interface ReplyBook {
+  /** As `begin` would answer, and begins nothing. */
+  standing(key: string, print: string, now: number): Standing;
   /** `print`: what the request is, in any form; epoch milliseconds. Durable when it returns. */
   begin(key: string, print: string, now: number): Standing;
   /** Ends what was begun: with a reply; or nothing was done, and it is forgotten; or nobody knows. */

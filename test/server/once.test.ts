@@ -31,6 +31,18 @@ describe("a change under an Idempotency-Key", () => {
     expect(items).toHaveLength(2);
   });
 
+  it("is answered the same also where its workspace is gone with it", async () => {
+    await using serving = await Serving.start();
+    const id = await serving.create("w");
+    const forget = () => serving.ask(`/v1/workspaces/${id}`, { method: "DELETE", ...key("k-gone") });
+    const first = await forget();
+    expect(first.status).toBe(200);
+    const again = await forget();
+    expect([again.status, again.json()]).toEqual([200, first.json()]);
+    const others = await serving.ask(`/v1/workspaces/${id}`, { method: "DELETE", ...key("k-new") });
+    expect(others.status).toBe(404);
+  });
+
   it("is known by its bytes, too: others under its key are refused, and nothing is done with them", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");

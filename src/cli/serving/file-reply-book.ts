@@ -38,6 +38,10 @@ export class FileReplyBook implements ReplyBook {
     this.#size = this.#begunAnew() ?? Buffer.byteLength(text);
   }
 
+  standing(key: string, print: string, now: number): Standing {
+    return this.#memory.standing(key, print, now);
+  }
+
   begin(key: string, print: string, now: number): Standing {
     const standing = this.#memory.begin(key, print, now);
     if (standing.kind !== "new") return standing;
