@@ -1,8 +1,26 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FileShape } from "../api/file-api.ts";
+import { ACTING, contentHeaders, HINTS_HEADER } from "../api/routes/content-headers.ts";
 import type { TcpDoor } from "./door.ts";
 
-const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, range";
-const EXPOSED_HEADERS = "content-range, etag, retry-after, x-chronicle-file";
+/** A file with all that can be said of one. */
+const ANY_FILE: FileShape = {
+  path: "",
+  path_b64: "",
+  kind: "file",
+  size: 0,
+  hash: "",
+  permissions: 0,
+  mtime_ms: 0,
+  iteration: 0,
+  seq: 0,
+};
+/** HTTP's own, and all that a client of ours sends or reads. */
+const ALLOWED_HEADERS = [
+  ...["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "last-event-id", "range"],
+  ...[...Object.values(ACTING), HINTS_HEADER],
+].join(", ");
+const EXPOSED_HEADERS = ["content-range", "etag", "retry-after", ...Object.keys(contentHeaders(ANY_FILE))].join(", ");
 const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**

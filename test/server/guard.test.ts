@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "../../src/client/create-client.ts";
 import { type Asking, OPERATOR, Serving } from "./serving.ts";
 
 /** Who is let in, on every surface: files, health, hooks, and an upgrade to another protocol. */
@@ -152,6 +153,26 @@ describe("tokens", () => {
   });
 });
 
+/** What CORS lets a page read of an answer without being told. */
+const SAFELISTED = ["cache-control", "content-language", "content-length", "content-type", "expires", "last-modified"];
+const listed = (value: string | null): string[] => (value ?? "").split(",").map((name) => name.trim().toLowerCase());
+
+/** As a browser fetches for a page of the shared origin: it asks first, and shows what it may. */
+async function browserFetch(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
+  const { method = "GET", headers = {} } = init ?? {};
+  const url = new URL(input instanceof Request ? input.url : input);
+  const path = `${url.pathname}${url.search}`;
+  const asked = { origin: SHARED, "access-control-request-method": method };
+  const { headers: may } = await serving.ask(path, { method: "OPTIONS", token: null, headers: asked });
+  const allowed = listed(String(may["access-control-allow-headers"]));
+  const own = [...new Headers(headers).keys()].filter((name) => !allowed.includes(name));
+  if (own.length > 0) throw new TypeError(`the preflight allows no ${own.join()}`);
+  const response = await fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(headers)), origin: SHARED } });
+  const shown = [...SAFELISTED, ...listed(response.headers.get("access-control-expose-headers"))];
+  const seen = [...response.headers].filter(([name]) => shown.includes(name));
+  return new Response(response.body, { status: response.status, headers: seen });
+}
+
 describe("pages of an allowed origin", () => {
   it("may ask and read, after a question without a token", async () => {
     const asked = { origin: SHARED, "access-control-request-method": "PUT", "sec-fetch-site": "cross-site" };
@@ -167,6 +188,14 @@ describe("pages of an allowed origin", () => {
       "origin",
     ]);
     expect((await serving.ask("/v1/workspaces", { token: null, headers })).status).toBe(401);
+  });
+
+  it("read and write by the client, with all that it sends and reads", async () => {
+    const client = createClient({ url: `http://127.0.0.1:${serving.port}`, token: OPERATOR, fetch: browserFetch, commandHints: true });
+    const { workspace } = await client.store.create({ name: "of-a-page" });
+    await workspace.as({ actor: "page", client: "editor", role: "agent" }).putFile("a.txt", new TextEncoder().encode("x"));
+    expect(await (await client.readFile("of-a-page", "a.txt")).text()).toBe("x");
+    expect(await (await client.fileAtIteration("of-a-page", "a.txt", 1)).text()).toBe("x");
   });
 
   it("do not get in under another host", async () => {
