@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Authenticator } from "./authenticate.ts";
 import { MemoryTokenBook } from "./memory-token-book.ts";
 import { oidcIssuer } from "./oidc.ts";
@@ -170,6 +170,27 @@ describe("the provider", () => {
     provider.isAway = true;
     now += 1_800_000;
     expect(await authenticator.callerOf(token, "1.2.3.4")).toMatchObject({ role: "agent" });
+  });
+
+  it("that is away for long takes none of the keys away that it has told", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      const callerOf = issuerOf({ newKeyMs: 10_000 });
+      const token = await provider.token(agent);
+      expect(await callerOf(token)).toMatchObject({ role: "agent" });
+      provider.isAway = true;
+      vi.setSystemTime(Date.now() + 1_800_000);
+      for (let i = 0; i < 5; i += 1) expect(await callerOf(token)).toMatchObject({ role: "agent" });
+      // Once for what it says of itself, once for its keys.
+      expect(provider.asked).toEqual(["/.well-known/openid-configuration", "/keys", "/keys"]);
+      provider.isAway = false;
+      await provider.rotate("second");
+      vi.setSystemTime(Date.now() + 6_000);
+      expect(await callerOf(await provider.token(agent))).toMatchObject({ role: "agent" });
+      expect(await callerOf(token)).toBeUndefined();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("must call itself what it is asked as", async () => {

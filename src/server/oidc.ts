@@ -1,4 +1,12 @@
-import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
+import {
+  createRemoteJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  jwtVerify,
+  type JWTVerifyGetKey,
+} from "jose";
 import * as z from "zod";
 import { type Role, ROLES } from "../api/routes/role.ts";
 import { ChronicleError } from "../core/errors.ts";
@@ -52,7 +60,64 @@ const KEYS_MS = 600_000;
 const NEW_KEY_MS = 10_000;
 const MOST_WORKSPACES = 1_000;
 
-type Keys = ReturnType<typeof createRemoteJWKSet>;
+/**
+ * The keys of a provider as it told them last. A provider that cannot be asked takes none of them away: they are read again after
+ * `KEYS_MS`, for a key that is not known after `newKeyMs`, and after a failure not before `FAILED_MS`.
+ */
+class ProviderKeys {
+  readonly #remote: ReturnType<typeof createRemoteJWKSet>;
+  readonly #options: OidcOptions;
+  #readAt = -Infinity;
+  #isReading = false;
+  #failed: { readonly until: number; readonly error: unknown } | undefined;
+
+  constructor(uri: URL, options: OidcOptions) {
+    this.#options = options;
+    // When to read is decided here: jose gives up the keys that it has where it cannot read them anew.
+    this.#remote = createRemoteJWKSet(uri, {
+      ...{ timeoutDuration: TIMEOUT_MS, cooldownDuration: Infinity, cacheMaxAge: Infinity },
+    });
+  }
+
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    const { now, newKeyMs = NEW_KEY_MS } = this.#options;
+    if (now() - this.#readAt >= KEYS_MS) await this.#readAgain();
+    try {
+      return await this.#remote(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || now() - this.#readAt < newKeyMs) throw error;
+      await this.#read();
+      return this.#remote(header, token);
+    }
+  };
+
+  /** Whoever comes while somebody else reads goes on with the keys that are known. Throws where none are. */
+  async #readAgain(): Promise<void> {
+    const isKnown = this.#remote.jwks() !== undefined;
+    if (isKnown && this.#isReading) return;
+    try {
+      await this.#read();
+    } catch (error) {
+      if (!isKnown) throw error;
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { now } = this.#options;
+    if (this.#failed !== undefined && now() < this.#failed.until) throw this.#failed.error;
+    this.#isReading = true;
+    try {
+      await this.#remote.reload();
+      this.#readAt = now();
+      this.#failed = undefined;
+    } catch (error) {
+      this.#failed = { until: now() + FAILED_MS, error };
+      throw error;
+    } finally {
+      this.#isReading = false;
+    }
+  }
+}
 
 /** Tells who bears a provider's token. Throws `UNAVAILABLE` while the provider cannot be asked. */
 export function oidcIssuer(options: OidcOptions): OtherIssuer {
@@ -74,10 +139,10 @@ function isOfIssuer(token: string, issuer: string): boolean {
   }
 }
 
-async function verified(token: string, keys: Keys, options: OidcOptions): Promise<JWTPayload | undefined> {
+async function verified(token: string, keys: ProviderKeys, options: OidcOptions): Promise<JWTPayload | undefined> {
   const { issuer, audience, now } = options;
   try {
-    const { payload } = await jwtVerify(token, keys, {
+    const { payload } = await jwtVerify(token, keys.find, {
       ...{ issuer, audience, algorithms: ALGORITHMS, clockTolerance: CLOCK_TOLERANCE },
       currentDate: new Date(now()),
       requiredClaims: ["sub", "exp"],
@@ -145,16 +210,16 @@ const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 /** What the provider says of itself, read when it is first needed. */
 class Provider {
   readonly #options: OidcOptions;
-  #keys: Promise<Keys> | undefined;
+  #keys: Promise<ProviderKeys> | undefined;
   /** When to ask again, epoch milliseconds. */
   #until = 0;
-  #known: { readonly uri: string; readonly keys: Keys } | undefined;
+  #known: { readonly uri: string; readonly keys: ProviderKeys } | undefined;
 
   constructor(options: OidcOptions) {
     this.#options = options;
   }
 
-  keys(): Promise<Keys> {
+  keys(): Promise<ProviderKeys> {
     const now = this.#options.now();
     if (this.#keys === undefined || now >= this.#until) {
       this.#until = now + KNOWN_MS;
@@ -168,8 +233,8 @@ class Provider {
     return this.#keys;
   }
 
-  async #discover(): Promise<Keys> {
-    const { issuer, newKeyMs = NEW_KEY_MS } = this.#options;
+  async #discover(): Promise<ProviderKeys> {
+    const { issuer } = this.#options;
     const asked = await fetch(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, {
       headers: { accept: "application/json" },
       redirect: "error",
@@ -180,10 +245,8 @@ class Provider {
     if (said.issuer !== issuer) throw new Error(`it calls itself ${said.issuer}`);
     const uri = new URL(said.jwks_uri);
     if (!isSafe(uri)) throw new Error("its keys are not behind https");
-    if (this.#known?.uri !== uri.href) {
-      const how = { timeoutDuration: TIMEOUT_MS, cooldownDuration: newKeyMs, cacheMaxAge: KEYS_MS };
-      this.#known = { uri: uri.href, keys: createRemoteJWKSet(uri, how) };
-    }
+    if (this.#known?.uri !== uri.href)
+      this.#known = { uri: uri.href, keys: new ProviderKeys(uri, this.#options) };
     return this.#known.keys;
   }
 }
