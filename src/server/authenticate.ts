@@ -7,8 +7,6 @@ import { hashToken, isExpired, type TokenBook } from "./token.ts";
 
 /** Wrong tokens from one address: a few may be mistakes. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
-/** So many tokens that were right are remembered. */
-const MOST_RIGHT = 1_000;
 
 /** Answers who bears a token that is not in the book (OIDC); `undefined`: nobody. Throws `UNAVAILABLE` where it cannot tell. */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
@@ -27,8 +25,6 @@ export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #operator: Buffer | undefined;
   readonly #wrong = new RateLimiter(WRONG);
-  /** Hashes of tokens that were right before: whoever guesses must not lock out those who know, at the same address. */
-  readonly #right = new Set<string>();
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
@@ -36,40 +32,31 @@ export class Authenticator {
       options.operatorToken === undefined ? undefined : Buffer.from(hashToken(options.operatorToken), "hex");
   }
 
-  /** Who asks, by the `Authorization` header; `address`: where from, so that guessing gets slow. */
+  /**
+   * Who asks, by the `Authorization` header; `address`: where from. Wrong tokens from there are told to wait. A right one is not,
+   * also where it was never seen before: behind a proxy everybody has one address, and no token can be guessed.
+   */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
     if (token === undefined) return refused("a token is needed: Authorization: Bearer TOKEN");
     const now = this.#options.now();
     const hash = hashToken(token);
-    const wait = this.#right.has(hash) ? 0 : this.#wrong.check(address, now);
-    if (wait > 0) {
-      const headers = { "retry-after": String(wait) };
-      return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from there", headers };
-    }
     const caller = await this.#bearer(token, hash, now);
     if (caller === "unavailable") {
       const detail = "the provider of this token cannot be asked now";
       return { status: 503, code: "UNAVAILABLE", detail, headers: { "retry-after": "5" } };
     }
-    if (caller !== undefined) {
-      this.#remember(hash);
-      return caller;
-    }
-    this.#right.delete(hash);
-    this.#wrong.take(address, now);
-    return refused("this token is not known");
+    if (caller !== undefined) return caller;
+    const wait = this.#wrong.take(address, now);
+    if (wait === 0) return refused("this token is not known");
+    const headers = { "retry-after": String(wait) };
+    return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from there", headers };
   }
 
   /** Who bears this token now, for whoever was let in with it before: that is no guess, and counts for none. */
   async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);
     return token === undefined ? undefined : this.#bearer(token, hashToken(token), this.#options.now());
-  }
-
-  #remember(hash: string): void {
-    if (this.#right.size >= MOST_RIGHT) this.#right.clear();
-    this.#right.add(hash);
   }
 
   async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {

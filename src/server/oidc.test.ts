@@ -151,6 +151,17 @@ describe("the provider", () => {
     expect(await callerOf(old)).toBeUndefined();
   });
 
+  it("lets its tokens in, also new ones, while others bear wrong ones at the same address", async () => {
+    const authenticator = new Authenticator({ book: new MemoryTokenBook(), others: issuerOf(), now: () => 0 });
+    const statuses: unknown[] = [];
+    for (let i = 0; i < 12; i += 1) statuses.push(await authenticator.callerOf("Bearer wrong", "1.2.3.4"));
+    expect(statuses.at(-1)).toMatchObject({ status: 429 });
+    for (const sub of ["mina", "otto"]) {
+      const token = await provider.token({ ...agent, sub });
+      expect(await authenticator.callerOf(`Bearer ${token}`, "1.2.3.4")).toMatchObject({ id: `oidc:${sub}` });
+    }
+  });
+
   it("that is away is no reason to call a token wrong", async () => {
     let now = Date.now();
     const authenticator = new Authenticator({

@@ -30,12 +30,6 @@ export class RateLimiter {
     return 0;
   }
 
-  /** As `take`, without taking. */
-  check(key: string, now: number): number {
-    const bucket = this.#filled(key, now);
-    return bucket.left < 1 ? this.#wait(bucket) : 0;
-  }
-
   #wait({ left }: Bucket): number {
     return Math.max(1, Math.ceil((1 - left) / this.#rate.perSecond));
   }
