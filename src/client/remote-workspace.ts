@@ -311,7 +311,8 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     return this.#caller.one(action.restoreVersion, id);
   }
 
-  prune(options?: acts.PruneOptions): Promise<done.PruneShape> {
+  async prune({ now = false, ...options }: acts.PruneOptions = {}): Promise<done.PruneShape> {
+    if (now) throw new ChronicleError("USAGE", "a server gives up nothing at once", { hint: "leave out `now`" });
     return this.#caller.one(upkeep.prune, options);
   }
 

@@ -94,7 +94,10 @@ export const finishAction = defineCall({
   method: "POST",
   path: `${WORKSPACE}/actions/{action}/finish`,
   reply: { json: "ActionEndShape" },
-  ask: (action: string, { outcome, reason }: ActionEnd = {}) => ({ params: { action }, body: { outcome, reason } }),
+  ask: (action: string, { outcome, reason, onFailure }: ActionEnd = {}) => ({
+    params: { action },
+    body: { outcome, reason, on_failure: onFailure },
+  }),
 });
 
 export const diffAction = defineCall({

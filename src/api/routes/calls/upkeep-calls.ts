@@ -42,7 +42,7 @@ export const prune = defineCall({
   method: "POST",
   path: `${WORKSPACE}/prune`,
   reply: { json: "PruneShape" },
-  ask: (options: PruneOptions = {}) => ({
+  ask: (options: Omit<PruneOptions, "now"> = {}) => ({
     body: {
       keep_last: options.keepLast,
       keep_hourly: options.keepHourly,

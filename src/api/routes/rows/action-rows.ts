@@ -96,8 +96,13 @@ const finish = workspaceRoute(calls.finishAction, {
   body: z.strictObject({
     outcome: z.enum(["done", "failed", "denied"]).optional(),
     reason: text("for people", 10_000).optional(),
+    on_failure: z
+      .enum(["block", "warn"])
+      .describe("when what it left cannot be recorded: `warn` closes it all the same, and says so (default `block`)")
+      .optional(),
   }),
-  answer: (on, { params, body }) => on.finishAction(params["action"] ?? "", body),
+  answer: (on, { params, body: { on_failure, ...end } }) =>
+    on.finishAction(params["action"] ?? "", { ...end, ...withoutUndefined({ onFailure: on_failure }) }),
 });
 
 const diff = workspaceRoute(calls.diffAction, {
