@@ -8,8 +8,9 @@ import type { Route } from "../api/routes/row.ts";
 import type { SyncApi } from "../api/sync-api.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { withoutStoreSize } from "../core/store-full.ts";
 import type { Visit } from "./admission.ts";
-
+import type { Caller } from "./caller.ts";
 import { CallerStore, type StoreParts } from "./caller-store.ts";
 import { inWords, needsRole } from "./forbidden-words.ts";
 import { type HeldBody, heldBody } from "./held-body.ts";
@@ -359,7 +360,7 @@ export class RequestAnswer {
     const known =
       error instanceof TooMuch
         ? new ChronicleError("LIMIT_EXCEEDED", error.message)
-        : inWords(error, this.#found.row, this.#head.visit.caller.role);
+        : inWords(seenBy(this.#head.visit.caller, error), this.#found.row, this.#head.visit.caller.role);
     return problemOf(known, { hidden, report, commands });
   }
 }
@@ -409,6 +410,11 @@ function wordIn(header: string | string[] | undefined): string | undefined {
   if (typeof header !== "string" || header === "") return undefined;
   if (/^[\x20-\x7e]{1,100}$/.test(header)) return header;
   throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
+}
+
+/** What concerns the whole store is not for whoever may see a part of it only. */
+function seenBy({ workspaces }: Caller, error: unknown): unknown {
+  return workspaces === undefined ? error : withoutStoreSize(error);
 }
 
 function sendKept(response: ServerResponse, { status, value }: KeptReply): void {

@@ -1,5 +1,4 @@
-import { formatBytes } from "../core/duration.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { storeFull } from "../core/store-full.ts";
 import type { ScannedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
@@ -18,17 +17,11 @@ export interface QuotaOptions {
  */
 export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
   if (mayTake(context, bytes, options)) return context.store.grew(bytes);
-  const max = context.retention.limits.max_store_bytes;
-  const taken = context.store.takes();
-  const more = bytes === 0 ? "nothing" : `no ${formatBytes(bytes)}`;
-  throw new ChronicleError(
-    "LIMIT_EXCEEDED",
-    `the store takes ${formatBytes(taken)}, and ${more} more may be kept (max_store_bytes is ${formatBytes(max)})`,
-    {
-      hint: "everything kept so far is safe; free some with `chronicle prune` and `chronicle gc`, or raise max_store_bytes in config.yaml",
-      data: { taken, wanted: bytes, limit: max },
-    },
-  );
+  throw storeFull({
+    taken: context.store.takes(),
+    wanted: bytes,
+    limit: context.retention.limits.max_store_bytes,
+  });
 }
 
 /**

@@ -36,3 +36,26 @@ it("a tool's answer is not lost where its caller only wants a warning", async ()
   expect([action?.state, action?.reason]).toEqual(["done", expect.stringContaining("could not be recorded")]);
   await expect(workspace.prune({ now: true })).rejects.toMatchObject({ code: "USAGE" });
 });
+
+it("a token for some workspaces learns nothing of what the whole store takes", async () => {
+  await using serving = await full();
+  const { default_workspace: id = "" } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
+  const token = serving.token("agent", [id]);
+  const sizes = /takes|taken/;
+  const commands = { "chronicle-hints": "commands" };
+  await serving.put(id, "fills", randomBytes(2 * MIB));
+  const refused = await serving.put(id, "big", randomBytes(2 * MIB), { token, headers: commands });
+  expect([refused.status, refused.json()["code"]]).toEqual([413, "LIMIT_EXCEEDED"]);
+  expect(refused.json()["data"]).toEqual({ wanted: expect.any(Number), limit: MIB });
+  expect(refused.text).not.toMatch(sizes);
+  const told = await serving.put(id, "big", randomBytes(2 * MIB), { headers: commands });
+  expect([told.json()["data"], told.json()["hint"]]).toEqual([
+    { taken: expect.any(Number), wanted: expect.any(Number), limit: MIB },
+    expect.stringContaining("takes"),
+  ]);
+  // Nor by what is recorded of a tool that ran all the same.
+  writeFileSync(join(serving.base, "project", "a.bin"), randomBytes(2 * MIB));
+  const asked = { type: "write_file", payload: { path: "a.bin" }, on_failure: "warn" };
+  const begun = await serving.send(`/v1/workspaces/${id}/actions`, asked, { token });
+  expect([begun.status, sizes.test(begun.text)]).toEqual([201, false]);
+});
