@@ -5,6 +5,7 @@ import { expiryOf } from "../../src/cli/serving/expiry.ts";
 import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
 import { operatorToken } from "../../src/cli/serving/operator-token.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { Authenticator } from "../../src/server/authenticate.ts";
 import { MemoryTokenBook } from "../../src/server/memory-token-book.ts";
 import { hashToken, type TokenBook, type TokenRecord } from "../../src/server/token.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -174,6 +175,21 @@ describe("the operator's token", () => {
     const file = join(sandbox.folder, "t");
     writeFileSync(file, `${"y".repeat(30)}\n`, { mode: 0o600 });
     expect(operatorToken(disk, { given: undefined, file, configFolder }).token).toBe("y".repeat(30));
+  });
+
+  it("is none that was given to somebody: a client's variable is the server's, too", async () => {
+    using sandbox = new Sandbox();
+    const made = await sandbox.must(["token", "create", "--role", "reader"]);
+    const given = made.stdout.trim();
+    const configFolder = configOf(sandbox);
+    const ask = (places: object) => () => operatorToken(disk, { given, file: undefined, configFolder, ...places });
+    expect(ask({})).toThrow(/is in the list of tokens, with the role reader/);
+    const file = join(sandbox.folder, "t");
+    writeFileSync(file, given, { mode: 0o600 });
+    expect(ask({ given: undefined, file })).toThrow(/is in the list of tokens/);
+    const book = new FileTokenBook(disk, configFolder, () => Date.now());
+    const authenticator = new Authenticator({ book, operatorToken: given, now: () => Date.now() });
+    expect(await authenticator.callerOf(`Bearer ${given}`, "here")).toMatchObject({ role: "reader" });
   });
 
   it("is not one that others can read, or that is easy to guess", () => {

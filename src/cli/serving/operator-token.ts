@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
-import { newToken } from "../../server/token.ts";
+import { hashToken, newToken } from "../../server/token.ts";
 import { readSmall } from "../hooking/run-folder.ts";
 import { usageError } from "../usage-error.ts";
-import { makePrivateFolder } from "./file-token-book.ts";
+import { FileTokenBook, makePrivateFolder } from "./file-token-book.ts";
 import { quotePath } from "../../core/quote-command.ts";
 
 /** A token that somebody chose must be hard to guess, too. */
@@ -32,10 +32,24 @@ function operatorTokenFile(configFolder: string): string {
 
 /**
  * The operator's token: `$CHRONICLE_TOKEN`, else that of a file, else one that is made and kept (0600). A file that others
- * can read throws `USAGE`, as does a token that is easy to guess.
+ * can read throws `USAGE`, as does a token that is easy to guess, and one that this server has given to somebody.
  */
-export function operatorToken(disk: Disk, { given, file, configFolder }: TokenPlaces): OperatorToken {
-  if (given !== undefined && given !== "") return { token: fit(given, "$CHRONICLE_TOKEN"), from: "$CHRONICLE_TOKEN" };
+export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
+  const operator = tokenOf(disk, places);
+  const record = new FileTokenBook(disk, places.configFolder, () => Date.now()).find(hashToken(operator.token));
+  if (record === undefined) return operator;
+  throw usageError(
+    `the token of ${operator.from} is in the list of tokens, with the role ${record.role}: it cannot be the operator's`,
+    operator.from === GIVEN
+      ? "a client of this shell bears it: unset CHRONICLE_TOKEN for the server"
+      : "give another one, or revoke that: `chronicle token` lists them",
+  );
+}
+
+const GIVEN = "$CHRONICLE_TOKEN";
+
+function tokenOf(disk: Disk, { given, file, configFolder }: TokenPlaces): OperatorToken {
+  if (given !== undefined && given !== "") return { token: fit(given, GIVEN), from: GIVEN };
   const path = file ?? operatorTokenFile(configFolder);
   const stat = disk.lstat(path);
   if (stat === undefined && file !== undefined) throw usageError(`there is no ${file}`, "make it: a token on one line");
