@@ -350,3 +350,18 @@ it("an operation that changes files is a plan for the one way to do so: none cal
   const calls = sources.filter((path) => /(?<!function )\boperate\(/.test(readFileSync(join(workspace, path), "utf8")));
   expect(calls).toEqual(["change-files.ts"]);
 });
+
+it("no list is handed over as arguments where its length has no bound: see src/util/long-lists.ts", () => {
+  const src = join(repo, "src");
+  const sources = readdirSync(src, { recursive: true, encoding: "utf8" }).filter(
+    (path) => /(?<!\.test)\.ts$/.test(path) && !path.startsWith("testing"),
+  );
+  const inCall = String.raw`\((?:[^()]|\([^()]*\))*?\.\.\.`;
+  const SPREAD = new RegExp(
+    String.raw`\.(?:push|unshift)\(\s*\.\.\.|\.splice${inCall}(?!\()|\bMath\.(?:min|max)${inCall}`,
+  );
+  expect(sources.filter((path) => SPREAD.test(readFileSync(join(src, path), "utf8")))).toEqual([]);
+  expect(["a.push(...b)", "a.splice(0, 1, ...b)", "Math.min(0, ...b)"].filter((text) => !SPREAD.test(text))).toEqual(
+    [],
+  );
+});

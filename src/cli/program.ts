@@ -7,6 +7,7 @@ import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type Option
 import { parseValue } from "./parse-value.ts";
 import { usageError } from "./usage-error.ts";
 import { shownCommand } from "./render/printable.ts";
+import { greatestOf } from "../util/long-lists.ts";
 
 /** A command line that was understood: which command, with which options and arguments. */
 export interface Parsed {
@@ -59,7 +60,7 @@ export function usageOf(spec: CommandSpec): string {
 }
 
 function examplesOf(spec: CommandSpec): string {
-  const width = Math.max(...spec.examples.map((example) => example.line.length));
+  const width = greatestOf(spec.examples.map((example) => example.line.length));
   const lines = spec.examples.map(({ line, why }) => `  ${line.padEnd(width)}  # ${why}`);
   return `\nExamples:\n${lines.join("\n")}`;
 }

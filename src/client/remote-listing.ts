@@ -1,6 +1,7 @@
 import type { FileListShape, ListFilesOptions } from "../api/file-api.ts";
 import { listFiles } from "../api/routes/calls/file-calls.ts";
 import { MAX_PAGE } from "../api/routes/pages.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { Caller } from "./caller.ts";
 
 /** A list of files, put together of as many pages as it takes, all of the same moment. */
@@ -11,7 +12,7 @@ export async function allFiles(caller: Caller, options: ListFilesOptions = {}): 
   while (list.next !== null && files.length < most) {
     const limit = Math.min(most - files.length, MAX_PAGE);
     list = await caller.one(listFiles, { ...options, at: `seq:${seq}`, after: list.next, limit });
-    files.push(...list.files);
+    addAll(files, list.files);
   }
   return { seq, files, next: list.next };
 }

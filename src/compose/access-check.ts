@@ -5,6 +5,7 @@ import type { Disk, FileStat } from "../disk/disk.ts";
 import { userName } from "../disk/kept-owners.ts";
 import { refusedWrite } from "../disk/probe-writes.ts";
 import { quotePath } from "../core/quote-command.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** Files that are named in full; the others are counted. */
 const NAMED = 3;
@@ -42,7 +43,7 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
     if (stat === undefined) continue;
     const user = own === 0 ? userOf(disk, { folder, userHome }) : own;
     const hindered = hinderedIn(disk, folder, user);
-    found.push(...hindered);
+    addAll(found, hindered);
     if (hindered.some(({ isOthers }) => isOthers))
       mends.push(`${own === 0 ? "" : "sudo "}chown -R ${user} ${quotePath(folder)}`);
     if (hindered.some(({ isOthers }) => !isOthers)) mends.push(`chmod -R u+rwX ${quotePath(folder)}`);

@@ -2,6 +2,7 @@ import type { Disk, FileStat } from "../disk/disk.ts";
 import type { BlobPlaces, FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
 import type { StageCrew, StageFile } from "../worktree/stage-crew.ts";
+import { addAll } from "../util/long-lists.ts";
 import { KeptStagePool } from "./kept-stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 import type { StagePool } from "./stage-pool.ts";
@@ -65,7 +66,11 @@ export class FileStageCrew implements StageCrew {
     const work = batchesOf(files, places).map(async (rows) => {
       const placed = rows.map((row) => row.placed);
       const columns = await pool.run(toStageBatch(placed, packs));
-      if (columns === undefined) unknown.push(...placed.map(({ file }) => file));
+      if (columns === undefined)
+        addAll(
+          unknown,
+          placed.map(({ file }) => file),
+        );
       else rows.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
       onWritten?.(columns === undefined ? 0 : rows.length);
     });

@@ -3,6 +3,7 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { isSharedFileSystem, lackedBy } from "../core/folder-traits.ts";
 import { pathInRoot, ROOT } from "../core/path.ts";
 import { isHosted } from "../workspace/hosted.ts";
+import { addAll } from "../util/long-lists.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
@@ -11,7 +12,7 @@ const UNTOLD = "other machines may change it without a word to this one, so all 
 /** What the disks of folders cannot hold: one check for each folder that lies on such a disk. */
 export async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
-  for (const id of workspaceIds(parts)) checks.push(...(await checksOf(parts, id)));
+  for (const id of workspaceIds(parts)) addAll(checks, await checksOf(parts, id));
   return checks;
 }
 

@@ -4,6 +4,7 @@ import { quotePath } from "../core/quote-command.ts";
 import { answer } from "../workspace/answer.ts";
 import { leftOutByNow } from "../workspace/left-out.ts";
 import { shownPath } from "../workspace/shape.ts";
+import { addAll } from "../util/long-lists.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
@@ -13,7 +14,7 @@ const MOST_NAMED = 3;
 /** Recorded files that the rules leave out by now, such as secrets that got in: one check for each workspace that has some. */
 export async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
-  for (const id of workspaceIds(parts)) checks.push(...(await checkOf(parts, id)));
+  for (const id of workspaceIds(parts)) addAll(checks, await checkOf(parts, id));
   return checks;
 }
 

@@ -5,6 +5,7 @@ import type { ConfinedFs } from "../worktree/confined-fs.ts";
 import { isDatabaseFile, readSqliteUnit, type UnitPart, type UnitRead } from "../worktree/read-sqlite.ts";
 import type { StableSink } from "../worktree/read-stable.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** A file that was read. */
 type FileRead = Extract<IngestResult, { readonly entry: unknown }>;
@@ -60,7 +61,7 @@ export class LiveUnits {
     for (const database of new Set([...this.#databases.keys(), ...this.#beside.keys()])) {
       const read = this.#databases.get(database);
       if (this.#isUnit(database, read)) units.push(database);
-      else if (read === undefined) plain.push(...(this.#beside.get(database) ?? []));
+      else if (read === undefined) addAll(plain, this.#beside.get(database) ?? []);
       else results.push(read);
     }
     return { units, plain, results };

@@ -178,7 +178,8 @@ class Sorter {
       const within = deep ? pathBeneath(place, path) : undefined;
       if (within !== undefined && (only === undefined || within !== "")) {
         this.wholeWorkspace = true;
-        if (only === undefined) this.#swept.push(...sweepsWithin(within, sweeps).map((one) => ({ ...one, root: id })));
+        const swept = only === undefined ? sweepsWithin(within, sweeps) : [];
+        for (const one of swept) this.#swept.push({ ...one, root: id });
       }
       if (pathBeneath(path, place) === undefined) continue;
       const inner = pathBeneath(path, folder) ?? "";

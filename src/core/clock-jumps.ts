@@ -1,3 +1,5 @@
+import { greatestOf, leastOf } from "../util/long-lists.ts";
+
 /**
  * Times of a log whose clock was wrong for a while. Order is by seq; a time is what the writer's clock said. So times grow
  * with seq, except where the clock went back between two events: there is a jump.
@@ -115,8 +117,8 @@ export async function spansBehind(
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);
   const earlier = jumps.filter((jump) => jump.seq <= seq).map((jump) => Date.parse(jump.before));
-  const notBefore = Math.max(...earlier.filter((time) => time <= now));
+  const notBefore = greatestOf(earlier.filter((time) => time <= now));
   if (own <= now) return Math.max(own, notBefore);
   const following = jumps.filter((jump) => jump.seq > seq).map((jump) => Date.parse(jump.ts));
-  return Math.max(Math.min(now, ...following), notBefore);
+  return Math.max(Math.min(now, leastOf(following)), notBefore);
 }

@@ -1,3 +1,5 @@
+import { addAll } from "../util/long-lists.ts";
+
 /**
  * Globs as git reads them (`wildmatch.c`): `*`, `?`, `[…]` with ranges, negation and `[:class:]`, `\` escapes and, in
  * patterns for paths, `**`. Compiled to steps and run as a set of positions, so that time is bounded by the product of
@@ -232,7 +234,7 @@ class ClassReader {
     const name = this.#pattern.slice(start + 2, close - 1);
     const ranges = Object.hasOwn(NAMED_CLASSES, name) ? NAMED_CLASSES[name] : undefined;
     if (ranges === undefined) return undefined;
-    this.ranges.push(...ranges);
+    addAll(this.ranges, ranges);
     if (name === "upper") this.#range(0x41, 0x5a);
     this.#at = close + 1;
     return 0;

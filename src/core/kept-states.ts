@@ -1,3 +1,5 @@
+import { leastOf } from "../util/long-lists.ts";
+
 /**
  * Which states of a pruned history are kept, and so which contents: what `gc` may free and what `verify` may miss is
  * decided here, and nowhere else.
@@ -13,7 +15,7 @@ export interface KeptStates {
 export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates | undefined {
   const prunings = all.filter((one) => one !== undefined);
   if (prunings.length === 0 || prunings.length < all.length) return undefined;
-  const floorSeq = Math.min(...prunings.map((one) => one.floorSeq));
+  const floorSeq = leastOf(prunings.map((one) => one.floorSeq));
   const kept = new Set(prunings.flatMap((one) => one.kept).filter((state) => state < floorSeq));
   return { floorSeq, kept: [...kept].sort((a, b) => a - b) };
 }

@@ -1,5 +1,6 @@
 import { takesNext } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** What the arguments of a command say it will touch. */
 export interface Arguments {
@@ -37,7 +38,7 @@ function parse(words: readonly ShellWord[], valued: string): Parsed {
     const word = words[i];
     if (word === undefined) break;
     if (word.text === "--" && word.known) {
-      operands.push(...words.slice(i + 1));
+      addAll(operands, words.slice(i + 1));
       break;
     }
     if (!word.text.startsWith("-") || word.text === "-") {

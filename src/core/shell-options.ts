@@ -1,4 +1,5 @@
 import type { ShellWord } from "./shell-words.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** An option's names: of the letters in a bundle the first that takes a value takes what follows. */
 interface OptionNames {
@@ -57,7 +58,7 @@ export function readOptions(
     if (word === undefined) break;
     const isEnd = word.text === "--";
     if (isEnd || (until === "the first operand" && !isOption(word.text))) {
-      operands.push(...words.slice(isEnd ? at + 1 : at));
+      addAll(operands, words.slice(isEnd ? at + 1 : at));
       break;
     }
     if (!isOption(word.text)) {

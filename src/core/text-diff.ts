@@ -1,5 +1,6 @@
 import { structuredPatch } from "diff";
 import { pathToBytes } from "./path.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** Contents larger than this, in bytes, are not compared line by line. */
 export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
@@ -132,7 +133,7 @@ function modeLines({ before, after, beforeMode = "100644", afterMode = "100644" 
 
 function headerLines(input: DiffInput, hasHunks: boolean): string[] {
   const lines = [`diff --git ${patchName(`a/${input.path}`)} ${patchName(`b/${input.path}`)}`];
-  lines.push(...modeLines(input));
+  addAll(lines, modeLines(input));
   if (hasHunks) {
     lines.push(`--- ${input.before === undefined ? "/dev/null" : sideName(`a/${input.path}`)}`);
     lines.push(`+++ ${input.after === undefined ? "/dev/null" : sideName(`b/${input.path}`)}`);

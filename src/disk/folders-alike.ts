@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { addAll } from "../util/long-lists.ts";
 
 /** Only by absolute names: what is run here must not depend on anybody's PATH. */
 const PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
@@ -42,7 +43,7 @@ async function askAll(program: string, folders: readonly string[]): Promise<read
     const some = folders.slice(at, at + AT_ONCE);
     const told = linesOf(await run(program, [...OPTIONS, ...some]));
     if (told?.length !== some.length) return undefined;
-    found.push(...told);
+    addAll(found, told);
   }
   return found;
 }

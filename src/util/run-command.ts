@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { SignalForwarder } from "./signal-forwarder.ts";
 import { type ByteWords, throughShell } from "./byte-words.ts";
+import { greatestOf } from "./long-lists.ts";
 
 /** What a command gets besides its words. */
 export interface CommandOptions {
@@ -47,7 +48,7 @@ function start(command: readonly string[], options: CommandOptions): ChildProces
 
 /** Each descriptor under its own number; "ignore" leaves one closed from 3 up. */
 function stdioOf(descriptors: readonly number[]): (number | "ignore")[] {
-  const stdio = Array.from<number | "ignore">({ length: Math.max(2, ...descriptors) + 1 }).fill("ignore");
+  const stdio = Array.from<number | "ignore">({ length: Math.max(2, greatestOf(descriptors)) + 1 }).fill("ignore");
   for (const fd of [0, 1, 2, ...descriptors]) stdio[fd] = fd;
   return stdio;
 }

@@ -1,6 +1,7 @@
 import { actionRecordId, encodeAction, type ActionState } from "../core/action-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
+import { addAll } from "../util/long-lists.ts";
 import { openActions, type LoggedAction } from "./actions.ts";
 import { reachOf } from "./attribution.ts";
 import { goingOn, UNOWNED_HOURS } from "./brackets.ts";
@@ -136,7 +137,10 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
     ...look,
     also: async (found) => {
       const still = (await openActions(context)).filter(isMeant);
-      ids.push(...still.map((one) => one.id));
+      addAll(
+        ids,
+        still.map((one) => one.id),
+      );
       const ends = new Map<string, EndOfOmitted>();
       for (const one of still) ends.set(one.id, await endOfOmitted(context, one, found));
       return abandoning(context, still, { found, reason, ends });

@@ -5,6 +5,7 @@ import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import type { Taken } from "./taken.ts";
 import { workOfTransaction } from "./transaction-work.ts";
 import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** An action, or a whole transaction, as an operation (see `LoggedOperation`). */
 interface ActionOperation {
@@ -34,7 +35,7 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const { run, transaction } = action;
     if (transaction !== undefined && action.omittedChanges.some((one) => one.kept)) keeping.add(transaction);
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
-    actions.push(...(isAlone ? ofAction(action) : await lateOf(context, action, ends)));
+    addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
   }
   // A savepoint is begun after what it is in: backwards, each tells the one around it.
   for (const { id, parent } of transactions.toReversed())

@@ -3,6 +3,7 @@ import type { Hash } from "../core/hash.ts";
 import { encodePlan } from "../core/plan.ts";
 import type { IntentRecord } from "../core/records.ts";
 import type { ApplyReport } from "../worktree/worktree.ts";
+import { addAll } from "../util/long-lists.ts";
 import { applyLoneWrite } from "./apply-lone-write.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -130,7 +131,7 @@ async function close(
           ...(await fileDrafts(context, { id, intent, changes: asMade(changes, report), applied: report.applied })),
           closing(id, { ...intent, state: "done" }, report.blocked),
         ];
-    drafts.push(...own);
+    addAll(drafts, own);
     seq += own.length;
     ends.set(one, seq);
   }

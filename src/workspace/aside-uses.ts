@@ -2,6 +2,7 @@ import { decodeAside, isKeptAt } from "../core/aside.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { decodePlan } from "../core/plan.ts";
+import { greatestOf } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { readEvents } from "./read-events.ts";
@@ -44,7 +45,7 @@ async function allAside(context: Context): Promise<AsideUse[]> {
         : erasures.leftAside(aside.plan, decodePlan(bytes))) {
         const states = [before, after].filter((state) => state?.hash !== undefined);
         const hashes = states.flatMap((state) => state?.hash ?? []);
-        const size = Math.max(0, ...states.map((state) => state?.size ?? 0));
+        const size = Math.max(0, greatestOf(states.map((state) => state?.size ?? 0)));
         if (hashes.length > 0) found.push({ plan: aside.plan, path, hashes, size, until: aside.until });
       }
     }

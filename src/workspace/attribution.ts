@@ -3,6 +3,7 @@ import type { Head } from "../core/event.ts";
 import type { IterationCause } from "../core/file-record.ts";
 import { holdsFolder } from "../core/transaction-record.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
+import { greatestOf } from "../util/long-lists.ts";
 import type { LoggedAction } from "./actions.ts";
 import { innermost, openBrackets, type Brackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
@@ -113,7 +114,7 @@ function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
     ...(session === undefined ? {} : { session }),
     ...(action === undefined ? {} : { action: action.id }),
     ...(transaction === undefined ? {} : { transaction: transaction.id }),
-    depth: Math.max(0, ...beside.map((one) => one.depth)),
+    depth: Math.max(0, greatestOf(beside.map((one) => one.depth))),
   };
 }
 

@@ -5,6 +5,7 @@ import type { ActionTargets } from "../core/action-targets.ts";
 import { coverageOf, isMeant, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head } from "../core/event.ts";
+import { addAll } from "../util/long-lists.ts";
 import { abandoning, withoutOwner } from "./abandon-actions.ts";
 import { filesBefore, missingAbove, offRecordOf, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
 import { lastBegunHash, openActions, type LoggedAction } from "./actions.ts";
@@ -67,7 +68,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
     const session = await beginningOf(context, { id: request.session, actor }, at);
     if (session !== undefined) drafts.push(session);
   }
-  drafts.push(...outside.drafts);
+  addAll(drafts, outside.drafts);
   const fromSeq = found.upTo + drafts.length;
   const place = await placeOfAction(context, asked, found.head);
   const record = await recordOf(context, asked, {

@@ -5,6 +5,7 @@ import { encodeFile, fileRecordId, type IterationCause } from "../core/file-reco
 import type { FilterSpec } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { LimitExcess } from "../worktree/worktree.ts";
+import { addAll, leastOf } from "../util/long-lists.ts";
 import type { LoggedAction } from "./actions.ts";
 import { type AttributedChange, attributor } from "./attribution.ts";
 import { rebuildingOnce } from "./answer.ts";
@@ -94,9 +95,9 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
   for (let only = last.contested; only.length > 0; only = last.contested) {
     await doubtRecorded(context, only);
     last = await captureOnce(context, { ...options, only }, { omitted, unseen, ...whole });
-    changes.push(...last.changes);
-    omitted.push(...last.reading.omitted);
-    unseen.push(...unseenIn(last.reading));
+    addAll(changes, last.changes);
+    addAll(omitted, last.reading.omitted);
+    addAll(unseen, unseenIn(last.reading));
   }
   return {
     changes,
@@ -162,7 +163,7 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
   const begun = (await openIntents(context)).map(({ intent }) => intent.fromSeq);
-  return Math.min(seq, ...begun);
+  return Math.min(seq, leastOf(begun));
 }
 
 interface CommitReading {

@@ -8,6 +8,7 @@ import { displayPath } from "../core/path.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventRow, IndexStore } from "../storage/index-store.ts";
 import { Breather } from "../util/breathe.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** What is wrong with a base, and where. */
 export interface BaseFault {
@@ -50,7 +51,7 @@ export async function checkBase(
       }
     }
     tree?.add(batch.entries ?? []);
-    faults.push(...((await comparison?.take(batch)) ?? []));
+    addAll(faults, (await comparison?.take(batch)) ?? []);
     options.onRows?.(batch);
     await breather.after(rowsIn(batch));
   }

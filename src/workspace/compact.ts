@@ -4,6 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { decodeSentinel, encodeSentinel, sentinelId, type Sentinel } from "../core/sentinel.ts";
 import type { IndexHead } from "../storage/index-store.ts";
+import { addAll } from "../util/long-lists.ts";
 import { openBrackets, UNOWNED_HOURS } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkBase } from "./check-base.ts";
@@ -149,7 +150,10 @@ async function verifyBeforeDrop(context: Context, { base, root, options }: ToVer
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
     atEnd: async (index) => {
       const faults = (await checkBase(context.blobs, base, { root, against: index })) ?? [];
-      problems.push(...faults.map((fault) => ({ kind: "base-wrong", ...fault })));
+      addAll(
+        problems,
+        faults.map((fault) => ({ kind: "base-wrong", ...fault })),
+      );
     },
   });
   const needed = presentOf(context, log.needed);

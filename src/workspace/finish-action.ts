@@ -2,6 +2,7 @@ import type { ActionEnd } from "../api/action-api.ts";
 import type { ActionEndShape } from "../api/action-shapes.ts";
 import { coverageOf, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { addAll } from "../util/long-lists.ts";
 import { abandoning, closingDraft, withoutOwner, type Closing } from "./abandon-actions.ts";
 import { actionById, actionOfEvent, actionShape, findAction, openActions, type LoggedAction } from "./actions.ts";
 import { goingOn } from "./brackets.ts";
@@ -79,7 +80,7 @@ async function captureAndClose(
   const names = action.paths.length > 0;
   // What it named may be kept out by a rule: a look at everything would not see it.
   if (action.scope === "workspace" && names)
-    omitted.push(...(await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
+    addAll(omitted, (await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
   let before: Found | undefined;
   const captured = await captureWithRules(context, [action], {
     ...how,

@@ -9,6 +9,7 @@ import { displayPath, type WorkspacePath } from "../core/path.ts";
 import { noteRemoteWork, remoteWorkIn, type RemoteWorkRow } from "../core/remote-work.ts";
 import type { EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../storage/index-store.ts";
 import { breathe, Breather } from "../util/breathe.ts";
+import { addAll, leastOf } from "../util/long-lists.ts";
 import { withBreaths } from "../util/with-breaths.ts";
 import { eventRow, iterationOf, type PlacedEvent } from "./project.ts";
 
@@ -82,9 +83,9 @@ export class IndexAudit {
       this.#compareEvents(mine, await this.#index.events({ from: first, to: last }));
       for (const { event } of mine) await this.#compareCommit(event);
       const expected = mine.flatMap(({ event }) => iterationOf(event) ?? []);
-      for (const { event } of mine) expected.push(...(bases.get(event.seq) ?? []).map(rowOfBase));
+      for (const { event } of mine) addAll(expected, (bases.get(event.seq) ?? []).map(rowOfBase));
       // A base brings rows of events that are compacted away.
-      const from = Math.min(first, ...expected.map((row) => row.seq));
+      const from = Math.min(first, leastOf(expected.map((row) => row.seq)));
       await this.#compareIterations(expected, this.#index.rowsBetween(from - 1, last));
     });
   }

@@ -8,6 +8,7 @@ import type { ListedOmission, OmittedStat } from "../core/omitted-list.ts";
 import { encodePlan } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { BlobBatch } from "../storage/blob-store.ts";
+import { addAll } from "../util/long-lists.ts";
 import { erasedContents } from "./contents-of-history.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { workspaceRecord } from "./own-record.ts";
@@ -98,8 +99,8 @@ export async function changesAside(
     }
     for (const top of git) {
       const found = await changesOfGitState(context, batch, { top, before: entries });
-      plan.push(...found.plan);
-      told.push(...found.told);
+      addAll(plan, found.plan);
+      addAll(told, found.told);
     }
     return { changes: told, aside: await asideOf(context, batch, plan) };
   });

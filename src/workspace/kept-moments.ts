@@ -3,6 +3,7 @@ import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import { keepsState, type KeptStates } from "../core/kept-states.ts";
 import type { KeptMoment } from "../core/retention.ts";
 import { decodeTransaction } from "../core/transaction-record.ts";
+import { leastOf } from "../util/long-lists.ts";
 import { actionOfEvent, openRows, type LoggedAction } from "./actions.ts";
 import { openBrackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
@@ -159,7 +160,7 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   const begun = [...runs, ...watches].map(({ record }) => record.fromSeq - 1);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),
-    hold: Math.min(...rolledBackTo, ...unsent, Number.POSITIVE_INFINITY),
+    hold: Math.min(leastOf(rolledBackTo), leastOf(unsent), Number.POSITIVE_INFINITY),
     states: begun.filter((state) => keepsState(pruning, state)),
   };
 }

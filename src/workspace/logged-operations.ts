@@ -3,6 +3,7 @@ import { quoteCommand } from "../core/quote-command.ts";
 import { decodeFile, type FileRecord } from "../core/file-record.ts";
 import type { IntentRecord } from "../core/records.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
+import { addAll, greatestOf } from "../util/long-lists.ts";
 import { endsOfWhole, operationsOfActions } from "./action-operations.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
@@ -76,7 +77,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
     if (kind === "write" && changed === 0) continue;
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
-  found.push(...(await operationsOfActions(context)));
+  addAll(found, await operationsOfActions(context));
   const begins = (await indexedFrom(context)) ?? 1;
   const known = [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
   const all = await leftTold(context, known);
@@ -148,7 +149,7 @@ async function partsTold(context: Context, all: readonly LoggedOperation[]): Pro
     const outer = [...owners.around([one.id])].flatMap((id) => (id === one.id ? [] : (byId.get(id) ?? [])));
     const whole = outer.filter(({ toSeq }) => toSeq >= one.toSeq).sort((a, b) => a.fromSeq - b.fromSeq)[0];
     if (whole !== undefined) return { ...one, isPart: true, partOf: whole.id };
-    return { ...one, fromSeq: Math.max(one.fromSeq, ...outer.map(({ toSeq }) => toSeq)) };
+    return { ...one, fromSeq: Math.max(one.fromSeq, greatestOf(outer.map(({ toSeq }) => toSeq))) };
   });
 }
 

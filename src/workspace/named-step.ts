@@ -1,4 +1,5 @@
 import type { WorkspacePath } from "../core/path.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
@@ -63,7 +64,7 @@ async function together(context: Context, operations: readonly LoggedOperation[]
   for (const one of operations) {
     const work = await changesOfOperation(context, one);
     for (const change of work.changes) changes.set(change.path, change);
-    claims.push(...work.claims);
+    addAll(claims, work.claims);
   }
   return { changes: [...changes.values()], claims };
 }

@@ -2,6 +2,7 @@ import { decodeAction } from "../core/action-record.ts";
 import { decodeSession } from "../core/records.ts";
 import { holdsFolder } from "../core/transaction-record.ts";
 import type { Within } from "../core/within.ts";
+import { greatestOf } from "../util/long-lists.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Brackets, OpenSession, OpenTransaction } from "./brackets.ts";
 import type { Context } from "./context.ts";
@@ -176,7 +177,7 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
       ...(action === undefined ? {} : { action: action.id }),
       ...(transaction === undefined ? {} : { transaction: transaction.id }),
     },
-    depth: Math.max(-1, ...work.map((one) => one.depth)) + 1,
+    depth: Math.max(-1, greatestOf(work.map((one) => one.depth))) + 1,
   };
 }
 

@@ -14,6 +14,7 @@ import {
 } from "../core/outside-record.ts";
 import { comparePaths, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import type { OutsideLook, OutsideRequest } from "../worktree/outside-files.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import { refuseFileOverQuota, type QuotaOptions } from "./quota.ts";
 import { readEvent } from "./read-events.ts";
@@ -128,7 +129,7 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
   const drafts = new Map<WorkspacePath, EventDraft>();
   for (const { found, deep } of looks) {
     const rows: { readonly path: WorkspacePath; readonly entry: Entry | undefined }[] = [...found];
-    if (given.phase === "after" && deep) rows.push(...(await goneBeneath(context, found, given.owner.id)));
+    if (given.phase === "after" && deep) addAll(rows, await goneBeneath(context, found, given.owner.id));
     for (const [i, { path, entry }] of rows.entries()) {
       const last = await lastOf(context, path);
       if (given.phase === "after" && (last === undefined ? entry === undefined : sameEntry(last.entry, entry)))

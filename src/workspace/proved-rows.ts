@@ -1,6 +1,7 @@
 import { sameEntry } from "../core/entry.ts";
 import { displayPath, type WorkspacePath } from "../core/path.ts";
 import type { IterationRow } from "../storage/index-store.ts";
+import { addAll } from "../util/long-lists.ts";
 import { disagreeing, IndexDisagrees } from "./index-disagrees.ts";
 import { type Claim, type ProofContext, provedState } from "./proved-state.ts";
 import { linesSay, type LineSays, startOf } from "./row-line.ts";
@@ -49,7 +50,7 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
       refuseGaps(own);
       const places = new Map(own.map((row, i) => [row.seq, i]));
       for (const claim of known) refuseOther(own, claim, places);
-      rows.push(...own);
+      addAll(rows, own);
       last.push({ path, entry: own.at(-1)?.entry });
     }
     const said = await prove(context, rows);

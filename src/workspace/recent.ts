@@ -1,6 +1,7 @@
 import type { RecentItem, RecentShape } from "../api/workspace-api.ts";
 import type { Context } from "./context.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { isUndone, listOperations, stackOf } from "./operations.ts";
 import { prunedBy } from "./pruning.ts";
@@ -26,7 +27,7 @@ export async function recentWork(context: Context, limit = 20): Promise<RecentSh
     ...(await transactionLines(context)),
     ...(await watchLines(context)),
   ];
-  lines.push(...(await syncLines(context, { between: lines.map(({ seq }) => seq), most: limit })));
+  addAll(lines, await syncLines(context, { between: lines.map(({ seq }) => seq), most: limit }));
   lines.sort((a, b) => b.seq - a.seq);
   const items: RecentItem[] = [];
   for (const { item } of lines.slice(0, limit)) items.push(await item());

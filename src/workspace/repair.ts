@@ -2,6 +2,7 @@ import type { HealedContentShape, HurtContentShape, RepairShape, VerifyShape } f
 import type { RepairPlace, VerifyOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import type { RepairSource } from "./repair-source.ts";
 import { StoreAnew } from "./store-anew.ts";
@@ -113,7 +114,7 @@ class Repair {
   async #setAside(files: ReadonlySet<string>): Promise<readonly string[]> {
     try {
       const aside = await this.#context.store.setAside(files);
-      this.#aside.push(...aside);
+      addAll(this.#aside, aside);
       return aside;
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;

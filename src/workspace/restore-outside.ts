@@ -7,6 +7,7 @@ import { sha256Pieces } from "../core/hash.ts";
 import { outsidePath, shownOutside, type OutsideRecord } from "../core/outside-record.ts";
 import { changeBetween } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
+import { addAll } from "../util/long-lists.ts";
 import { finishAction } from "./finish-action.ts";
 import { snapshotAction } from "./snapshot-action.ts";
 import { erasedAmong } from "./contents-of-history.ts";
@@ -139,7 +140,10 @@ async function lookOnly(
     const deep = [...targets.keys()].some((path) => path !== top && isWithin(path, top));
     const look = await context.outside.look(top, { deep, keep: async (pieces) => sha256Pieces(pieces) });
     for (const { path, entry } of look.found) found.set(path, entry);
-    omitted.push(...look.omitted.filter(({ path }) => targets.has(path)));
+    addAll(
+      omitted,
+      look.omitted.filter(({ path }) => targets.has(path)),
+    );
   }
   return { found, omitted };
 }

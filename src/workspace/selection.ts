@@ -6,6 +6,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { FileRecord } from "../core/file-record.ts";
 import { isWithin } from "../core/path.ts";
 import { meantBy } from "../core/meant-by.ts";
+import { greatestOf, leastOf } from "../util/long-lists.ts";
 import { actionShapes, findAction, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { patchOf } from "./diff.ts";
@@ -89,10 +90,10 @@ async function workOfActions(
   );
   const [first] = actions;
   if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
-  const fromSeq = Math.min(...actions.map((one) => one.fromSeq));
+  const fromSeq = leastOf(actions.map((one) => one.fromSeq));
   // What one that is not finished has done so far may be recorded already, behind its last event.
   const isUnfinished = actions.some((one) => one.state === "open" || one.state === "abandoned");
-  const toSeq = isUnfinished ? (await context.index.head()).seq : Math.max(...actions.map((one) => one.lastSeq));
+  const toSeq = isUnfinished ? (await context.index.head()).seq : greatestOf(actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(`what the ${label(first)} changed`, begins);
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
@@ -185,8 +186,8 @@ async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, s
   if (here !== undefined && there.length === 0) return here;
   return {
     label: `turn ${turn}`,
-    fromSeq: Math.min(here?.fromSeq ?? Infinity, ...there.map((one) => one.fromSeq)),
-    toSeq: Math.max(here?.toSeq ?? 0, ...there.map((one) => one.toSeq)),
+    fromSeq: Math.min(here?.fromSeq ?? Infinity, leastOf(there.map((one) => one.fromSeq))),
+    toSeq: Math.max(here?.toSeq ?? 0, greatestOf(there.map((one) => one.toSeq))),
     isOwn: (record, path, seq) => here?.isOwn(record, path, seq) === true || ownOnly(isOfIt)(record, path, seq),
     actions: own,
     keepers: here?.keepers ?? [],
@@ -329,7 +330,7 @@ async function spanFrom(
 ): Promise<{ readonly fromSeq: number; readonly toSeq: number }> {
   const begins = (await indexedFrom(context)) ?? 1;
   const { seq } = await context.index.head();
-  return { fromSeq: Math.max(Math.min(...starts, seq), begins - 1), toSeq: seq };
+  return { fromSeq: Math.max(Math.min(leastOf(starts), seq), begins - 1), toSeq: seq };
 }
 
 /** The part of the work that was compacted away with its events: no undo reaches it. */

@@ -28,6 +28,7 @@ import { listSessions, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 import { latestSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ScanReport, TrackedRoot } from "../worktree/worktree.ts";
+import { addAll } from "../util/long-lists.ts";
 import { openNotes, orphanNotes } from "./transactions.ts";
 
 /** Where things stand; records nothing. */
@@ -176,12 +177,12 @@ async function notesOf(context: Context): Promise<string[]> {
       `interrupted half-way: ${intent.summary} (${intent.paths} paths); changes here may be its own; the next command that changes something finishes it`,
     );
   }
-  notes.push(...clockNotes(notableJumps(await context.index.clockJumps())));
-  notes.push(...(await openNotes(context)), ...(await orphanNotes(context)));
-  notes.push(...conflictNotes(await openConflicts(context)));
+  addAll(notes, clockNotes(notableJumps(await context.index.clockJumps())));
+  addAll(notes, [...(await openNotes(context)), ...(await orphanNotes(context))]);
+  addAll(notes, conflictNotes(await openConflicts(context)));
   const sessions = await listSessions(context);
   const losers = [...(await latestActions(context, MOST_ACTIONS)).map(loserOfAction), ...sessions.map(loserOf)];
-  notes.push(...(await lossNotes(context, losers.toSorted(byEnd))));
+  addAll(notes, await lossNotes(context, losers.toSorted(byEnd)));
   for (const session of sessions) {
     if (session.unclosed === true) notes.push(wordlessEnd(session));
     if (session.state !== "running") continue;

@@ -3,6 +3,7 @@ import type { Aside } from "../core/aside.ts";
 import type { Omission } from "../core/coverage.ts";
 import { sweepsName } from "../core/name-sweep.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { addAll } from "../util/long-lists.ts";
 import { capture } from "./capture.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
@@ -52,7 +53,10 @@ export async function keepSwept(
   if (sweeps.length + tops.length === 0) return { named: [], aside: undefined, git: NO_GIT };
   const isNamed = ({ path }: Omission): boolean => paths.some((one) => isWithin(path, one));
   const found = sweeps.length === 0 ? [] : await omittedIn(context, sweeps);
-  tops.push(...found.filter(isGitState).map(({ path }) => path));
+  addAll(
+    tops,
+    found.filter(isGitState).map(({ path }) => path),
+  );
   const swept = found.filter((one) => !isExcludedByPerson(one) && !isNamed(one) && !isGitState(one));
   const ignored = privateOf(await statOmitted(context, { omitted: swept }));
   const isOff = (await workspaceRecord(context)).keepsAside === false;

@@ -4,6 +4,7 @@ import type { UndoOptions } from "../api/workspace-api.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../core/conflict-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { rangesOf } from "../core/seq-ranges.ts";
+import { addAll } from "../util/long-lists.ts";
 import { changedShape, type FilePlan, type FileReport, type Present } from "./change-files.ts";
 import { changedMeanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
@@ -65,7 +66,10 @@ export async function planBack(context: Context, work: TakingBack, how: TakingHo
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
       const now = new Date(context.now()).toISOString();
-      met.push(...plan.unmerged.map((one) => ({ id: context.newId(), record: recordOf(one, undo, now) })));
+      addAll(
+        met,
+        plan.unmerged.map((one) => ({ id: context.newId(), record: recordOf(one, undo, now) })),
+      );
       const stays = new Set(plan.skipped.map((one) => one.path));
       return [...met, ...work.withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
     },

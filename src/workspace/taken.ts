@@ -2,6 +2,7 @@ import type { FileRecord } from "../core/file-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
+import { greatestOf, leastOf } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import type { SeqSpan } from "./own-changes.ts";
@@ -120,8 +121,8 @@ export async function coveredBy(
   const candidates: Candidate[] = [...found, ...more.map(({ lastSeq: toSeq, ...one }) => ({ ...one, toSeq }))];
   if (candidates.length === 0) return [];
   const left = new Set<string>();
-  const fromSeq = Math.min(...candidates.map(startOf));
-  const toSeq = Math.max(...candidates.map((one) => one.toSeq));
+  const fromSeq = leastOf(candidates.map(startOf));
+  const toSeq = greatestOf(candidates.map((one) => one.toSeq));
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
     if (own.seqs.has(seq) || taken.holds(seq, record, path)) continue;
     const ids = owners.of(record);

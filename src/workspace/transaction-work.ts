@@ -2,6 +2,7 @@ import type { FileRecord } from "../core/file-record.ts";
 import type { IntentRecord } from "../core/records.ts";
 import { holdsSteps } from "../core/transaction-record.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
+import { greatestOf } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import { doneIntents } from "./intents.ts";
 import { fileEvents, type Work } from "./own-work.ts";
@@ -77,7 +78,7 @@ async function isOthers(
     // A conflicted path may have been merged in part, although its events count as left.
     const about = [...took, ...(met ?? [])];
     if (about.some(([first]) => first <= fromSeq)) return false;
-    const toSeq = Math.max(fromSeq, ...about.map(([, last]) => last));
+    const toSeq = Math.max(fromSeq, greatestOf(about.map(([, last]) => last)));
     for await (const { seq, record } of fileEvents(context, { fromSeq, toSeq }))
       if (about.some((range) => holdsSeq([range], seq)) && isOf(record, ids)) return false;
     return true;

@@ -3,6 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { decodeTransaction, type TransactionRecord } from "../core/transaction-record.ts";
 import { meantBy } from "../core/meant-by.ts";
 import type { EventRow } from "../storage/index-store.ts";
+import { leastOf } from "../util/long-lists.ts";
 import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { readEvent, readEvents } from "./read-events.ts";
@@ -89,7 +90,7 @@ export async function transactionShapes(
   wanted: readonly LoggedTransaction[],
   all: readonly LoggedTransaction[],
 ): Promise<TransactionShape[]> {
-  const actions = await actionsAfter(context, Math.min(...wanted.map((one) => one.fromSeq)));
+  const actions = await actionsAfter(context, leastOf(wanted.map((one) => one.fromSeq)));
   return wanted.map((one) => {
     const family = new Set(familyOf(all, one.id).map((member) => member.id));
     const own = actions.filter(({ transaction }) => transaction !== undefined && family.has(transaction));

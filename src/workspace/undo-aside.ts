@@ -7,6 +7,7 @@ import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } fr
 import { composeChanges, decodePlan, invert } from "../core/plan.ts";
 import type { Hash } from "../core/hash.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { isGitState, outermost } from "./git-state.ts";
@@ -211,8 +212,14 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
   for (const id of ids) {
     const { omittedChanges = [] } = (await workOf(context, id)) ?? {};
-    lost.push(...(await stillLost(context, omittedChanges)).map(({ path }) => path));
-    erased.push(...omittedChanges.filter(isErased).map(({ path }) => path));
+    addAll(
+      lost,
+      (await stillLost(context, omittedChanges)).map(({ path }) => path),
+    );
+    addAll(
+      erased,
+      omittedChanges.filter(isErased).map(({ path }) => path),
+    );
   }
   return [
     ...pathsNote("what the rules leave out was removed or overwritten, and cannot be brought back", lost),

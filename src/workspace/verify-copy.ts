@@ -1,6 +1,7 @@
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { Context, HistoryCopy } from "./context.ts";
 import { IndexAudit } from "./index-audit.ts";
 import { verifyLog, type Need } from "./verify-log.ts";
@@ -40,13 +41,19 @@ async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings)
     bound: audit.seq,
     seqsOfInterest: new Set(),
   });
-  if (!log.broken) problems.push(...(await audit.finish()));
+  if (!log.broken) addAll(problems, await audit.finish());
   for (const fault of context.store.fileFaults()) {
     problems.push({ kind: "copy-contradicted", where: fault.where, detail: fault.fault });
   }
-  into.problems.push(...problems.map((problem) => ({ ...problem, where: `${where}${problem.where}` })));
+  addAll(
+    into.problems,
+    problems.map((problem) => ({ ...problem, where: `${where}${problem.where}` })),
+  );
   into.notes.push(`${where}: ${log.events} events of workspace ${context.workspaceId}, up to event ${log.lastSeq}`);
-  into.notes.push(...notes.map((note) => `${where}: ${note}`));
+  addAll(
+    into.notes,
+    notes.map((note) => `${where}: ${note}`),
+  );
   const needed = [...presentOf(context, log.needed)];
   return new Map(needed.map(([hash, need]) => [hash, within(where, need)] as const));
 }

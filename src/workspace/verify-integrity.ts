@@ -1,4 +1,5 @@
 import { ChronicleError } from "../core/errors.ts";
+import { addAll } from "../util/long-lists.ts";
 import { actionOfEvent } from "./actions.ts";
 import { answer } from "./answer.ts";
 import type { Context } from "./context.ts";
@@ -13,7 +14,7 @@ const MOST_NAMED = 3;
 /** Recomputes the whole chain from its files, and the links between actions. Throws `INTEGRITY_VIOLATION`. */
 export async function verifyIntegrity(context: Context): Promise<void> {
   const { problems } = await verify(context, { quick: true });
-  if (problems.length === 0) problems.push(...(await answer(context, () => brokenLinks(context))));
+  if (problems.length === 0) addAll(problems, await answer(context, () => brokenLinks(context)));
   if (problems.length === 0) return;
   const named = problems.slice(0, MOST_NAMED).map((one) => `${one.where}: ${one.detail}`);
   const more = problems.length > named.length ? ` and ${problems.length - named.length} more` : "";

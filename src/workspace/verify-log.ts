@@ -14,6 +14,7 @@ import { decodeSigner, signerRecordId } from "../core/signer-record.ts";
 import type { RawLine } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { breathe, Breather } from "../util/breathe.ts";
+import { addAll } from "../util/long-lists.ts";
 import { isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import { checkRecord } from "./check-record.ts";
@@ -197,13 +198,13 @@ class LogVerifier {
     const onRows = (batch: BaseBatch): void => {
       for (const { path, entry, iteration } of batch.entries ?? []) this.#state.set(path, entry, iteration);
       own ??= batch.records?.find(({ recordId }) => recordId === `workspace:${anchor.workspace}`);
-      this.#options.problems.push(...heldFaults(batch, where, seq + 1));
+      addAll(this.#options.problems, heldFaults(batch, where, seq + 1));
       rules.rows(batch);
       this.#needs.rows(batch, anchor, where);
     };
     const faults = await despiteDamage(() => checkBase(this.#context.blobs, base, { root, onRows }));
     for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
-    if (faults !== undefined) this.#options.problems.push(...anchorFaults(anchor, own));
+    if (faults !== undefined) addAll(this.#options.problems, anchorFaults(anchor, own));
     // One that is missing or damaged is reported with the other contents; nothing can be recomputed without it.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
@@ -551,7 +552,7 @@ class LogVerifier {
         for (const { path, entry, iteration } of isStart ? (batch.entries ?? []) : [])
           this.#state.set(path, entry, iteration);
         if (isStart) this.#rules?.rows(batch);
-        if (isStart) this.#options.problems.push(...heldFaults(batch, `base of event ${event.seq}`, event.seq));
+        if (isStart) addAll(this.#options.problems, heldFaults(batch, `base of event ${event.seq}`, event.seq));
         for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
         // Behind its sentinel, events of the log itself may have named another one by now.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);

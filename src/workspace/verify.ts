@@ -4,6 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { type ExpectedHead, isVerifierKey, judgeSignature, parseExpected } from "../core/signed-head.ts";
+import { addAll } from "../util/long-lists.ts";
 import type { Context, KeptHead } from "./context.ts";
 import { IndexAudit } from "./index-audit.ts";
 import { provedHead } from "./signing.ts";
@@ -56,16 +57,16 @@ export async function examine(
   });
   const held: Held = { log, notes };
   const signing = verifySigning(context, log, kept);
-  notes.push(...signing.notes);
-  problems.push(...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log));
+  addAll(notes, signing.notes);
+  addAll(problems, [...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log)]);
   // Behind a damaged line nothing can be compared.
-  if (!log.broken) problems.push(...(await audit.finish()));
-  problems.push(...(await checkQuarantine(context, log)));
-  if (options.quick !== true) problems.push(...(await verifyPlans(context, log.own)));
+  if (!log.broken) addAll(problems, await audit.finish());
+  addAll(problems, await checkQuarantine(context, log));
+  if (options.quick !== true) addAll(problems, await verifyPlans(context, log.own));
   for (const { where, fault } of context.store.fileFaults())
     problems.push({ kind: "file-damaged", where, detail: fault });
   const expected = given === undefined ? undefined : checkExpected(context, held, given);
-  problems.push(...(expected?.problems ?? []));
+  addAll(problems, expected?.problems ?? []);
   const copied = await verifyCopy(context, { problems, notes, placesOf });
   const needed = together(copied, presentOf(context, log.needed));
   const blobs = await verifyBlobs(context, {

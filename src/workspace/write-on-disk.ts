@@ -2,6 +2,7 @@ import type { FileWriteShape } from "../api/file-api.ts";
 import type { Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
+import { addAll } from "../util/long-lists.ts";
 import { capture, type Capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -53,7 +54,7 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
   const isMet = (write: ReadyWrite): boolean => {
     const { requestId } = write.by;
     const met = meet(pathsOf(write), taken) || (requestId !== undefined && requests.has(requestId));
-    taken.push(...pathsOf(write));
+    addAll(taken, pathsOf(write));
     if (requestId !== undefined) requests.add(requestId);
     return met;
   };

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { childOf, decodeName, nameOf, pathToBytes, ROOT, type WorkspacePath } from "../core/path.ts";
 import { isStagingName } from "../core/staging-folder.ts";
 import type { Disk, DiskWatch } from "../disk/disk.ts";
+import { addAll } from "../util/long-lists.ts";
 
 /** Folders that are watched before others get a turn. */
 const TURN = 1_000;
@@ -58,7 +59,7 @@ export class FolderWatch {
       for (let done = 1; ; done += 1) {
         const next = pending.pop();
         if (next === undefined || this.#closed) return true;
-        pending.push(...this.#enter(next));
+        addAll(pending, this.#enter(next));
         if (done % TURN === 0) await nextTurn();
       }
     } catch (error) {
@@ -145,7 +146,7 @@ export class FolderWatch {
     const pending = added === undefined ? [] : [added];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       // It may be gone again already: its own event says so.
-      if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") pending.push(...this.#enter(next));
+      if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") addAll(pending, this.#enter(next));
     }
   }
 

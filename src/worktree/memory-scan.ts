@@ -10,6 +10,7 @@ import { compileFilter } from "../core/ignore.ts";
 import { foldersAbove, isHeldBy, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { isSameStat } from "./same-stat.ts";
 import { isStagingName } from "../core/staging-folder.ts";
+import { addAll } from "../util/long-lists.ts";
 import { detailOf } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
@@ -92,7 +93,7 @@ export class MemoryScan {
 
   #rulesOf(inner: WorkspacePath): readonly RuleFile[] {
     const rules = this.#ruleFiles.get(inner) ?? [];
-    this.rules.push(...rules);
+    addAll(this.rules, rules);
     return rules;
   }
 
@@ -193,5 +194,7 @@ export class MemoryScan {
 }
 
 function keep<T>(list: T[], wanted: (one: T) => boolean): void {
-  list.splice(0, list.length, ...list.filter(wanted));
+  const kept = list.filter(wanted);
+  list.length = 0;
+  addAll(list, kept);
 }

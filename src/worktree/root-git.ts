@@ -5,6 +5,7 @@ import { compileSpec, type RepositoryScope } from "../core/ignore.ts";
 import { comparePaths, ROOT, type WorkspacePath } from "../core/path.ts";
 import { IndexedPaths, ListedPaths, pathsInRoot, type TrackedPaths } from "../core/tracked-paths.ts";
 import type { FileStat } from "../disk/disk.ts";
+import { addAll } from "../util/long-lists.ts";
 import {
   type FoundRepository,
   type GitNow,
@@ -114,7 +115,7 @@ export class RootGit {
     const { files, root } = this.#parts;
     const isOwnExclude = folder === ROOT && repository.commonDir === `${root.folder}/.git`;
     const { rules, problems } = repositoryRules(files, repository, isOwnExclude);
-    this.problems.push(...repository.settings.problems, ...problems);
+    addAll(this.problems, [...repository.settings.problems, ...problems]);
     const hiding = repository.place.above === "" ? undefined : ruleOnRoot(rules, repository);
     if (hiding === undefined) return rules;
     const detail = `it leaves out this folder itself, by ${hiding}: of its rules none from above holds here`;

@@ -15,6 +15,7 @@ import type { GitNow } from "./git-repository.ts";
 import { EXCLUDE_FILE, filterOf, keepGit, problemsOf, told } from "./root-filter.ts";
 import { RootGit } from "./root-git.ts";
 import { isInStaging } from "../core/staging-folder.ts";
+import { addAll } from "../util/long-lists.ts";
 import { RootScan } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
@@ -79,7 +80,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     using _open = open.fs;
     const lost = goneWithRoot(context, open, { request, only });
     if (lost !== undefined) {
-      gone.push(...lost);
+      addAll(gone, lost);
       continue;
     }
     const run = start(context, open, request);
@@ -91,7 +92,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     looked += run.scan.look.looked;
     run.scan.look.staging.forEach(context.onStaging);
     keepRules(context.cache, open.root, run.reader, only !== undefined);
-    if (only === undefined) unapplied.push(...finishRules(context.cache, open.root, run));
+    if (only === undefined) addAll(unapplied, finishRules(context.cache, open.root, run));
   }
   request.onProgress?.(looked);
   return {

@@ -13,6 +13,7 @@ import { unacceptedEvents } from "./codex-trust.ts";
 import { newestTrace } from "./newest-trace.ts";
 import { switchedOff } from "./switched-off.ts";
 import { quotePath } from "../../core/quote-command.ts";
+import { addAll } from "../../util/long-lists.ts";
 
 /** How Chronicle stands with one agent. */
 export interface AgentStatus {
@@ -65,10 +66,10 @@ export function agentStatus(
     ...states.flatMap(refusals),
     ...[...new Set(hooks.map(programOf))].flatMap((path) => commandProblems(io, path, { agent, base, places })),
   ];
-  problems.push(...missingHooks(agent, base, states), ...misplacedStrict(agent, base, states));
+  addAll(problems, [...missingHooks(agent, base, states), ...misplacedStrict(agent, base, states)]);
   if (hooks.length > 0)
-    problems.push(...offSettings(agent, base), ...unaccepted(disk, { agent, base, last: last?.at }));
-  if (hooks.length > 0 && base.scope === "user") problems.push(...silence(disk, traces, { agent, last: last?.at }));
+    addAll(problems, [...offSettings(agent, base), ...unaccepted(disk, { agent, base, last: last?.at })]);
+  if (hooks.length > 0 && base.scope === "user") addAll(problems, silence(disk, traces, { agent, last: last?.at }));
   return {
     agent: agent.name,
     title: agent.title,

@@ -1,3 +1,5 @@
+import { leastOf } from "../../util/long-lists.ts";
+
 /** How many letters must be changed, added, removed or swapped with their neighbour to make `b` of `a`. */
 export function distance(a: string, b: string): number {
   let before: number[] = [];
@@ -9,7 +11,7 @@ export function distance(a: string, b: string): number {
       const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
       const costs = [(row[j - 1] ?? 0) + 1, (last[j] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1)];
       if (swapped) costs.push((before[j - 2] ?? 0) + 1);
-      row.push(Math.min(...costs));
+      row.push(leastOf(costs));
     }
     before = last;
     last = row;

@@ -8,6 +8,7 @@ import type { EventRow } from "../../storage/index-store.ts";
 import type { Context } from "../../workspace/context.ts";
 import { isInBase } from "../../workspace/read-base.ts";
 import { readEvents } from "../../workspace/read-events.ts";
+import { addAll } from "../../util/long-lists.ts";
 
 /** Something that was deleted, and is not there again. */
 export interface Gone {
@@ -72,7 +73,10 @@ async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[
     const rows = await index.events({ from: 1, to, limit: WINDOW, descending: true });
     const end = rows.findIndex((row) => !isRecent(row));
     const recent = end === -1 ? rows : rows.slice(0, end);
-    found.push(...recent.filter(({ recordId }) => recordId.startsWith("file")));
+    addAll(
+      found,
+      recent.filter(({ recordId }) => recordId.startsWith("file")),
+    );
     if (recent.length < rows.length || rows.length < WINDOW) break;
     to = (rows.at(-1)?.seq ?? 1) - 1;
   }

@@ -13,6 +13,7 @@ import { FramedChannel } from "../channels/framed-channel.ts";
 import { SocketWire } from "../channels/socket-wire.ts";
 import { WebSocketWire } from "../channels/web-socket-wire.ts";
 import { NODE_TIMERS } from "../timers.ts";
+import { greatestOf } from "../../util/long-lists.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 import { BegunChannel } from "./begun-channel.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
@@ -70,7 +71,7 @@ export class OriginDoor implements ReplicaDoor {
       const { seq } = await history.head();
       return Math.max(0, seq - session.acknowledged);
     });
-    return { replicas: this.#sessions.size, lag: Math.max(0, ...(await Promise.all(lags))) };
+    return { replicas: this.#sessions.size, lag: Math.max(0, greatestOf(await Promise.all(lags))) };
   }
 
   async close(): Promise<void> {

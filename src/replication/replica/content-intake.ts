@@ -4,6 +4,7 @@ import { openBlock, type BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { breathe } from "../../util/breathe.ts";
+import { addAll } from "../../util/long-lists.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import type { BlockFetch, FetchedBlock, FetchedBlocks } from "./block-fetch.ts";
@@ -137,8 +138,8 @@ export class ContentIntake {
         await takeBlock(batch, one, checks.get(one));
         count(one.fresh.size);
       }
-      absent.push(...answer.absent);
-      apart.push(...answer.apart);
+      addAll(absent, answer.absent);
+      addAll(apart, answer.apart);
     }
     return { absent, apart };
   }

@@ -8,6 +8,7 @@ import { pathOfRecordId } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
+import { addAll } from "../../util/long-lists.ts";
 import type { ContentIntake } from "./content-intake.ts";
 import type { EarlyFiles } from "./early-files.ts";
 import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
@@ -113,8 +114,8 @@ export class EventContents {
         this.#early?.expect(some.flatMap(({ entries = [] }) => this.#wanted(entries)));
         const taken = await this.takeRows(some, event, (contents) => received.within(contents, rows));
         received.all(rows);
-        gone.push(...taken.gone);
-        unwanted.push(...taken.unwanted);
+        addAll(gone, taken.gone);
+        addAll(unwanted, taken.unwanted);
       }
     }
   }

@@ -13,6 +13,7 @@ import { ContentServer } from "../origin/content-server.ts";
 import { silent } from "../silent.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { breathe } from "../../util/breathe.ts";
+import { addAll } from "../../util/long-lists.ts";
 import { Waiters } from "../waiters.ts";
 import { Barriers } from "./barriers.ts";
 import { BlockFetch } from "./block-fetch.ts";
@@ -370,7 +371,7 @@ export class ReplicaSession {
     for (let before = 0; before < all.length && all.length < GATHER_MOST;) {
       before = all.length;
       await breathe();
-      all.push(...this.#incoming.takeAll());
+      addAll(all, this.#incoming.takeAll());
     }
     return all;
   }

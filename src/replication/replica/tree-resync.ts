@@ -16,6 +16,7 @@ import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { ahead } from "../../util/ahead.ts";
+import { addAll } from "../../util/long-lists.ts";
 import { storeBase } from "../../workspace/store-base.ts";
 import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
@@ -133,7 +134,7 @@ export class TreeResync {
       for await (const folders of ahead(batches, PARALLEL, (batch) => fetch.get(batch))) {
         for (const folder of folders) {
           const isSame = folder.hash !== null && folder.hash === asked.get(folder.path) && !folder.touched;
-          if (!isSame) next.push(...(await this.#take(folder)));
+          if (!isSame) addAll(next, await this.#take(folder));
         }
       }
       level = next;

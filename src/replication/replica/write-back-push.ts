@@ -9,6 +9,7 @@ import type { MessageOf } from "../protocol/messages.ts";
 import { writeBacksOf } from "../protocol/write-back-batches.ts";
 import { answerFromWire, entryToWire } from "../protocol/write-back-entries.ts";
 import type { Timers } from "../timers.ts";
+import { greatestOf } from "../../util/long-lists.ts";
 import type { WriteJournal } from "./write-journal.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
@@ -98,7 +99,7 @@ export class WriteBackPush {
     const all = [...answer.accepted, ...answer.rejected];
     if (flight !== undefined && all.some(({ localSeq }) => flight.open.has(localSeq)))
       return this.#answered(flight, answer);
-    const last = Math.max(0, ...all.map(({ localSeq }) => localSeq));
+    const last = Math.max(0, greatestOf(all.map(({ localSeq }) => localSeq)));
     const { journal } = this.#options;
     if (last > journal.settledTo && last === this.#settled)
       journal.settled(last, answer).catch((error: unknown) => this.#fail(error));

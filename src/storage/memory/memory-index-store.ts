@@ -3,6 +3,7 @@ import { EMPTY_HEAD } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
 import { noteRemoteWork, type RemoteWorkRow } from "../../core/remote-work.ts";
 import { type WorkspacePath } from "../../core/path.ts";
+import { addAll } from "../../util/long-lists.ts";
 import { upperBound } from "../../util/upper-bound.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
 import type {
@@ -59,7 +60,7 @@ export class MemoryIndexStore implements IndexStore {
   async apply(batch: IndexBatch): Promise<void> {
     checkIndexBatch(this.#head, batch);
     this.#history.add([...batch.iterations]);
-    this.#jumps.push(...clockJumpsIn(batch.events, this.#events.at(-1)?.ts));
+    addAll(this.#jumps, clockJumpsIn(batch.events, this.#events.at(-1)?.ts));
     for (const event of batch.events) {
       this.#events.push(event);
       const known = this.#records.get(event.recordId);
@@ -67,7 +68,7 @@ export class MemoryIndexStore implements IndexStore {
       else known.push(event);
     }
     for (const row of batch.remoteWork ?? []) noteRemoteWork(this.#remoteWork, row);
-    this.#commits.push(...(batch.commits ?? []));
+    addAll(this.#commits, batch.commits ?? []);
     this.#head = batch.head;
     if (batch.tree !== undefined) await this.putTreeHashes(batch.head.seq, batch.tree);
   }

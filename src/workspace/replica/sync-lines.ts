@@ -6,6 +6,7 @@ import { decodeWriteBack } from "../../core/write-back-record.ts";
 import type { Context } from "../context.ts";
 import { isInBase } from "../read-base.ts";
 import { readEvents } from "../read-events.ts";
+import { leastOf } from "../../util/long-lists.ts";
 import { firstFill } from "./brought-paths.ts";
 
 /** What came from a sync with less than this between one and the next is one line, in milliseconds. */
@@ -100,7 +101,7 @@ async function replicas(context: Context): Promise<Source[]> {
 function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | undefined {
   const { accepted } = decodeWriteBack(record);
   const became = new Set(accepted.map(({ sequence }) => sequence).filter((one) => one > before));
-  return became.size === 0 ? undefined : { fromSeq: Math.min(...became) - 1, seq, ts, changed: became.size };
+  return became.size === 0 ? undefined : { fromSeq: leastOf(became) - 1, seq, ts, changed: became.size };
 }
 
 interface Reach {
