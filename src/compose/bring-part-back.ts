@@ -1,21 +1,30 @@
-import type { Tombstone } from "../core/tombstone.ts";
+import { partId, type Tombstone } from "../core/tombstone.ts";
 import { takePruningBack } from "../workspace/take-pruning-back.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { Tombstones } from "./tombstones.ts";
 
-/** Brings back what a note of a part stands for, and removes the note. Returns the id of the workspace. */
+/**
+ * Brings back what a note of a part stands for, and removes it with the notes of all prunings that give nothing up any more. Returns the
+ * id of the workspace.
+ */
 export async function bringPartBack(
   parts: StoreParts,
   { id, part }: { readonly id: string; readonly part: NonNullable<Tombstone["part"]> },
 ): Promise<string> {
   const { workspace } = part;
+  const back = part.kind === "pruning" ? await pruningsBack(parts, workspace, part.event) : [];
+  const ids = back.map((event) => partId(workspace, { kind: "pruning", event }));
+  const notes = new Tombstones(parts.backends.disk, parts.configFolder);
+  for (const one of new Set([id, ...ids])) notes.remove(one);
+  return workspace;
+}
+
+async function pruningsBack(parts: StoreParts, workspace: string, event: number): Promise<readonly number[]> {
   const { context, close } = await openContext(parts, workspace, { tasks: storeTasks(parts, workspace) });
   try {
-    if (part.kind === "pruning") await takePruningBack(context, part.event);
+    return await takePruningBack(context, event);
   } finally {
     await close();
   }
-  new Tombstones(parts.backends.disk, parts.configFolder).remove(id);
-  return workspace;
 }

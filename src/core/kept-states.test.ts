@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keepsSpan, keepsState, NeededContents, type KeptStates } from "./kept-states.ts";
+import { keepsAllOf, keepsSpan, keepsState, NeededContents, type KeptStates } from "./kept-states.ts";
 
 describe("what a pruning keeps", () => {
   const pruning: KeptStates = { floorSeq: 20, kept: [5, 11] };
@@ -71,4 +71,13 @@ describe("the contents that a pruned history needs", () => {
     needs.finish();
     expect(found).toEqual([1, 2]);
   });
+});
+
+it("one pruning keeps all of another, or not", () => {
+  const five = { floorSeq: 5, kept: [2] };
+  expect(keepsAllOf({ floorSeq: 3, kept: [2] }, five)).toBe(true);
+  expect(keepsAllOf({ floorSeq: 3, kept: [] }, five)).toBe(false);
+  expect(keepsAllOf(five, { floorSeq: 4, kept: [] })).toBe(false);
+  expect(keepsAllOf({ floorSeq: 5, kept: [4] }, { floorSeq: 4, kept: [] })).toBe(true);
+  expect(keepsAllOf(five, five)).toBe(true);
 });

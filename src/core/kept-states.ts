@@ -20,6 +20,12 @@ export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates 
   return { floorSeq, kept: [...kept].sort((a, b) => a - b) };
 }
 
+/** Does the one keep each state that the other keeps? */
+export function keepsAllOf(one: KeptStates, other: KeptStates): boolean {
+  for (let state = other.floorSeq; state < one.floorSeq; state += 1) if (!keepsState(one, state)) return false;
+  return other.kept.every((state) => keepsState(one, state));
+}
+
 /** Can the state after this event still be gone back to? */
 export function keepsState(pruning: KeptStates | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.kept[firstFrom(pruning.kept, state)] === state;

@@ -4,11 +4,11 @@ import { canonicalJson } from "../core/canonical-json.ts";
 import { type CommitMark, markOf } from "../core/commit-mark.ts";
 import type { LogEvent, RecordBody } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import { keepsState } from "../core/kept-states.ts";
+import { keepsState, keptByAny, type KeptStates } from "../core/kept-states.ts";
 import type { LiveTree } from "../core/live-tree.ts";
 import { displayPath, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { decodeProposal, proposedPath } from "../core/proposal-record.ts";
-import { decodePrune, type PruneRecord } from "../core/prune-record.ts";
+import { decodePrune } from "../core/prune-record.ts";
 import { decodeSnapshot } from "../core/records.ts";
 import { decodeReplica } from "../core/replica-record.ts";
 import { decodeSentinel } from "../core/sentinel.ts";
@@ -62,7 +62,7 @@ export class HistoryRules {
   readonly #outside = new Map<string, number>();
   readonly #replicas = new Map<string, number>();
   /** The prunings so far; the ones before a base are not known, but the last. */
-  readonly #prunings: Pick<PruneRecord, "floorSeq" | "kept">[] = [NOTHING_PRUNED];
+  readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   #beginning: string | undefined;
   /** The first commit of the history goes on. */
   #isBeginning: boolean;
@@ -219,8 +219,8 @@ export class HistoryRules {
     const { floorSeq, kept, cause } = record;
     if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, an event behind it`);
     if (cause === "brought-back") {
-      const isKnown = this.#start.seq > 0 || this.#prunings.slice(0, -1).some((one) => sameKept(one, record));
-      if (!isKnown) this.#tell(event, "it does not keep what was kept before a pruning");
+      const why = this.#faultOfBringingBack(record);
+      if (why !== undefined) this.#tell(event, why);
       return;
     }
     if (floorSeq < before.floorSeq) this.#tell(event, `its floor_seq is ${floorSeq}, and was ${before.floorSeq}`);
@@ -229,6 +229,15 @@ export class HistoryRules {
     const settled = [...this.#replicas.values()].find((one) => floorSeq > Math.max(one, before.floorSeq));
     if (settled !== undefined)
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
+  }
+
+  /** Prunings before a base are not known: what was kept before them may be kept again. */
+  #faultOfBringingBack(record: KeptStates): string | undefined {
+    const earlier = this.#prunings.slice(0, -1);
+    const before = earlier.at(-1) ?? NOTHING_PRUNED;
+    const keeps = (more: KeptStates): boolean => sameKept(keptByAny([more, before]) ?? NOTHING_PRUNED, record);
+    if (this.#start.seq > 0) return earlier.length === 1 || keeps(record) ? undefined : "it gives up what was kept";
+    return earlier.some(keeps) ? undefined : "it does not keep what was kept before a pruning, and what is kept since";
   }
 
   #takeOldWorkspace(record: RecordBody): void {
@@ -273,7 +282,7 @@ function sameBegun(a: BegunAt, b: BegunAt): boolean {
   return a.seq === b.seq && a.hash === b.hash && a.ts === b.ts && a.depth === b.depth;
 }
 
-function sameKept(a: Pick<PruneRecord, "floorSeq" | "kept">, b: Pick<PruneRecord, "floorSeq" | "kept">): boolean {
+function sameKept(a: KeptStates, b: KeptStates): boolean {
   return a.floorSeq === b.floorSeq && a.kept.join() === b.kept.join();
 }
 

@@ -1,32 +1,56 @@
 import { ChronicleError } from "../core/errors.ts";
-import { encodePrune, pruneRecordId } from "../core/prune-record.ts";
+import { keepsAllOf, keptByAny } from "../core/kept-states.ts";
+import { encodePrune, pruneRecordId, type PruneRecord } from "../core/prune-record.ts";
 import { isGraceOver } from "../core/tombstone.ts";
-import { withCommit } from "./commit.ts";
+import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { givenUpInLog, type LoggedPruning } from "./pruning-in-log.ts";
 import { refuseUnsigned } from "./signing.ts";
 
-const NOTHING_PRUNED = { floorSeq: 0, kept: [], keptActions: [] };
+/** The states that a pruning keeps, and those of its actions. */
+type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
+
+const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back what the pruning of this event, and those since, have given up: an event says that what was kept before is kept again.
+ * Brings back what the pruning of this event, and those since, have given up: an event says that what was kept before it is kept again,
+ * beside what is kept now, which may be more already. Returns the events of all prunings that give nothing up any more.
  * Throws `NOT_FOUND` where its contents may have been freed.
  */
-export async function takePruningBack(context: Context, event: number): Promise<void> {
+export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
   // Nothing is freed by what was found out before.
   using _lease = await context.blobs.lease();
-  await withCommit(context, async (commit) => {
+  return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");
     const { prunings: all } = await givenUpInLog(context.log, context.workspaceId);
     const at = all.findIndex(({ seq }) => seq === event);
     if (at === -1 || !isKept(all.slice(at), context.now())) throw gone(event);
-    const { floorSeq, kept, keptActions } = all[at - 1] ?? NOTHING_PRUNED;
-    const record = encodePrune({
-      ...{ floorSeq, kept, keptActions, actions: 0, snapshots: 0, pendingBytes: 0 },
-      ...{ cause: "brought-back", actor: context.actor },
-    });
-    await commit.append([{ op: "upsert", recordId: pruneRecordId(context.workspaceId), record }]);
+    const before = (i: number): Kept => all[i - 1] ?? NOTHING_PRUNED;
+    const now = before(all.length);
+    const wanted = keptByEither(before(at), now);
+    if (!isSame(wanted, now)) await append(context, commit, wanted);
+    return all.filter((_, i) => keepsAllOf(wanted, before(i))).map(({ seq }) => seq);
   });
+}
+
+async function append(context: Context, commit: Commit, wanted: Kept): Promise<void> {
+  const record = encodePrune({
+    ...{ ...wanted, actions: 0, snapshots: 0, pendingBytes: 0 },
+    ...{ cause: "brought-back", actor: context.actor },
+  });
+  await commit.append([{ op: "upsert", recordId: pruneRecordId(context.workspaceId), record }]);
+}
+
+function keptByEither(a: Kept, b: Kept): Kept {
+  const { floorSeq, kept } = keptByAny([a, b]) ?? NOTHING_PRUNED;
+  const ofActions = new Set([...a.keptActions, ...b.keptActions]);
+  const keptActions = [...ofActions].filter((state) => state < floorSeq).sort((one, other) => one - other);
+  return { floorSeq, kept, keptActions };
+}
+
+function isSame(a: Kept, b: Kept): boolean {
+  const isSameFloor = a.floorSeq === b.floorSeq;
+  return isSameFloor && a.kept.join() === b.kept.join() && a.keptActions.join() === b.keptActions.join();
 }
 
 /** Is everything there still that was kept before the first of them? */

@@ -398,6 +398,10 @@ function givenUpCases(): Case[] {
         [...one(prune(4)), ...one(prune(0, { cause: "brought-back" }))],
         [...one(prune(4)), ...one(prune(2, { cause: "brought-back" }))],
       ],
+      "what is brought back gives nothing up": [
+        [...one(prune(3)), ...one(prune(4)), ...one(prune(3, { cause: "brought-back" }))],
+        [...one(prune(3)), ...one(prune(0, { cause: "brought-back" })), ...one(prune(3, { cause: "brought-back" }))],
+      ],
       "the floor does not pass what an origin has answered": [
         [...one(replica), ...one(prune(3))],
         [...one(replica), ...one(prune(4))],

@@ -835,6 +835,11 @@ def check_by_itself(event, workspace):
 # --- a whole history ---
 
 
+def kept_by_either(one, other):
+    floor = min(one[0], other[0])
+    return (floor, sorted({n for n in one[1] + other[1] if n < floor}))
+
+
 def keeps(pruning, n):
     return n >= pruning[0] or n in pruning[1]
 
@@ -952,7 +957,10 @@ class History:
         one, before = (int(record["floor_seq"].text), sorted(set(kept))), self.prunings[-1]
         demand(one[0] < event["seq_"], "the floor is behind it")
         if record["cause"] == "brought-back":
-            demand(self.start > 0 or one in self.prunings, "that was never kept")
+            if self.start == 0:
+                demand(any(one == kept_by_either(n, before) for n in self.prunings), "that was never kept")
+            else:
+                demand(len(self.prunings) == 1 or kept_by_either(one, before) == one, "it gives up what was kept")
         else:
             demand(one[0] >= before[0], "the floor falls")
             demand(all(keeps(before, n) for n in one[1]), "a state becomes kept again")

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../../src/api/store-api.ts";
@@ -109,6 +109,43 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect(await contentsOf(workspace)).toEqual(["0", "1", "2", "3", "4"]);
     project.pass(48 * HOUR);
     expect(await freedBy(store)).toBe(0);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  it("stays back, whatever other pruning of that day is brought back after it", async () => {
+    const { project, store, workspace } = await lived();
+    await using _project = project;
+    await workspace.prune({ keepLast: 3 });
+    project.pass(HOUR);
+    await workspace.prune({ keepLast: 1 });
+    const [first, second] = listForgotten(store);
+    const notes = join(project.base, "config/forgotten");
+    cpSync(notes, `${notes}.before`, { recursive: true });
+    await unforget(store, first?.id ?? "?");
+    // The second came back with it.
+    expect(listForgotten(store)).toEqual([]);
+    expect(await contentsOf(workspace)).toEqual(["0", "1", "2", "3", "4"]);
+
+    // A crash can leave its note there.
+    cpSync(`${notes}.before`, notes, { recursive: true });
+    await unforget(store, second?.id ?? "?");
+    project.pass(48 * HOUR);
+    expect(await freedBy(store)).toBe(0);
+    expect(await contentsOf(workspace)).toEqual(["0", "1", "2", "3", "4"]);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  it("leaves the notes of the prunings that still give something up", async () => {
+    const { project, store, workspace } = await lived();
+    await using _project = project;
+    await workspace.prune({ keepLast: 3 });
+    project.pass(HOUR);
+    await workspace.prune({ keepLast: 1 });
+    const [first, second] = listForgotten(store);
+    await unforget(store, second?.id ?? "?");
+    expect(listForgotten(store)).toEqual([first]);
+    await unforget(store, first?.id ?? "?");
+    expect(await contentsOf(workspace)).toEqual(["0", "1", "2", "3", "4"]);
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
