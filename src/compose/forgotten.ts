@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, type ErrorCode } from "../core/errors.ts";
 import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/tombstone.ts";
 import { meantBy } from "../core/meant-by.ts";
 import { answer } from "../workspace/answer.ts";
@@ -47,7 +47,12 @@ export async function forgetWorkspace(
   await withNames(parts, async () => {
     makeFolders(parts.backends.disk, layout.forgotten);
     const to = `${layout.forgotten}/${id}`;
-    await moveWorkspace(parts, id, { to, before: () => stones.put(stone) });
+    const before = async (): Promise<void> => {
+      // Asked before as well, without the lock: since then somebody may have begun.
+      if (how.now) await refuseWhileOpen(parts, id);
+      stones.put(stone);
+    };
+    await moveWorkspace(parts, id, { to, before });
     if (how.now) free(parts, stones, stone);
   });
 }
@@ -155,7 +160,17 @@ function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   removeTree(disk, ended);
 }
 
-/** Throws `REFUSED` while somebody is at work in a workspace. A history that cannot be read names nobody. */
+/** What is thrown of a history that nobody can read. */
+const UNREADABLE: readonly ErrorCode[] = [
+  "BLOB_CORRUPT",
+  "BLOB_MISSING",
+  "FORMAT_UNSUPPORTED",
+  "INTEGRITY_VIOLATION",
+  "LOG_DAMAGED",
+  "ROLLBACK_DETECTED",
+];
+
+/** Throws `REFUSED` while somebody is at work in a workspace, and what is in the way of finding out. A history that cannot be read names nobody. */
 async function refuseWhileOpen(parts: StoreParts, id: string): Promise<void> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
@@ -165,6 +180,6 @@ async function refuseWhileOpen(parts: StoreParts, id: string): Promise<void> {
       await close();
     }
   } catch (error) {
-    if (!(error instanceof ChronicleError) || error.code === "REFUSED") throw error;
+    if (!(error instanceof ChronicleError) || !UNREADABLE.includes(error.code)) throw error;
   }
 }

@@ -45,13 +45,13 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Moves a workspace's folder away, with all that it holds of its origin's history, once nobody is at work in it. `before`: what has to be
- * durable first. Throws `LOCKED`, also while a process syncs it.
+ * Moves a workspace's folder away, with all that it holds of its origin's history, once nobody is at work in it. `before`: with the lock
+ * held, what has to be durable first; what it throws leaves all as it is. Throws `LOCKED`, also while a process syncs it.
  */
 export async function moveWorkspace(
   { backends, layout, waitMs }: Place,
   id: string,
-  { to, before }: { readonly to: string; readonly before: () => void },
+  { to, before }: { readonly to: string; readonly before: () => Promise<void> },
 ): Promise<void> {
   const { disk } = backends;
   const { folder, lock: lockPath, upstream } = layout.workspace(id);
@@ -59,7 +59,7 @@ export async function moveWorkspace(
   const lock = backends.lock(lockPath);
   try {
     using _held = await lock.exclusive(waitMs);
-    before();
+    await before();
     disk.rename(folder, to);
     // First where it is found: after a crash it is in one place at least.
     disk.syncFolder(to.slice(0, to.lastIndexOf("/")));

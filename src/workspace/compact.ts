@@ -39,6 +39,8 @@ export async function compact(context: Context, options: CompactOptions = {}): P
     const head = await commit.head();
     if (head.seq === 0) throw nothingRecorded();
     await refuseUnsigned(context, "compaction");
+    // Asked before as well, without the lock: since then somebody may have begun.
+    if (drop) await refuseGoingOn(context);
     await refuseOpenIntents(context);
     if (drop) await refuseUnsent(context);
     const present = await sentinelOfLog(context);

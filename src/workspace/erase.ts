@@ -75,6 +75,8 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
   const before = await lookAt(context, what);
   if (isNothing(before)) return shapeOf(before, {});
   const done = await withCommit(context, async (commit) => {
+    // Asked before as well, without the lock: since then somebody may have begun.
+    if (options.now === true) await refuseAtOnce(context);
     const { seq } = await commit.head();
     const look = seq === before.seq ? before : await lookAt(context, what);
     if (isNothing(look)) return shapeOf(look, {});
