@@ -129,15 +129,22 @@ class FileStore implements StoreApi {
       return this.#workspace(opened, options.role);
     }
     if (options.create !== true || isUpstream) {
-      throw new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, {
-        hint: "`chronicle init` begins one here; `chronicle workspaces` lists those there are",
-        data: { folder },
-      });
+      throw await this.#noneHolds(folder);
     }
     const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
     const forced = options.force === undefined ? {} : { force: options.force };
     const { workspace } = await this.#init({ roots: [folder], ...forced, ...progress }, options.role);
     return workspace;
+  }
+
+  async #noneHolds(folder: string): Promise<ChronicleError> {
+    const damaged = (await this.#cache.list()).filter(({ problem, folders }) => problem && folders.length === 0);
+    const ids = damaged.map(({ id }) => id).join(", ");
+    const hint =
+      ids === ""
+        ? "`chronicle init` begins one here; `chronicle workspaces` lists those there are"
+        : `it may be the folder of ${ids}, whose record cannot be read: \`chronicle workspaces\` says why; else \`chronicle init\` begins one here`;
+    return new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, { hint, data: { folder } });
   }
 
   #realFolder(given: string): string {

@@ -1,15 +1,11 @@
-import { parseLine } from "../core/chain.ts";
 import { errnoOf } from "../core/errors.ts";
-import { decodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
-import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
+import type { WorkspaceRecord } from "../core/workspace-record.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import type { Disk } from "../disk/disk.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
-import { refuseOtherHistory } from "../workspace/refuse-other-history.ts";
-import { refuseOtherWorkspace } from "./workspace-file.ts";
+import { lastWorkspaceRecord } from "./last-workspace-record.ts";
 
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
@@ -23,6 +19,8 @@ export interface ListedWorkspace {
   readonly born?: string;
   readonly created: string;
   readonly archived?: true;
+  /** Why its own record cannot be read, or not the last one. Never kept: the log may be put back. */
+  readonly problem?: string;
 }
 
 interface CacheChange {
@@ -47,7 +45,7 @@ export class RootsCache {
     this.#layout = layout;
   }
 
-  /** All workspaces of the store that have a history. */
+  /** All workspaces of the store that have a history; one whose record cannot be read has a `problem`, and hinders no other. */
   async list(): Promise<ListedWorkspace[]> {
     const known = this.#load();
     const listed: ListedWorkspace[] = [];
@@ -57,7 +55,7 @@ export class RootsCache {
       const found = cached ?? (await this.#read(id));
       if (found === undefined) continue;
       listed.push(found);
-      if (cached === undefined) fresh.push(found);
+      if (cached === undefined && found.problem === undefined) fresh.push(found);
     }
     const ids = new Set(listed.map((one) => one.id));
     const gone = [...known.keys()].filter((id) => !ids.has(id));
@@ -99,28 +97,16 @@ export class RootsCache {
       .map((item) => item.name.toString());
   }
 
-  /** The last `workspace:` record in the present log; what it begins with, if it goes on behind a compaction, has one too. */
+  /** `undefined`: nothing was recorded there yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
-    const { log: file, archive, quarantine, workspaceJson } = this.#layout.workspace(id);
-    refuseOtherWorkspace(this.#disk, workspaceJson);
-    const log = new FileEventLog(this.#disk, { log: file, archive, quarantine });
-    let record: WorkspaceRecord | undefined;
-    const marks = [`workspace:${id}`, sentinelId(id)].map((recordId) => Buffer.from(`"record_id":"${recordId}"`));
-    try {
-      for await (const lines of log.read()) {
-        for (const line of lines) {
-          if (!marks.some((mark) => line.bytes.includes(mark))) continue;
-          const event = parseLine(line.bytes);
-          refuseOtherHistory(event);
-          // A commit without its end was never acknowledged.
-          if (line.offset >= log.head.bytes) continue;
-          record = event.op === "compact" ? decodeSentinel(event).workspace : decodeWorkspace(event.record);
-        }
-      }
-    } finally {
-      await log.close();
-    }
-    return record === undefined ? undefined : listedWorkspace(id, record);
+    const layout = this.#layout.workspace(id);
+    const { record, problem } = await lastWorkspaceRecord(this.#disk, layout, id);
+    if (problem === undefined) return record === undefined ? undefined : listedWorkspace(id, record);
+    if (record !== undefined) return { ...listedWorkspace(id, record), problem };
+    // Written when the workspace is begun, and never again.
+    const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
+    const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
+    return { id, folders: [], device: "", inode: "", created, problem };
   }
 
   #load(): ReadonlyMap<string, ListedWorkspace> {

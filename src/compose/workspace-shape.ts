@@ -43,6 +43,7 @@ export async function workspaceShape(
     present: isPresent(parts, one),
     ...(archived === undefined ? {} : { archived }),
   };
+  if (one.problem !== undefined) return { ...shape, seq: 0, last_event: null, problem: one.problem };
   try {
     const { seq, ts } = glance(parts, id) ?? (await lookInto(id, lastEvent));
     return { ...shape, seq, last_event: ts };

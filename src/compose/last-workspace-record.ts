@@ -1,0 +1,74 @@
+import { parseLine } from "../core/chain.ts";
+import { ChronicleError, type ErrorCode } from "../core/errors.ts";
+import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
+import { decodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
+import type { Disk } from "../disk/disk.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import type { WorkspaceLayout } from "../storage/files/layout.ts";
+import { refuseOtherHistory } from "../workspace/refuse-other-history.ts";
+import { refuseOtherWorkspace } from "./workspace-file.ts";
+
+/** The record of itself that a workspace's log ends with, as far as it can be read. */
+interface LastRecord {
+  /** The last one that is sound. */
+  readonly record?: WorkspaceRecord;
+  /** The first thing that is wrong on the way. */
+  readonly problem?: string;
+}
+
+/** What is wrong with one history; anything else is trouble of the reader, and concerns all of them. */
+const OF_THIS_HISTORY: readonly ErrorCode[] = ["FORMAT_UNSUPPORTED", "LOG_DAMAGED"];
+
+/**
+ * Reads the last `workspace:` record in the present log; the sentinel on which that begins behind a compaction has one, too. Throws only
+ * for trouble of the disk: a damaged history, or one of another format, has a `problem`. Both are missing where nothing was acknowledged.
+ */
+export async function lastWorkspaceRecord(
+  disk: Disk,
+  { log: file, archive, quarantine, workspaceJson }: WorkspaceLayout,
+  id: string,
+): Promise<LastRecord> {
+  const format = problemOf(() => refuseOtherWorkspace(disk, workspaceJson));
+  if (format !== undefined) return { problem: format };
+  const log = new FileEventLog(disk, { log: file, archive, quarantine });
+  try {
+    const found = await readRecords(log, id);
+    const isNone = found.record === undefined && found.problem === undefined && log.head.bytes > 0;
+    return isNone ? { problem: "its log has no record of the workspace" } : found;
+  } finally {
+    await log.close();
+  }
+}
+
+async function readRecords(log: FileEventLog, id: string): Promise<LastRecord> {
+  const marks = [`workspace:${id}`, sentinelId(id)].map((recordId) => Buffer.from(`"record_id":"${recordId}"`));
+  let record: WorkspaceRecord | undefined;
+  let problem: string | undefined;
+  for await (const lines of log.read()) {
+    for (const { bytes, offset, lineNumber } of lines) {
+      // A commit without its end was never acknowledged, and may be torn.
+      if (offset >= log.head.bytes || !marks.some((mark) => bytes.includes(mark))) continue;
+      const fault = problemOf(() => {
+        record = recordIn(bytes);
+      });
+      if (fault !== undefined) problem ??= `line ${lineNumber} of events.wal: ${fault}`;
+    }
+  }
+  return { ...(record === undefined ? {} : { record }), ...(problem === undefined ? {} : { problem }) };
+}
+
+function recordIn(bytes: Uint8Array): WorkspaceRecord {
+  const event = parseLine(bytes);
+  refuseOtherHistory(event);
+  return event.op === "compact" ? decodeSentinel(event).workspace : decodeWorkspace(event.record);
+}
+
+function problemOf(work: () => void): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || !OF_THIS_HISTORY.includes(error.code)) throw error;
+    return error.message;
+  }
+}
