@@ -15,7 +15,7 @@ export async function bringPartBack(
   const { workspace } = part;
   const back = part.kind === "pruning" ? await pruningsBack(parts, workspace, part.event) : [];
   const ids = back.map((event) => partId(workspace, { kind: "pruning", event }));
-  const notes = new Tombstones(parts.backends.disk, parts.configFolder);
+  const notes = new Tombstones(parts);
   for (const one of new Set([id, ...ids])) notes.remove(one);
   return workspace;
 }

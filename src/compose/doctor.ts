@@ -149,8 +149,7 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const name = "forgotten";
   const isHere = (id: string): boolean =>
     [layout.workspace(id).folder, `${layout.forgotten}/${id}`].some((folder) => disk.lstat(folder) !== undefined);
-  const histories = new Tombstones(disk, configFolder).list().filter(({ part }) => part === undefined);
-  const stones = histories.filter(({ store }) => store === layout.home);
+  const stones = new Tombstones(parts).list().filter(({ part }) => part === undefined);
   const freed = stones.filter((one) => one.freed !== undefined).map(({ id }) => id);
   const gone = stones.find(({ id }) => !freed.includes(id) && !isHere(id));
   if (gone !== undefined) {
@@ -158,7 +157,7 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
     const detail = `the history ${gone.id} of ${gone.path || gone.name || "no folder"} is gone from the store: ${when}`;
     return [{ name, ok: false, detail, hint: `put ${layout.forgotten}/${gone.id} back from a copy` }];
   }
-  const others = histories.map(({ id }) => id);
+  const others = new Tombstones(parts).listOfAllStores().map(({ id }) => id);
   const heads = disk.lstat(`${configFolder}/heads`) === undefined ? [] : disk.list(`${configFolder}/heads`);
   const orphans = heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id) && !isHere(id));
   const missing = orphans.filter((id) => !others.includes(id) && !isInOtherStore(parts, id));

@@ -41,7 +41,7 @@ export async function forgetWorkspace(
 ): Promise<void> {
   const { id } = workspace;
   if (how.now) await refuseWhileOpen(parts, id);
-  const stones = new Tombstones(parts.backends.disk, parts.configFolder);
+  const stones = new Tombstones(parts);
   const stone = await tombstoneOf(parts, workspace, { grace: how.now ? 0 : GRACE_MS });
   const { layout } = parts;
   await withNames(parts, async () => {
@@ -66,7 +66,7 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
   return withNames(parts, async () => {
     const { disk } = parts.backends;
     const one = forgottenBy(forgottenIn(parts), asked);
-    const part = new Tombstones(disk, parts.configFolder).get(one.id)?.part;
+    const part = new Tombstones(parts).get(one.id)?.part;
     if (part !== undefined) return bringPartBack(parts, { id: one.id, part });
     const all = await new RootsCache(disk, parts.layout).list();
     const inTheWay = all.find(
@@ -77,7 +77,7 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
     disk.rename(`${parts.layout.forgotten}/${one.id}`, parts.layout.workspace(one.id).folder);
     disk.syncFolder(parts.layout.workspaces);
     disk.syncFolder(parts.layout.forgotten);
-    new Tombstones(disk, parts.configFolder).remove(one.id);
+    new Tombstones(parts).remove(one.id);
     return one.id;
   });
 }
@@ -103,7 +103,7 @@ function takenBy(one: ForgottenShape, { id, name }: ListedWorkspace): ChronicleE
 
 /** What can be brought back, by the time at which it was given up. */
 export function forgottenIn(parts: StoreParts): ForgottenShape[] {
-  const stones = new Tombstones(parts.backends.disk, parts.configFolder);
+  const stones = new Tombstones(parts);
   const histories = forgottenIds(parts).map((id): ForgottenShape => shapeOf(id, stones.get(id)));
   const given = partsGivenUp(parts, stones).filter(({ until }) => Date.parse(until) > parts.backends.now());
   const shapes = [...histories, ...given.map((one) => shapeOf(one.id, one))];
@@ -118,9 +118,7 @@ function shapeOf(id: string, stone: Tombstone | undefined): ForgottenShape {
 
 /** The notes of parts of histories that are in the store. */
 function partsGivenUp(parts: StoreParts, stones: Tombstones): Tombstone[] {
-  const isIn = ({ store, part }: Tombstone): boolean =>
-    store === parts.layout.home && part !== undefined && isThere(parts, part.workspace);
-  return stones.list().filter(isIn);
+  return stones.list().filter(({ part }) => part !== undefined && isThere(parts, part.workspace));
 }
 
 /** The workspaces whose folders were moved away. */
@@ -132,7 +130,7 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 
 /** Frees the histories whose time is over. One of which nothing is noted stays. */
 export async function freeForgotten(parts: StoreParts): Promise<void> {
-  const stones = new Tombstones(parts.backends.disk, parts.configFolder);
+  const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
   // What a pruning has given up is freed by the age of its event.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);

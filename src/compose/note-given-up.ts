@@ -38,5 +38,5 @@ export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPa
   const { disk } = parts.backends;
   const listed = (await new RootsCache(disk, parts.layout).list()).find((one) => one.id === id);
   const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });
-  new Tombstones(disk, parts.configFolder).put(stone);
+  new Tombstones(parts).put(stone);
 }

@@ -1,7 +1,9 @@
-import { rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { DoctorCheck, StoreApi } from "../../src/api/store-api.ts";
+import { listForgotten, unforget } from "../../src/open.ts";
+import { ClockedProject } from "../helpers/clocked-project.ts";
 import { Project } from "../helpers/project.ts";
 
 async function forgotten(store: StoreApi): Promise<DoctorCheck | undefined> {
@@ -27,5 +29,44 @@ describe("Truth 19: doctor, and several stores with one configuration folder", (
     });
     rmSync(join(project.configFolder, "heads", workspace.id));
     expect(await forgotten(store)).toBeUndefined();
+  });
+});
+
+describe("Truth 19: a store and its copy, with one configuration", { timeout: 600_000 }, () => {
+  it("each keeps what was forgotten in it for its own time", async () => {
+    await using project = new ClockedProject();
+    const workspace = await project.init();
+    const { id } = workspace;
+    await workspace.close();
+    const copied = join(project.base, "copy");
+    cpSync(join(project.base, "store"), copied, { recursive: true });
+    const [store, copy] = [await project.store(), await project.store({ home: copied })];
+    await store.forget(id);
+    await copy.forget(id, { now: true });
+    await store.gc();
+    const [kept] = listForgotten(store);
+    expect(kept).toMatchObject({ id, until: "2030-01-11T12:00:00.000Z" });
+    expect(listForgotten(copy)).toEqual([]);
+    await unforget(store, id);
+    expect(await store.workspaces()).toHaveLength(1);
+    await (await store.openById(id)).close();
+  });
+
+  it("what is brought back in one leaves the note of the other", async () => {
+    await using project = new ClockedProject();
+    const workspace = await project.init();
+    const { id } = workspace;
+    await workspace.close();
+    const copied = join(project.base, "copy");
+    cpSync(join(project.base, "store"), copied, { recursive: true });
+    const [store, copy] = [await project.store(), await project.store({ home: copied })];
+    await store.forget(id);
+    await copy.forget(id);
+    await unforget(copy, id);
+    expect(listForgotten(store)).toMatchObject([{ id, until: "2030-01-11T12:00:00.000Z" }]);
+    project.pass(24 * 60 + 1);
+    await store.gc();
+    expect(listForgotten(store)).toEqual([]);
+    expect(await copy.workspaces()).toHaveLength(1);
   });
 });
