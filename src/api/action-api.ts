@@ -211,7 +211,11 @@ export interface ActionApi {
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   /** All of them, oldest first. One whose owner is gone is ended by its rule at the next change of the workspace. */
   transactions(): Promise<TransactionShape[]>;
-  /** Commits when `work` ends, rolls back when it throws (and the error goes on). Nested: savepoints. */
+  /**
+   * Commits when `work` ends, rolls back when it throws (and the error goes on). A commit that fails is tried once more and then rolled
+   * back: the error says so (`data.status`: `rolled_back`, or `active` where not even that was possible; the next call of the session
+   * rolls that one back before it begins). Nested: savepoints.
+   */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
   /** Open ones; with `all` those that are settled too, with `patch` what taking the undo would change. */

@@ -14,7 +14,7 @@ export async function bracketAction<T>(
   try {
     result = await work(action);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (action !== null) await workspace.finishAction(action.id, { outcome: "failed", reason, ...how });
     throw error;
   }
@@ -22,33 +22,135 @@ export async function bracketAction<T>(
   return result;
 }
 
-/** Begin, run, commit; rolled back when `work` throws. */
-export async function bracketTransaction<T>(
-  workspace: ActionApi,
-  work: (transaction: TransactionShape) => Promise<T> | T,
-  options: TransactionOptions = {},
-): Promise<T> {
-  const transaction = await workspace.beginTransaction(options);
-  let result: T;
-  try {
-    result = await work(transaction);
-  } catch (error) {
-    await workspace.rollbackTransaction(transaction.id).catch((trouble: unknown) => {
-      throw notRolledBack(transaction, { error, trouble });
-    });
-    throw error;
+/** Brackets functions by transactions of one workspace. */
+export class TransactionBracket {
+  readonly #workspace: ActionApi;
+  /** The transactions that could not be ended, by their session: a later one of the session would be a savepoint of them. */
+  readonly #unended = new Map<string, string | undefined>();
+
+  constructor(workspace: ActionApi) {
+    this.#workspace = workspace;
   }
-  await workspace.commitTransaction(transaction.id);
-  return result;
+
+  /** Begin, run, commit; rolled back where `work` throws or the commit fails, so that no transaction stays open unsaid. */
+  async run<T>(work: (transaction: TransactionShape) => Promise<T> | T, options: TransactionOptions = {}): Promise<T> {
+    await this.#endEarlier(options.session);
+    const transaction = await this.#workspace.beginTransaction(options);
+    let result: T;
+    try {
+      result = await work(transaction);
+    } catch (error) {
+      await this.#rollBack(transaction).catch((trouble: unknown) => {
+        throw notRolledBack(transaction, { error, trouble });
+      });
+      throw error;
+    }
+    await this.#commit(transaction);
+    return result;
+  }
+
+  /** Commits; what fails is tried once more, since the trouble may have been one of a moment, and rolled back then. */
+  async #commit(transaction: TransactionShape): Promise<void> {
+    const { id } = transaction;
+    try {
+      await this.#workspace.commitTransaction(id);
+    } catch (first) {
+      if (endOf(first) !== undefined) throw first;
+      try {
+        await this.#workspace.commitTransaction(id);
+      } catch (error) {
+        if (endOf(error) !== "committed") await this.#takeBack(transaction, error);
+      }
+    }
+  }
+
+  /** Rolls back what could not be committed, and throws; unless it turns out to be committed. */
+  async #takeBack(transaction: TransactionShape, error: unknown): Promise<void> {
+    try {
+      await this.#rollBack(transaction);
+    } catch (trouble) {
+      if (endOf(trouble) === "committed") return;
+      if (endOf(trouble) === undefined) throw neitherEnd(transaction, { error, trouble });
+    }
+    throw rolledBackInstead(transaction, error);
+  }
+
+  async #rollBack({ id, session }: Pick<TransactionShape, "id" | "session">): Promise<void> {
+    this.#unended.set(id, session);
+    try {
+      await this.#workspace.rollbackTransaction(id);
+    } catch (trouble) {
+      const isGone = trouble instanceof ChronicleError && trouble.code === "NOT_FOUND";
+      if (isGone || endOf(trouble) !== undefined) this.#unended.delete(id);
+      throw trouble;
+    }
+    this.#unended.delete(id);
+  }
+
+  /** Rolls back what an earlier call had to leave open. Throws where that fails again. */
+  async #endEarlier(session: string | undefined): Promise<void> {
+    for (const [id, whose] of this.#unended) {
+      if (whose !== session) continue;
+      try {
+        await this.#rollBack({ id, ...(session === undefined ? {} : { session }) });
+      } catch (trouble) {
+        if (this.#unended.has(id)) throw stillOpen(id, trouble);
+      }
+    }
+  }
+}
+
+/** How a transaction has ended already, where that is why it could not be ended. */
+function endOf(error: unknown): unknown {
+  return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
+}
+
+/** What went wrong, and what was to be done about it. */
+interface TwoTroubles {
+  readonly error: unknown;
+  readonly trouble: unknown;
 }
 
 /** `work` threw, and what it did could not be taken back, unless it did that itself. */
-function notRolledBack({ id }: TransactionShape, { error, trouble }: { error: unknown; trouble: unknown }): unknown {
+function notRolledBack({ id }: TransactionShape, { error, trouble }: TwoTroubles): unknown {
   if (!(trouble instanceof ChronicleError)) return trouble;
-  if (trouble.data["status"] === "rolled_back") return error;
+  if (endOf(trouble) === "rolled_back") return error;
   return new ChronicleError(trouble.code, `the transaction ${id} was not rolled back: ${trouble.message}`, {
     ...(trouble.hint === undefined ? {} : { hint: trouble.hint }),
-    data: trouble.data,
+    data: { transaction: id, ...trouble.data },
     cause: error,
   });
+}
+
+function rolledBackInstead({ id }: TransactionShape, error: unknown): unknown {
+  if (!(error instanceof ChronicleError)) return error;
+  const message = `the transaction ${id} could not be committed, and was rolled back: ${error.message}`;
+  return new ChronicleError(error.code, message, {
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    data: { ...error.data, transaction: id, status: "rolled_back" },
+    cause: error,
+  });
+}
+
+function neitherEnd({ id }: TransactionShape, { error, trouble }: TwoTroubles): ChronicleError {
+  const why = `${messageOf(error)}; nor rolled back: ${messageOf(trouble)}`;
+  return leftOpen(id, `the transaction ${id} is still open: it could not be committed: ${why}`, error);
+}
+
+function stillOpen(id: string, trouble: unknown): ChronicleError {
+  const message = `an earlier transaction of this program is still open, and no other one begins in it: ${id} could not be rolled back: ${messageOf(trouble)}`;
+  return leftOpen(id, message, trouble);
+}
+
+function leftOpen(id: string, message: string, cause: unknown): ChronicleError {
+  const short = id.slice(0, 8);
+  return new ChronicleError(cause instanceof ChronicleError ? cause.code : "IO", message, {
+    hint: `\`chronicle transaction commit ${short}\` or \`chronicle transaction rollback ${short}\` ends it; the next \`transaction(…)\` rolls it back before it begins`,
+    data: { transaction: id, status: "active" },
+    cause,
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 import type * as acts from "../api/action-api.ts";
 import type * as done from "../api/action-shapes.ts";
-import { bracketAction, bracketTransaction } from "../api/bracket.ts";
+import { bracketAction, TransactionBracket } from "../api/bracket.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type * as files from "../api/file-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
@@ -29,6 +29,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   readonly path: string;
   readonly records: RecordStoreApi;
   readonly #caller: Caller;
+  readonly #bracket = new TransactionBracket(this);
 
   /** `path` as the server says; empty where it was not asked. */
   constructor(wire: Wire, id: string, path = "") {
@@ -292,7 +293,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     work: (transaction: done.TransactionShape) => Promise<T> | T,
     options?: acts.TransactionOptions,
   ): Promise<T> {
-    return bracketTransaction(this, work, options);
+    return this.#bracket.run(work, options);
   }
 
   conflicts(options?: acts.ConflictsOptions): Promise<ConflictShape[]> {

@@ -1,6 +1,6 @@
 import type * as acts from "../api/action-api.ts";
 import type * as done from "../api/action-shapes.ts";
-import { bracketAction, bracketTransaction } from "../api/bracket.ts";
+import { bracketAction, TransactionBracket } from "../api/bracket.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type * as files from "../api/file-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
@@ -74,6 +74,7 @@ export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
   readonly #turns: Turns;
   readonly #shared: Shared;
+  readonly #bracket = new TransactionBracket(this);
   #records: RecordStoreApi | undefined;
 
   /** With `shared`: a view of a workspace that is open already. */
@@ -381,7 +382,7 @@ export class Workspace implements api.WorkspaceApi {
     work: (transaction: done.TransactionShape) => Promise<T> | T,
     options: acts.TransactionOptions = {},
   ): Promise<T> {
-    return bracketTransaction(this, work, options);
+    return this.#bracket.run(work, options);
   }
 
   conflicts(options: acts.ConflictsOptions = {}): Promise<ConflictShape[]> {
