@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { constants, uptime } from "node:os";
+import { constants } from "node:os";
 import { hintOfErrno } from "../core/errno.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { sha256 } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import { runCommand } from "../util/run-command.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../workspace/context.ts";
@@ -12,20 +13,23 @@ export function nodeProcesses(disk: Disk): Processes {
     pid: process.pid,
     isAlive: (pid) => isAlive(disk, pid),
     ancestors: (pid) => ancestors(disk, pid),
-    startedAt: (pid) => startedAt(disk, pid),
+    markOf: (pid) => markOf(disk, pid),
     run,
   };
 }
 
-/** `USER_HZ` of Linux: in this unit it tells times to all programs, whatever its own clock does. */
-const TICKS_PER_SECOND = 100;
+const MARK_DIGITS = 16;
 
-/** proc_pid_stat(5): the 22nd field, counted from the name on the 20th, is the time from the start of the machine to that of the process. */
-function startedAt(disk: Disk, pid: number): number | undefined {
+/**
+ * The start of the machine and that of the process, counted from it in ticks: proc_pid_stat(5), the 22nd field, from the name on the
+ * 20th. Neither is told by a clock that somebody sets. As a hash: the log goes to other machines.
+ */
+function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   const ticks = stat === undefined ? undefined : stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
   if (ticks === undefined || !/^\d+$/.test(ticks)) return undefined;
-  return Date.now() - uptime() * 1_000 + (Number(ticks) / TICKS_PER_SECOND) * 1_000;
+  const boot = readStart(disk, "/proc/sys/kernel/random/boot_id") ?? "";
+  return sha256(`${boot.trim()} ${ticks}`).slice(0, MARK_DIGITS);
 }
 
 /** No chain of processes is longer, unless it is read while numbers are given anew. */

@@ -42,6 +42,8 @@ export interface ActionRecord {
   readonly begun?: BegunAt;
   /** The process that will finish it; `null`: nobody's end closes it. */
   readonly pid: number | null;
+  /** What tells that process from others of its number. */
+  readonly pidMark?: string;
   /** The state before it is that after this event. */
   readonly fromSeq: number;
   readonly pinned: boolean;
@@ -109,6 +111,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
     ...(record.begun === undefined ? {} : { begun: { ...record.begun } }),
     previous: record.previous,
     pid: record.pid,
+    ...(record.pidMark === undefined ? {} : { pid_mark: record.pidMark }),
     from_seq: record.fromSeq,
     pinned: record.pinned,
     omitted: record.coverage.omitted.map((one) => ({
@@ -132,8 +135,14 @@ const SCOPES: ReadonlySet<ActionRecord["scope"]> = new Set(["paths", "workspace"
 /** The action record in a body. Throws `LOG_DAMAGED`. */
 export function decodeAction(body: RecordBody): ActionRecord {
   const optional: Record<string, string> = {};
-  const names = { session: "session", turn: "turn", toolCall: "tool_call", transaction: "transaction" } as const;
-  for (const [name, key] of Object.entries({ ...names, run: "run", action: "action", reason: "reason" })) {
+  const names = { session: "session", turn: "turn", toolCall: "tool_call", pidMark: "pid_mark" } as const;
+  for (const [name, key] of Object.entries({
+    ...names,
+    transaction: "transaction",
+    run: "run",
+    action: "action",
+    reason: "reason",
+  })) {
     const value = optionalText(body, key);
     if (value !== undefined) optional[name] = value;
   }

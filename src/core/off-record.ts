@@ -4,7 +4,7 @@ import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import { type Hash, sha256 } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
-import { damaged, hashOf, list, object, text, whole } from "./record-fields.ts";
+import { damaged, hashOf, list, object, optionalText, text, whole } from "./record-fields.ts";
 
 /**
  * The paths that were changed off the record, each with the marks by which captures know it and leave it out. Kept beside
@@ -23,6 +23,8 @@ export interface OffRecordCommand {
   readonly id: string;
   /** The process that writes the notes at its end. */
   readonly pid: number;
+  /** What tells that process from others of its number. */
+  readonly pidMark?: string;
   readonly started: string;
 }
 
@@ -60,7 +62,12 @@ export function encodeOffRecord({ salt, going, notes }: OffRecord): string {
   const value: Json = {
     format: FORMAT,
     salt,
-    going: going.map(({ id, pid, started }) => ({ id, pid, started })),
+    going: going.map(({ id, pid, pidMark, started }) => ({
+      id,
+      pid,
+      ...(pidMark === undefined ? {} : { pid_mark: pidMark }),
+      started,
+    })),
     notes: notes.map(({ path, seq, state }) => ({ ...encodePath(path), seq, state: encodeState(state) })),
   };
   return `${canonicalJson(value)}\n`;
@@ -88,7 +95,9 @@ export function decodeOffRecord(encoded: string): OffRecord {
     salt: text(body, "salt"),
     going: list(body, "going").map((item) => {
       const one = object(item, "a command off the record");
-      return { id: text(one, "id"), pid: whole(one, "pid"), started: text(one, "started") };
+      const pidMark = optionalText(one, "pid_mark");
+      const owner = { pid: whole(one, "pid"), ...(pidMark === undefined ? {} : { pidMark }) };
+      return { id: text(one, "id"), ...owner, started: text(one, "started") };
     }),
     notes: list(body, "notes").map((item) => {
       const one = object(item, "a note of what is off the record");

@@ -72,6 +72,8 @@ export interface SessionRecord {
   readonly actor: string;
   /** 0: no process is known whose end would end it. */
   readonly pid: number;
+  /** What tells that process from others of its number. */
+  readonly pidMark?: string;
   /** Once it has ended: what it changed of paths that no capture takes. */
   readonly omittedChanges: readonly OmittedChange[];
   /** The brackets within which the run was begun. */
@@ -227,6 +229,7 @@ export function encodeSession(record: SessionRecord): RecordBody {
     notes: record.notes,
     actor: record.actor,
     pid: record.pid,
+    ...(record.pidMark === undefined ? {} : { pid_mark: record.pidMark }),
     ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
     ...encodeWithin(record.within),
     ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
@@ -239,6 +242,7 @@ const SESSION_STATES: ReadonlySet<SessionRecord["state"]> = new Set(["running", 
 /** The session record in a body. */
 export function decodeSession(body: RecordBody): SessionRecord {
   const aside = decodeAside(body);
+  const pidMark = optionalText(body, "pid_mark");
   return {
     kind: oneOf(body, "kind", SESSION_KINDS),
     state: oneOf(body, "state", SESSION_STATES),
@@ -256,6 +260,7 @@ export function decodeSession(body: RecordBody): SessionRecord {
     notes: texts(body, "notes"),
     actor: text(body, "actor"),
     pid: whole(body, "pid"),
+    ...(pidMark === undefined ? {} : { pidMark }),
     omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
     within: decodeWithin(body),
     ...(aside === undefined ? {} : { aside }),

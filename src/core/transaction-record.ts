@@ -23,6 +23,8 @@ export interface TransactionRecord {
   readonly client?: string;
   /** The process whose death ends it; `null`: it stays until it is told (the command line begins such). */
   readonly pid: number | null;
+  /** What tells that process from others of its number. */
+  readonly pidMark?: string;
   /** What becomes of it when its owner dies. */
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
@@ -56,12 +58,13 @@ export function transactionRecordId(id: string): string {
 
 /** A transaction record as JSON. */
 export function encodeTransaction(record: TransactionRecord): RecordBody {
-  const { parent, name, session, scope, client, undo, run, action, holds, changed } = record;
+  const { parent, name, session, scope, client, undo, run, action, holds, changed, pidMark } = record;
   const optional: Record<string, Json> = {};
   for (const [key, value] of Object.entries({ parent, name, session, scope, client, undo, run, action, holds })) {
     if (value !== undefined) optional[key] = value.toWellFormed();
   }
   if (changed !== undefined) optional["changed"] = changed;
+  if (pidMark !== undefined) optional["pid_mark"] = pidMark;
   return {
     status: record.status,
     started_at: record.startedAt,
@@ -85,6 +88,7 @@ export function decodeTransaction(body: RecordBody): TransactionRecord {
     const value = optionalText(body, key);
     if (value !== undefined) optional[key] = value;
   }
+  const pidMark = optionalText(body, "pid_mark");
   if (body["scope"] !== undefined) oneOf(body, "scope", SCOPES);
   return {
     status: oneOf(body, "status", STATUSES),
@@ -95,6 +99,7 @@ export function decodeTransaction(body: RecordBody): TransactionRecord {
     ...(body["changed"] === undefined ? {} : { changed: whole(body, "changed") }),
     actor: text(body, "actor"),
     pid: orNull(body, "pid", whole),
+    ...(pidMark === undefined ? {} : { pidMark }),
     onOwnerDeath: oneOf(body, "on_owner_death", ENDINGS),
   };
 }

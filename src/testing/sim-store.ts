@@ -17,7 +17,7 @@ export interface SimMachineOptions {
   readonly command?: (command: readonly string[]) => number | Promise<number>;
   /** Milliseconds since the epoch; the disk should have the same clock. Default: one that moves at each look. */
   readonly clock?: () => number;
-  /** The number of this process; every other one is gone. Default: 1, and that is not seen to be there either. */
+  /** The process that opens it; every other one is gone. Default: another one each time, all of which have the number 1. */
   readonly pid?: number;
   /** Opens an empty index. Default: one in memory. */
   readonly index?: () => IndexStore;
@@ -43,6 +43,7 @@ export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise
 export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
   let ms = Date.parse("2030-01-01T00:00:00Z") + options.firstId;
   let id = options.firstId;
+  const own = options.pid ?? 1;
   return {
     disk,
     openIndex: options.index ?? (() => new MemoryIndexStore()),
@@ -50,10 +51,10 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
     openBlobIndex: () => () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false }),
     lock: memoryLocks(),
     processes: {
-      pid: options.pid ?? 1,
-      isAlive: (pid) => pid === options.pid,
+      pid: own,
+      isAlive: (pid) => pid === own,
       ancestors: () => Promise.resolve([]),
-      startedAt: () => undefined,
+      markOf: (pid) => (pid === own ? `process-${options.pid ?? `opening-${options.firstId}`}` : undefined),
       run: async (command): Promise<ProcessEnd> => {
         const code = (await options.command?.(command)) ?? 0;
         return { exitCode: code, signal: null, code };

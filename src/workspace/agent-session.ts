@@ -12,6 +12,7 @@ import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
 import { changesOfSession } from "./changes-within.ts";
+import { ownerOf } from "./owner-process.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import type { Session } from "./logged-sessions.ts";
 import { endSession, findSession, listSessions, sessionShape } from "./session.ts";
@@ -73,12 +74,13 @@ export async function beginningOf(
     networkEvents: [],
     notes: (notes ?? []).map((note) => note.toWellFormed()),
     actor: actor.toWellFormed(),
-    pid: pid ?? 0,
+    ...ownerOf(context, pid ?? 0),
     omittedChanges: [],
     within: {},
   };
   // One that is resumed keeps its beginning.
-  const record = before === undefined ? fresh : { ...before, state: fresh.state, ended: null, pid: fresh.pid };
+  const { pidMark: _earlier, ...kept } = before ?? fresh;
+  const record = { ...kept, state: fresh.state, ended: null, ...ownerOf(context, fresh.pid) };
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
 }
 

@@ -16,6 +16,7 @@ import { NO_GIT, type SweptGit } from "./swept-paths.ts";
 import { summaryOf } from "./check-action.ts";
 import type { Context } from "./context.ts";
 import { Nesting, placeOf, type Place } from "./nesting.ts";
+import { ownerOf } from "./owner-process.ts";
 import { keepOmittedList } from "./omitted-changes.ts";
 import type { OutsideDrafts } from "./outside.ts";
 import { omissionShape, shownPath } from "./shape.ts";
@@ -156,7 +157,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     ...(toolCall === undefined ? {} : { toolCall }),
     ...kept.place.within,
     previous: await lastBegunHash(context, kept.head.seq),
-    pid: pid === undefined ? context.processes.pid : pid,
+    ...ownerOf(context, pid),
     fromSeq: kept.fromSeq,
     pinned: false,
     coverage: coverageOf(receiptOf(targets.paths, kept.omitted)),

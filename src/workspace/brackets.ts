@@ -5,6 +5,7 @@ import { decodeTransaction, type TransactionRecord } from "../core/transaction-r
 import type { EventRow } from "../storage/index-store.ts";
 import { openActions, openRows, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
+import { isOwnerAlive } from "./owner-process.ts";
 import { readEvent } from "./read-events.ts";
 
 /** A run or a watch that goes on. */
@@ -15,8 +16,6 @@ export interface OpenSession {
   /** The number of runs and actions around it. */
   readonly depth: number;
   readonly record: SessionRecord;
-  /** The time of its last event. */
-  readonly ts: string;
 }
 
 /** A transaction that is active. */
@@ -47,7 +46,7 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
   const open: OpenSession[] = [];
   for (const row of await openRows(context, "session:", at)) {
     const known = await once(context, row, { seen: seenIn(sessions, context.index), decode: sessionIn });
-    open.push({ id: row.recordId.slice("session:".length), seq: known.record.fromSeq, ts: row.ts, ...known });
+    open.push({ id: row.recordId.slice("session:".length), seq: known.record.fromSeq, ...known });
   }
   return open.sort((a, b) => a.seq - b.seq);
 }
@@ -55,13 +54,13 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
 /** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const { index } = context;
-  const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isAlive(context, record.pid);
+  const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
   const going = (await openSessions(context, at)).filter(isGoing);
   const active: OpenTransaction[] = [];
   for (const row of await openRows(context, "transaction:", at)) {
     const record = await once(context, row, { seen: seenIn(transactions, index), decode: transactionIn });
     const id = row.recordId.slice("transaction:".length);
-    if (id !== reopened && !isAlive(context, record.pid)) continue;
+    if (id !== reopened && !isOwnerAlive(context, record)) continue;
     active.push({ id, seq: record.fromSeq + 1, record });
   }
   return {
@@ -71,11 +70,6 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
     agents: going.filter((one) => one.record.kind === "agent"),
     transactions: active.sort((a, b) => a.seq - b.seq),
   };
-}
-
-/** Is the owner there still? `null`: there is none whose end would end it. */
-function isAlive({ processes }: Context, pid: number | null): boolean {
-  return pid === null || pid === processes.pid || processes.isAlive(pid);
 }
 
 /** So long may go by before nobody is taken to finish what no process owns. */
@@ -94,7 +88,7 @@ export async function ageLimit({ now, index }: Context): Promise<(event: TimedEv
 export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   if (actions.length === 0) return [];
   const isLongAgo = await ageLimit(context);
-  return actions.filter((action) => (action.pid === null ? !isLongAgo(action) : isAlive(context, action.pid)));
+  return actions.filter((action) => (action.pid === null ? !isLongAgo(action) : isOwnerAlive(context, action)));
 }
 
 function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {

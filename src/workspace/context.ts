@@ -312,8 +312,8 @@ export interface Processes {
   isAlive(pid: number): boolean;
   /** The process that started this one, the one that started that, and so on; empty where the system does not tell. */
   ancestors(pid: number): Promise<readonly number[]>;
-  /** When a process began, in milliseconds since the epoch by the present clock; `undefined` where the system does not tell. */
-  startedAt(pid: number): number | undefined;
+  /** What tells a process from any that has its number at another time, whatever clocks do; `undefined` where the system does not tell. */
+  markOf(pid: number): string | undefined;
   /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot be started. */
   run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd>;
 }

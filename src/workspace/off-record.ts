@@ -9,6 +9,7 @@ import type { Context } from "./context.ts";
 import { isHosted } from "./hosted.ts";
 import { type OmittedPaths, statOmitted } from "./omitted-changes.ts";
 import { inForce, OffRecordLook } from "./off-record-look.ts";
+import { isOwnerAlive, ownerOf } from "./owner-process.ts";
 import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { shownPath } from "./shape.ts";
 
@@ -39,7 +40,7 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork | 
   const started = new Date(context.now()).toISOString();
   await change(context, (state) => ({
     ...state,
-    going: [...state.going, { id, pid: context.processes.pid, started }],
+    going: [...state.going, { id, ...ownerOf(context), started }],
   }));
   try {
     return { id, before: await look(context) };
@@ -60,8 +61,7 @@ export async function endOffRecord(context: Context, { id, before }: OffRecordWo
  * actions have declared.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
-  const isDead = ({ pid }: OffRecord["going"][number]): boolean => !context.processes.isAlive(pid);
-  const dead = context.offRecord.read()?.going.filter(isDead) ?? [];
+  const dead = context.offRecord.read()?.going.filter((one) => !isOwnerAlive(context, one)) ?? [];
   if (dead.length === 0) return;
   const after = await look(context);
   const ids = new Set(dead.map(({ id }) => id));

@@ -2,6 +2,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Head } from "../core/event.ts";
 import { openBrackets, type OpenSession } from "./brackets.ts";
 import type { Context } from "./context.ts";
+import { isOwnerAlive } from "./owner-process.ts";
 
 /** Throws `REFUSED` while somebody is at work in a workspace: until then nothing of its history is given up without a grace period. */
 export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
@@ -23,6 +24,6 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
 }
 
 /** An agent whose process is not known counts as going on: nobody can tell that it has gone. */
-function isGoingOn({ processes }: Context, { record: { pid } }: OpenSession): boolean {
-  return pid === null || pid <= 0 || processes.isAlive(pid);
+function isGoingOn(context: Context, { record }: OpenSession): boolean {
+  return record.pid <= 0 || isOwnerAlive(context, record);
 }

@@ -13,6 +13,7 @@ import { changesOfSession } from "./changes-within.ts";
 import { foldersOf } from "./hosted.ts";
 import { loggedSessions, type Session } from "./logged-sessions.ts";
 import type { Place } from "./nesting.ts";
+import { isOwnerAlive, ownerOf } from "./owner-process.ts";
 import { omittedChangeShape } from "./omitted-changes.ts";
 
 /** What a session begins with. */
@@ -51,7 +52,7 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
       networkEvents,
       notes: (draft.notes ?? []).map((note) => note.toWellFormed()),
       actor: context.actor,
-      pid: context.processes.pid,
+      ...ownerOf(context),
       omittedChanges: [],
       within,
       ...(draft.aside === undefined ? {} : { aside: draft.aside }),
@@ -111,10 +112,10 @@ export async function listSessions(context: Context): Promise<Session[]> {
   return sessions;
 }
 
-function isGone({ processes }: Context, session: SessionRecord): boolean {
+function isGone(context: Context, session: SessionRecord): boolean {
   // An agent's session with no process of its own goes on until it is told.
   if (session.kind === "agent" && session.pid === 0) return false;
-  return session.state === "running" && !processes.isAlive(session.pid);
+  return session.state === "running" && !isOwnerAlive(context, session);
 }
 
 async function asAbandoned(context: Context, session: Session): Promise<Session> {

@@ -22,6 +22,7 @@ import { Nesting, placeOf } from "./nesting.ts";
 import type { Context } from "./context.ts";
 import { coverageAt } from "./coverage-in-log.ts";
 import { refuseOverQuota } from "./quota.ts";
+import { ownerOf } from "./owner-process.ts";
 import { fileEvents, groupsOf, netChanges } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
@@ -97,7 +98,7 @@ export async function openTransaction(
       ...(session === undefined ? {} : { session }),
       ...(options.scope === "actions" ? { scope: options.scope } : {}),
       ...(context.client === undefined ? {} : { client: context.client }),
-      pid,
+      ...ownerOf(context, pid),
       onOwnerDeath: options.onOwnerDeath ?? "rollback",
       ...(run === undefined ? {} : { run }),
       ...(action === undefined ? {} : { action }),

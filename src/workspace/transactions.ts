@@ -6,6 +6,7 @@ import type { EventRow } from "../storage/index-store.ts";
 import { leastOf } from "../util/long-lists.ts";
 import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
+import { isOwnerAlive } from "./owner-process.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 
 const PREFIX = "transaction:";
@@ -33,14 +34,10 @@ async function load(context: Context, rows: readonly EventRow[]): Promise<Logged
   const found: LoggedTransaction[] = [];
   for (const row of rows) {
     const record = decodeTransaction((await readEvent(context, row)).record);
-    const orphaned = record.status === "active" && isOrphan(context, record);
+    const orphaned = record.status === "active" && !isOwnerAlive(context, record);
     found.push({ ...record, id: row.recordId.slice(PREFIX.length), lastSeq: row.seq, orphaned });
   }
   return found.sort((a, b) => a.fromSeq - b.fromSeq);
-}
-
-function isOrphan({ processes }: Context, { pid }: TransactionRecord): boolean {
-  return pid !== null && pid !== processes.pid && !processes.isAlive(pid);
 }
 
 /** One by its id or a beginning of it. Throws `NOT_FOUND`, `AMBIGUOUS`. */

@@ -18,7 +18,8 @@ const ALL = process.env["SWEEP_ALL"] !== undefined;
 async function begun(): Promise<SimDisk> {
   const disk = newDisk();
   await withWorkspace(disk, 0, async (workspace) => {
-    await workspace.beginTransaction({ name: "half" });
+    // It stays active, whichever process is killed.
+    await workspace.beginTransaction({ name: "half", pid: null });
     edit(disk);
     await workspace.snapshot();
   });
