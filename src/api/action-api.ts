@@ -175,7 +175,11 @@ export interface ActionApi {
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /** Records what an action has left. An unknown id throws `NOT_FOUND`; finishing twice is finishing once. */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
-  /** Brackets a function: snapshot, run, finish (`failed` if it throws, and the error goes on). */
+  /**
+   * Brackets a function: snapshot, run, finish (`failed` if it throws, and the error goes on). What the work has left and cannot be recorded
+   * leaves no action open: it is closed with that in its coverage, and the call throws why. Where not even that can be written, the error
+   * names the action, has as `cause` what the work threw, and the next `action(…)` closes it before it begins.
+   */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** All actions that have a snapshot, oldest first. */
   list(): Promise<ActionShape[]>;

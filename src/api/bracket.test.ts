@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { HeldLock } from "../../test/helpers/held-lock.ts";
 import { Project } from "../../test/helpers/project.ts";
+import type { WorkspaceApi } from "./workspace-api.ts";
 
 const MIB = 1024 * 1024;
 
@@ -66,4 +67,56 @@ test("a transaction of which the changes have no room is rolled back, and says s
     data: { transaction: id, status: "rolled_back" },
   });
   expect(project.read("a.txt")).toBe("before\n");
+});
+
+describe("an action whose end cannot be recorded", () => {
+  const RUN = { type: "run_command", payload: { command: "make" } } as const;
+
+  /** A workspace whose store has room for little more. */
+  async function full(project: Project): Promise<WorkspaceApi> {
+    await (await project.init()).close();
+    return (await project.store({ retention: { max_store_bytes: MIB } })).open({ folder: project.folder });
+  }
+
+  test("is closed all the same, and says so: what others do later is not its", async () => {
+    await using project = new Project();
+    await using workspace = await full(project);
+    const failed = workspace.action(RUN, () => project.write("large.bin", randomBytes(2 * MIB)));
+    await expect(failed).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
+    project.remove("large.bin");
+    project.write("mine.txt", "a person's\n");
+    await workspace.snapshot();
+    expect(await workspace.list()).toMatchObject([{ state: "done" }]);
+    expect((await workspace.history("mine.txt")).map(({ actor }) => actor)).toEqual(["human"]);
+  });
+
+  test("does not hide why its work failed", async () => {
+    await using project = new Project();
+    await using workspace = await full(project);
+    const failed = workspace.action(RUN, () => {
+      project.write("large.bin", randomBytes(2 * MIB));
+      throw new Error("no such target");
+    });
+    await expect(failed).rejects.toThrow(/^no such target$/);
+    expect(await workspace.list()).toMatchObject([
+      { state: "failed", reason: expect.stringMatching(/^no such target; .*max_store_bytes/) },
+    ]);
+  });
+
+  test("is ended before the next one begins, where nothing at all could be written", async () => {
+    await using project = new Project();
+    await (await project.init()).close();
+    await using workspace = await (await project.store({ waitMs: 50 })).open({ folder: project.folder });
+    let lock: HeldLock | undefined;
+    const failed = workspace.action(RUN, async () => {
+      lock = await HeldLock.take(project.home);
+      throw new Error("no such target");
+    });
+    await expect(failed).rejects.toMatchObject({ code: "LOCKED", cause: { message: "no such target" } });
+    await expect(workspace.action(RUN, () => {})).rejects.toMatchObject({ code: "LOCKED" });
+    await lock?.release();
+    await workspace.action(RUN, () => project.write("a.txt", "1\n"));
+    expect(await workspace.list()).toMatchObject([{ state: "failed" }, { state: "done" }]);
+    expect((await workspace.history("a.txt")).map(({ actor }) => actor)).toEqual(["agent"]);
+  });
 });

@@ -1,25 +1,68 @@
-import type { ActionApi, ActionRequest, TransactionOptions } from "./action-api.ts";
+import type { ActionApi, ActionEnd, ActionRequest, TransactionOptions } from "./action-api.ts";
 import type { ActionShape, TransactionShape } from "./action-shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 
-/** Snapshot, run, finish. The workspace is free for other calls while `work` runs. */
-export async function bracketAction<T>(
-  workspace: ActionApi,
-  request: ActionRequest,
-  work: (action: ActionShape | null) => Promise<T> | T,
-): Promise<T> {
-  const action = await workspace.snapshotAction(request);
-  const how = request.onFailure === undefined ? {} : { onFailure: request.onFailure };
-  let result: T;
-  try {
-    result = await work(action);
-  } catch (error) {
-    const reason = messageOf(error);
-    if (action !== null) await workspace.finishAction(action.id, { outcome: "failed", reason, ...how });
-    throw error;
+/** Brackets functions by actions of one workspace. */
+export class ActionBracket {
+  readonly #workspace: ActionApi;
+  /** The ends that could not be recorded in any way: until then, what anybody changes may be those actions' work. */
+  readonly #unsaid = new Map<string, ActionEnd>();
+
+  constructor(workspace: ActionApi) {
+    this.#workspace = workspace;
   }
-  if (action !== null) await workspace.finishAction(action.id, how);
-  return result;
+
+  /** Snapshot, run, finish. The workspace is free for other calls while `work` runs. */
+  async run<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T> {
+    const how = request.onFailure === undefined ? {} : { onFailure: request.onFailure };
+    await this.#sayEarlier(request);
+    const action = await this.#workspace.snapshotAction(request);
+    if (action === null) return work(null);
+    let result: T;
+    try {
+      result = await work(action);
+    } catch (error) {
+      const trouble = await this.#finish(action.id, { outcome: "failed", reason: messageOf(error), ...how });
+      throw this.#unsaid.has(action.id) ? notEnded(action, trouble, error) : error;
+    }
+    const trouble = await this.#finish(action.id, how);
+    if (trouble === undefined) return result;
+    throw this.#unsaid.has(action.id) ? notEnded(action, trouble) : trouble;
+  }
+
+  /** Ends an action; where what it left cannot be recorded, without that. Returns what went wrong. */
+  async #finish(id: string, end: ActionEnd): Promise<unknown> {
+    try {
+      await this.#workspace.finishAction(id, end);
+      return undefined;
+    } catch (trouble) {
+      // Its own trouble says no more than the first one, which is returned.
+      await this.#close(id, end).catch(() => this.#unsaid.set(id, end));
+      return trouble;
+    }
+  }
+
+  /** The coverage of an action that is closed so tells what is missing. */
+  async #close(id: string, end: ActionEnd): Promise<void> {
+    try {
+      await this.#workspace.finishAction(id, { ...end, onFailure: "warn" });
+    } catch (trouble) {
+      if (!(trouble instanceof ChronicleError) || trouble.code !== "NOT_FOUND") throw trouble;
+    }
+    this.#unsaid.delete(id);
+  }
+
+  /** Ends what an earlier call had to leave open. Where that fails again, no other action begins, unless it asks for no more than a warning. */
+  async #sayEarlier({ onFailure }: ActionRequest): Promise<void> {
+    for (const [id, end] of this.#unsaid) {
+      try {
+        await this.#close(id, end);
+      } catch (trouble) {
+        // It was told when it happened, and is tried again.
+        if (onFailure !== "warn") throw trouble;
+      }
+    }
+  }
 }
 
 /** Brackets functions by transactions of one workspace. */
@@ -109,6 +152,17 @@ function endOf(error: unknown): unknown {
 interface TwoTroubles {
   readonly error: unknown;
   readonly trouble: unknown;
+}
+
+/** An action stays open. `error`: what its work threw. */
+function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
+  const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
+  const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;
+  return new ChronicleError(trouble instanceof ChronicleError ? trouble.code : "IO", message, {
+    hint: "the next `action(…)` of this program ends it before it begins",
+    data: { action: id },
+    cause: error ?? trouble,
+  });
 }
 
 /** `work` threw, and what it did could not be taken back, unless it did that itself. */

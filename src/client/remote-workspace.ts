@@ -1,6 +1,6 @@
 import type * as acts from "../api/action-api.ts";
 import type * as done from "../api/action-shapes.ts";
-import { bracketAction, TransactionBracket } from "../api/bracket.ts";
+import { ActionBracket, TransactionBracket } from "../api/bracket.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type * as files from "../api/file-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
@@ -29,7 +29,8 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   readonly path: string;
   readonly records: RecordStoreApi;
   readonly #caller: Caller;
-  readonly #bracket = new TransactionBracket(this);
+  readonly #actionBracket = new ActionBracket(this);
+  readonly #transactionBracket = new TransactionBracket(this);
 
   /** `path` as the server says; empty where it was not asked. */
   constructor(wire: Wire, id: string, path = "") {
@@ -232,7 +233,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 
   action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
-    return bracketAction(this, request, work);
+    return this.#actionBracket.run(request, work);
   }
 
   list(): Promise<done.ActionShape[]> {
@@ -293,7 +294,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     work: (transaction: done.TransactionShape) => Promise<T> | T,
     options?: acts.TransactionOptions,
   ): Promise<T> {
-    return this.#bracket.run(work, options);
+    return this.#transactionBracket.run(work, options);
   }
 
   conflicts(options?: acts.ConflictsOptions): Promise<ConflictShape[]> {

@@ -1,6 +1,6 @@
 import type * as acts from "../api/action-api.ts";
 import type * as done from "../api/action-shapes.ts";
-import { bracketAction, TransactionBracket } from "../api/bracket.ts";
+import { ActionBracket, TransactionBracket } from "../api/bracket.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type * as files from "../api/file-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
@@ -74,7 +74,8 @@ export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
   readonly #turns: Turns;
   readonly #shared: Shared;
-  readonly #bracket = new TransactionBracket(this);
+  readonly #actionBracket = new ActionBracket(this);
+  readonly #transactionBracket = new TransactionBracket(this);
   #records: RecordStoreApi | undefined;
 
   /** With `shared`: a view of a workspace that is open already. */
@@ -317,7 +318,7 @@ export class Workspace implements api.WorkspaceApi {
 
   action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
     if (request.otr === true) return this.offRecord(() => work(null));
-    return bracketAction(this, request, (action) => insideAction(action?.id, () => work(action)));
+    return this.#actionBracket.run(request, (action) => insideAction(action?.id, () => work(action)));
   }
 
   list(): Promise<done.ActionShape[]> {
@@ -382,7 +383,7 @@ export class Workspace implements api.WorkspaceApi {
     work: (transaction: done.TransactionShape) => Promise<T> | T,
     options: acts.TransactionOptions = {},
   ): Promise<T> {
-    return this.#bracket.run(work, options);
+    return this.#transactionBracket.run(work, options);
   }
 
   conflicts(options: acts.ConflictsOptions = {}): Promise<ConflictShape[]> {
