@@ -1,3 +1,4 @@
+import { ChronicleError } from "../core/errors.ts";
 import type { Change } from "../core/change.ts";
 import { type Entry, sameEntry } from "../core/entry.ts";
 import { type OffRecord, type OffRecordNote, type OffRecordState, sealOf } from "../core/off-record.ts";
@@ -45,29 +46,68 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork | 
   try {
     return { id, before: await look(context) };
   } catch (error) {
+    unnoted.add(id);
     await change(context, (state) => ended(state, new Set([id]), []));
     throw error;
   }
 }
 
-/** Notes what the work has changed. */
-export async function endOffRecord(context: Context, { id, before }: OffRecordWork): Promise<void> {
+/** Work of this process that is over, and of which the end could not be noted. */
+const unnoted = new Set<string>();
+
+/** The process of work that is over: nobody's. */
+const OVER = { pid: 0 } as const;
+
+/** Notes what the work has changed. Where that fails, the next capture that can notes it, as of work whose process is gone. */
+export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
+  const { id } = work;
+  try {
+    await noteEnd(context, work);
+  } catch (error) {
+    unnoted.add(id);
+    await change(context, (state) => ({
+      ...state,
+      going: state.going.map((one) => (one.id === id ? { id, started: one.started, ...OVER } : one)),
+    })).catch((trouble: unknown) => {
+      // Other processes wait for it, or for the end of this one.
+      if (!(trouble instanceof ChronicleError)) throw trouble;
+    });
+    throw notNoted(error);
+  }
+}
+
+async function noteEnd(context: Context, { id, before }: OffRecordWork): Promise<void> {
   const after = await look(context);
   await change(context, async (state) => ended(state, new Set([id]), await notesOf(context, state, { before, after })));
 }
 
+function notNoted(error: unknown): unknown {
+  if (!(error instanceof ChronicleError)) return error;
+  const message = `which files the work off the record has changed could not be noted: ${error.message}`;
+  return new ChronicleError(error.code, message, {
+    hint: "the next command that records notes them; until then nothing is recorded but what tools say they change",
+    data: error.data,
+    cause: error,
+  });
+}
+
+function isOver(context: Context, one: OffRecord["going"][number]): boolean {
+  return one.pid === OVER.pid || unnoted.has(one.id) || !isOwnerAlive(context, one);
+}
+
 /**
- * Ends work whose process is gone. Whatever is not recorded by now may be its own: all of it is noted, but for what open
+ * Ends work whose process is gone, or that could not note its end. Whatever is not recorded by now may be its own: all of it is noted, but for what open
  * actions have declared.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
-  const dead = context.offRecord.read()?.going.filter((one) => !isOwnerAlive(context, one)) ?? [];
+  const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];
   if (dead.length === 0) return;
   const after = await look(context);
   const ids = new Set(dead.map(({ id }) => id));
   await change(context, async (state) =>
     state.going.some(({ id }) => ids.has(id)) ? ended(state, ids, await notesOf(context, state, { after })) : state,
   );
+  for (const id of ids) unnoted.delete(id);
 }
 
 /** Ends the notes of paths that are recorded again, and of those that were meanwhile. With the lock held. */
@@ -97,9 +137,10 @@ const MOST_PATHS = 5;
 
 /** Notes for people: what goes on off the record, and which of the paths that a look has omitted are. */
 export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
-  const notes = (context.offRecord.read()?.going ?? []).map(
-    ({ pid }) =>
-      `a command off the record is going on (process ${pid}): until it ends, nothing is recorded but what tools say they change`,
+  const notes = (context.offRecord.read()?.going ?? []).map((one) =>
+    isOver(context, one)
+      ? "work off the record is over, and which files it has changed is not noted yet: `chronicle snapshot` notes it, and until then nothing is recorded but what tools say they change"
+      : `a command off the record is going on (process ${one.pid}): until it ends, nothing is recorded but what tools say they change`,
   );
   const paths = omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => shownPath(path));
   if (paths.length === 0) return notes;

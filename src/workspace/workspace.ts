@@ -240,11 +240,19 @@ export class Workspace implements api.WorkspaceApi {
 
   async offRecord<T>(work: () => Promise<T> | T): Promise<T> {
     const begun = await this.#turns.readInTurn(() => beginOffRecord(this.#context));
-    try {
-      return await work();
-    } finally {
+    const end = async (): Promise<void> => {
       if (begun !== undefined) await this.#turns.readInTurn(() => endOffRecord(this.#context, begun));
+    };
+    let result: T;
+    try {
+      result = await work();
+    } catch (error) {
+      // Why the work failed says more; `status` tells what is not noted.
+      await end().catch(() => undefined);
+      throw error;
     }
+    await end();
+    return result;
   }
 
   watch(options: api.WatchOptions = {}): Promise<api.Recording> {
