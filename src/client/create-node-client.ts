@@ -1,16 +1,22 @@
 import { ChronicleError } from "../core/errors.ts";
 import { ChronicleClient } from "./chronicle-client.ts";
-import { type ClientOptions, mustHaveUrl } from "./client-options.ts";
+import { type ClientOptions, mustHaveUrl, parseServerUrl } from "./client-options.ts";
 import { createClient as createFetchClient } from "./create-client.ts";
-import { SocketTransport } from "./socket-transport.ts";
+import { NodeTransport } from "./node-transport.ts";
 import { Wire } from "./wire.ts";
 
-/** As the other `createClient`, and `unix:/path` leads to a Unix socket. */
+/**
+ * As the other `createClient`, and `unix:/path` leads to a Unix socket. An answer is waited for as long as it takes; with `fetch`, as
+ * long as that waits.
+ */
 export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
   mustHaveUrl(url);
-  if (!url.startsWith("unix:"))
-    return createFetchClient({ url, ...options, ...(fetch === undefined ? {} : { fetch }) });
+  if (!url.startsWith("unix:") && fetch !== undefined) return createFetchClient({ url, fetch, ...options });
+  if (!url.startsWith("unix:")) {
+    const base = parseServerUrl(url);
+    return new ChronicleClient(new Wire(NodeTransport.toPort(base), options), base);
+  }
   const socket = url.slice("unix:".length).replace(/^\/\/(?=\/)/, "");
   if (!socket.startsWith("/")) throw new ChronicleError("USAGE", "the path of a socket is absolute: unix:/path");
-  return new ChronicleClient(new Wire(new SocketTransport(socket), options), `unix:${socket}`);
+  return new ChronicleClient(new Wire(NodeTransport.overSocket(socket), options), `unix:${socket}`);
 }

@@ -35,9 +35,11 @@ function lasting(message: string, cause: unknown, { hint }: { readonly hint: str
   return new ChronicleError("UNAVAILABLE", message, { hint, cause, data: { lasting: true } });
 }
 
-/** What stands behind an error: `fetch` says only that it failed. */
+/** What stands behind an error: `fetch` says only that it failed, and Node of a name with several addresses that all of them did. */
 function behind(cause: unknown): unknown {
-  return cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const error = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const [first]: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+  return first ?? error;
 }
 
 function codeOf(cause: unknown): string {

@@ -20,19 +20,24 @@ async function port(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+const CLIENTS = [
+  ["by fetch", createClient],
+  ["by Node's HTTP", createNodeClient],
+] as const;
+
 /** What the first request is told, and how long that took. */
-async function told(url: string) {
+async function told(create: typeof createClient, url: string) {
   const began = performance.now();
-  const error: unknown = await createClient({ url, token: "t" })
+  const error: unknown = await create({ url, token: "t" })
     .me()
     .catch((failure: unknown) => failure);
   return { error, ms: performance.now() - began };
 }
 
-describe("a server that answers otherwise than its address says is not asked again", () => {
+describe.each(CLIENTS)("a server that answers otherwise than its address says is not asked again, %s", (_way, create) => {
   it("with a certificate that nobody trusts", async () => {
     const url = `https://127.0.0.1:${await port(createTls({ cert: CERTIFICATE, key: KEY }))}`;
-    const { error, ms } = await told(url);
+    const { error, ms } = await told(create, url);
     expect(error).toMatchObject({
       code: "UNAVAILABLE",
       message: expect.stringContaining("its certificate is not trusted here: self-signed certificate"),
@@ -43,7 +48,7 @@ describe("a server that answers otherwise than its address says is not asked aga
 
   it("without TLS", async () => {
     const url = `https://127.0.0.1:${await port(createPlain())}`;
-    const { error } = await told(url);
+    const { error } = await told(create, url);
     expect(error).toMatchObject({ message: expect.stringContaining("does not speak TLS"), hint: "use http:// for it" });
   });
 });
@@ -57,4 +62,35 @@ it("a certificate for another name is told as one", () => {
 it.each([createClient, createNodeClient])("without an address there is no client", (create) => {
   const nothing = {} as { url: string };
   expect(() => create(nothing)).toThrow(expect.objectContaining({ code: "USAGE", message: "url is missing" }));
+});
+
+it("an answer of Node's client may take as long as it takes: its fetch would give up", async () => {
+  // Node's own limit is five minutes: here it is one that a test can wait for.
+  const dispatcher = Symbol.for("undici.globalDispatcher.1");
+  await fetch("data:,").then((response) => response.text());
+  const all = globalThis as unknown as Record<symbol, { readonly constructor: new (limits: object) => never }>;
+  const own = all[dispatcher];
+  if (own === undefined) throw new Error("fetch has no dispatcher");
+  all[dispatcher] = new own.constructor({ headersTimeout: 200, bodyTimeout: 200 });
+  try {
+    const slow = createPlain((_request, response) => {
+      setTimeout(() => response.end(JSON.stringify({ version: "late" })), 3_000);
+    });
+    const url = `http://127.0.0.1:${await port(slow)}`;
+    const retry = { tries: 1, firstWait: 1, longestWait: 1 };
+    await expect(createClient({ url, token: "t", retry }).me()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(await createNodeClient({ url, token: "t", retry }).me()).toEqual({ version: "late" });
+  } finally {
+    all[dispatcher] = own;
+  }
+});
+
+it("a redirection is not followed: the token is for this server", async () => {
+  const asked: unknown[] = [];
+  const other = createPlain((_request, response) => void asked.push(response.end("{}")));
+  const there = `http://127.0.0.1:${await port(other)}`;
+  const url = `http://127.0.0.1:${await port(createPlain((_request, response) => void response.writeHead(307, { location: there }).end()))}`;
+  const retry = { tries: 1, firstWait: 1, longestWait: 1 };
+  await expect(createNodeClient({ url, token: "t", retry }).me()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect(asked).toEqual([]);
 });

@@ -1,0 +1,126 @@
+import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { isBytes } from "./is-bytes.ts";
+import type { Transport, WireReply, WireRequest } from "./transport.ts";
+import { unavailable } from "./unavailable.ts";
+
+/** A server that is gone without a word is found out by the system, which asks after so many milliseconds. */
+const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
+/** A token goes to the server that it is meant for, and to no other. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** How a request is begun, and by which connections. */
+interface Way {
+  readonly request: typeof request;
+  readonly agent: Agent;
+}
+
+/** Where the server is. */
+interface Place {
+  /** For people, in errors. */
+  readonly where: string;
+  /** In front of each target. */
+  readonly prefix: string;
+  readonly to: RequestOptions;
+  readonly way: () => Promise<Way>;
+}
+
+/**
+ * Requests by Node's own HTTP, over a Unix socket or to a port. An answer is waited for as long as it takes, as a check of a large
+ * history does: Node's `fetch` gives up after five minutes, and the server goes on.
+ */
+export class NodeTransport implements Transport {
+  readonly #place: Place;
+  #way: Promise<Way> | undefined;
+
+  private constructor(place: Place) {
+    this.#place = place;
+  }
+
+  /** `path`: of the socket, absolute. */
+  static overSocket(path: string): NodeTransport {
+    const to = { socketPath: path, headers: { host: "localhost" } };
+    return new NodeTransport({ where: path, prefix: "", to, way: plainly });
+  }
+
+  /** `base`: a URL without a slash at its end, to which targets are added. */
+  static toPort(base: string): NodeTransport {
+    const { protocol, hostname, port, pathname } = new URL(base);
+    const host = hostname.replace(/^\[(.*)\]$/, "$1");
+    const to = { host, ...(port === "" ? {} : { port }) };
+    const way = protocol === "https:" ? encrypted : plainly;
+    return new NodeTransport({ where: base, prefix: pathname.replace(/\/$/, ""), to, way });
+  }
+
+  async send({ method, target, headers, body, signal }: WireRequest): Promise<WireReply> {
+    const { where, prefix, to } = this.#place;
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const length = isBytes(body) ? { "content-length": String(body.length) } : {};
+    this.#way ??= this.#place.way();
+    const { request: begin, agent } = await this.#way;
+    let sent: ClientRequest | undefined;
+    try {
+      sent = begin({
+        ...to,
+        agent,
+        method,
+        path: `${prefix}${target}`,
+        headers: { ...to.headers, ...headers, ...length },
+        ...(signal === undefined ? {} : { signal }),
+      });
+      sent.once("response", resolve).once("error", reject);
+      const upload = this.#upload(sent, body);
+      // A server may answer, and refuse, before it has read everything.
+      upload.catch(reject);
+      return this.#replyOf(await promise);
+    } catch (cause) {
+      sent?.destroy();
+      throw unavailable(where, cause);
+    }
+  }
+
+  async close(): Promise<void> {
+    (await this.#way)?.agent.destroy();
+  }
+
+  async #upload(sent: ClientRequest, body: WireRequest["body"]): Promise<void> {
+    if (body === undefined || isBytes(body)) sent.end(body);
+    else await pipeline(Readable.from(body, { objectMode: false }), sent);
+  }
+
+  #replyOf(response: IncomingMessage): WireReply {
+    const { statusCode: status = 0 } = response;
+    if (REDIRECTS.has(status)) throw new Error("it redirects, which is not followed");
+    return {
+      status,
+      header: (name) => {
+        const value = response.headers[name];
+        return Array.isArray(value) ? value.join(", ") : value;
+      },
+      body: piecesOf(response, this.#place.where),
+      discard: async () => {
+        response.destroy();
+        await Promise.resolve();
+      },
+    };
+  }
+}
+
+function plainly(): Promise<Way> {
+  return Promise.resolve({ request, agent: new Agent(AGENT) });
+}
+
+/** Loaded where it is needed: most commands ask a socket. */
+async function encrypted(): Promise<Way> {
+  const https = await import("node:https");
+  return { request: https.request, agent: new https.Agent(AGENT) };
+}
+
+async function* piecesOf(response: IncomingMessage, where: string): AsyncIterable<Uint8Array> {
+  try {
+    for await (const piece of response) yield piece as Uint8Array;
+  } catch (cause) {
+    throw unavailable(where, cause);
+  }
+}
