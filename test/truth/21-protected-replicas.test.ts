@@ -78,8 +78,9 @@ const NONE = {
   named: false,
   ordinary: true,
   many: true,
+  // What lies outside of the workspace is its machine's.
   login: false,
-  notes: true,
+  notes: false,
 };
 const ALL = {
   secret: true,
@@ -89,8 +90,8 @@ const ALL = {
   named: true,
   ordinary: true,
   many: true,
-  login: true,
-  notes: true,
+  login: false,
+  notes: false,
 };
 
 describe("Truth 21: what an origin gives to replicas", () => {
@@ -158,6 +159,9 @@ test("Truth 21: a replica knows of the secrets that it does not have, and says s
   origin.write(".env", SECRET);
   origin.write("a.txt", "a");
   const there = await origin.init();
+  writeFileSync(join(origin.base, "notes.txt"), "notes outside\n");
+  const payload = { path: join(origin.base, "notes.txt") };
+  await there.action({ type: "write_file", payload }, () => undefined);
   desk.write("own.txt", "own");
   await desk.must(["init"]);
   const replica = ((await desk.json(["status"])).value as { workspace: string }).workspace;

@@ -1,6 +1,6 @@
 import { type ConflictRecord, contentsOfConflict, decodeConflict } from "../../core/conflict-record.ts";
 import type { LogEvent } from "../../core/event.ts";
-import { isHash, type Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/hash.ts";
 import { pathOfOutsideId } from "../../core/outside-record.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import { decodePlan } from "../../core/plan.ts";
@@ -28,7 +28,8 @@ const PAGE = 5_000;
 
 /**
  * The contents that a history names, at whatever time: of files, and of what other records need (bases, filters, plans,
- * both sides of a conflict). What was freed is not found, and neither is what the store holds for other workspaces only.
+ * both sides of a conflict). What was freed is not found, and neither is what the store holds for other workspaces only, nor what
+ * was kept of files outside of the workspace: that is its machine's.
  */
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
@@ -145,6 +146,7 @@ function isNoFile({ recordId, op }: EventRow): boolean {
 }
 
 function contentsOf(event: LogEvent): Hash[] {
+  if (pathOfOutsideId(event.recordId) !== undefined) return [];
   const hashes: Hash[] = [];
   const needs = new HistoryNeeds({}, ({ hash }) => hashes.push(hash));
   needs.event(event, "");
@@ -157,9 +159,6 @@ async function* pathsOf(
   { blobs }: HistoryContext,
   { recordId, record }: LogEvent,
 ): AsyncGenerator<readonly [Hash, WorkspacePath], void> {
-  const outside = pathOfOutsideId(recordId);
-  const { hash } = record;
-  if (outside !== undefined && typeof hash === "string" && isHash(hash)) yield [hash, outside];
   if (recordId.startsWith("conflict:")) yield* ofConflict(decodeConflict(record));
   if (recordId.startsWith("version:")) {
     const version = decodeVersion(record);
