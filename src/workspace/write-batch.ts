@@ -165,4 +165,8 @@ const OWN: ReadonlySet<string> = new Set([
   "LIMIT_EXCEEDED",
   "PATH_INVALID",
   "UNSAFE",
+  // Of a content that it would put elsewhere.
+  "ERASED",
+  "PRUNED",
+  "BLOB_MISSING",
 ]);

@@ -34,6 +34,21 @@ test("a put is on disk and recorded; undo takes it back there too", async () => 
   expect((await workspace.verify()).problems).toEqual([]);
 });
 
+test("a write that would give an erased content out again is refused alone", async () => {
+  await using project = new Project();
+  project.write("left-out.key", "erased");
+  const workspace = await project.init();
+  await workspace.configure({ excludePatterns: ["left-out.key"] });
+  await workspace.erase({ what: "left-out.key" });
+  const results = await Promise.allSettled([
+    put(workspace, "before", "1"),
+    workspace.moveFile("left-out.key", "b", { ifMatch: sha256("erased") }),
+    put(workspace, "after", "2"),
+  ]);
+  const codes = results.map((one) => (one.status === "fulfilled" ? "done" : (one.reason as { code: string }).code));
+  expect(codes).toEqual(["done", "ERASED", "done"]);
+});
+
 test("what somebody edited is recorded first, as theirs, and a condition is about what is on disk", async () => {
   await using project = new Project();
   project.write("a", "recorded");
