@@ -11,6 +11,9 @@ import { storeTasks } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { unfinishedName, withNames } from "./workspace-names.ts";
 
+/** That of its own record. */
+const FIRST_EVENT = 1;
+
 /** What a new hosted workspace is to be. */
 export interface NewWorkspace extends Pick<CreateOptions, "name"> {
   readonly source?: ForkSource | undefined;
@@ -38,7 +41,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
     await build(parts, id, record, seedOf(source));
     backends.disk.rename(layout.workspace(unfinishedName(id)).folder, layout.workspace(id).folder);
     backends.disk.syncFolder(layout.workspaces);
-    cache.note(listedWorkspace(id, record));
+    cache.note(listedWorkspace(id, record, FIRST_EVENT));
     return id;
   });
 }

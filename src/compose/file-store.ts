@@ -36,7 +36,7 @@ import { openMirror } from "./open-mirror.ts";
 import { openParts } from "./open-parts.ts";
 import { notePartsOf } from "./parts-of.ts";
 import { removeTree } from "./remove-tree.ts";
-import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
+import { RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
 import { refuseOthersStore } from "./store-owner.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
@@ -174,10 +174,8 @@ class FileStore implements StoreApi {
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
       // Whoever lists them meanwhile, or after a crash, looks at the log again.
       this.#cache.drop(whole);
-      const record = await this.#with(whole, ({ context }) => setArchived(context, archived));
-      const listed = listedWorkspace(whole, record);
-      this.#cache.note(listed);
-      return (await this.#shape(listed)) ?? this.#gone(whole);
+      await this.#with(whole, ({ context }) => setArchived(context, archived));
+      return (await this.#shape(await this.#byId(whole, true))) ?? this.#gone(whole);
     });
   }
 
@@ -272,7 +270,6 @@ class FileStore implements StoreApi {
       removeTree(backends.disk, files.folder);
       throw error;
     }
-    this.#cache.note(listedWorkspace(id, record));
     return opened;
   }
 
@@ -438,12 +435,9 @@ class FileStore implements StoreApi {
   async #adopt(id: string, root: RootRecord): Promise<ListedWorkspace> {
     const found = await this.#byId(id);
     this.#cache.drop(found.id);
-    return this.#with(found.id, async ({ context }) => {
-      const place = { folder: root.folder, ...identityAt(this.#parts.backends.disk, root.folder) };
-      const listed = listedWorkspace(found.id, await adoptFolder(context, place));
-      this.#cache.note(listed);
-      return listed;
-    });
+    const place = { folder: root.folder, ...identityAt(this.#parts.backends.disk, root.folder) };
+    await this.#with(found.id, ({ context }) => adoptFolder(context, place));
+    return this.#byId(found.id, true);
   }
 
   #shape(one: ListedWorkspace): Promise<WorkspaceShape | undefined> {

@@ -10,8 +10,8 @@ import { refuseOtherWorkspace } from "./workspace-file.ts";
 
 /** The record of itself that a workspace's log ends with, as far as it can be read. */
 interface LastRecord {
-  /** The last one that is sound. */
-  readonly record?: WorkspaceRecord;
+  /** The last one that is sound, and its event. */
+  readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
   /** The first thing that is wrong on the way. */
   readonly problem?: string;
 }
@@ -33,7 +33,7 @@ export async function lastWorkspaceRecord(
   const log = new FileEventLog(disk, { log: file, archive, quarantine });
   try {
     const found = await readRecords(log, id);
-    const isNone = found.record === undefined && found.problem === undefined && log.head.bytes > 0;
+    const isNone = found.last === undefined && found.problem === undefined && log.head.bytes > 0;
     return isNone ? { problem: "its log has no record of the workspace" } : found;
   } finally {
     await log.close();
@@ -42,25 +42,26 @@ export async function lastWorkspaceRecord(
 
 async function readRecords(log: FileEventLog, id: string): Promise<LastRecord> {
   const marks = [`workspace:${id}`, sentinelId(id)].map((recordId) => Buffer.from(`"record_id":"${recordId}"`));
-  let record: WorkspaceRecord | undefined;
+  let last: LastRecord["last"];
   let problem: string | undefined;
   for await (const lines of log.read()) {
     for (const { bytes, offset, lineNumber } of lines) {
       // A commit without its end was never acknowledged, and may be torn.
       if (offset >= log.head.bytes || !marks.some((mark) => bytes.includes(mark))) continue;
       const fault = problemOf(() => {
-        record = recordIn(bytes);
+        last = recordIn(bytes);
       });
       if (fault !== undefined) problem ??= `line ${lineNumber} of events.wal: ${fault}`;
     }
   }
-  return { ...(record === undefined ? {} : { record }), ...(problem === undefined ? {} : { problem }) };
+  return { ...(last === undefined ? {} : { last }), ...(problem === undefined ? {} : { problem }) };
 }
 
-function recordIn(bytes: Uint8Array): WorkspaceRecord {
+function recordIn(bytes: Uint8Array): LastRecord["last"] {
   const event = parseLine(bytes);
   refuseOtherHistory(event);
-  return event.op === "compact" ? decodeSentinel(event).workspace : decodeWorkspace(event.record);
+  const record = event.op === "compact" ? decodeSentinel(event).workspace : decodeWorkspace(event.record);
+  return { record, seq: event.seq };
 }
 
 function problemOf(work: () => void): string | undefined {

@@ -3,7 +3,7 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { EMPTY_HEAD } from "../core/event.ts";
 import type { FolderTraits } from "../core/folder-traits.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
-import type { RootRecord } from "../core/workspace-record.ts";
+import { decodeWorkspace, type RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
@@ -32,6 +32,7 @@ import { FileStageCrew } from "./file-stage-crew.ts";
 import { IndexedFiles } from "./indexed-files.ts";
 import { KeptStagePool } from "./kept-stage-pool.ts";
 import { NO_INGEST } from "./no-ingest.ts";
+import { listedWorkspace, RootsCache } from "./roots-cache.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
 import { FileTraitsMemory } from "./traits-memory.ts";
 import type { StoreGauge } from "./store-gauge.ts";
@@ -184,12 +185,21 @@ export function openHistory(
   return { context, early, close };
 }
 
-/** Tells the store's observer, too, and whoever follows this workspace elsewhere in the process. */
-function recordedSignal({ onCommit, recorded }: StoreParts, workspaceId: string): Signal<Recorded> {
+/** Tells the store's observer and its list, too, and whoever follows this workspace elsewhere in the process. */
+function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded> {
+  const { onCommit, recorded } = parts;
   const signal = new Signal<Recorded>();
+  signal.listen(({ events }) => noteRecord(parts, workspaceId, events));
   signal.listen(({ events }) => recorded.emit({ workspaceId, events }));
   if (onCommit !== undefined) signal.listen(({ events }) => onCommit({ events: events.length }));
   return signal;
+}
+
+/** What the list of workspaces says follows each record that a workspace gets of itself, whoever writes it. */
+function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
+  const last = events.findLast(({ recordId }) => recordId === `workspace:${id}`);
+  if (last === undefined) return;
+  new RootsCache(backends.disk, layout).note(listedWorkspace(id, decodeWorkspace(last.record), last.seq));
 }
 
 /** A signal of one workspace, of which whoever follows it elsewhere in the process is told, too. */

@@ -10,6 +10,8 @@ import { lastWorkspaceRecord } from "./last-workspace-record.ts";
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
   readonly id: string;
+  /** The event of the record that this says; 0: none could be read. */
+  readonly seq: number;
   readonly name?: string;
   /** None for a hosted one. */
   readonly folders: readonly string[];
@@ -24,7 +26,7 @@ export interface ListedWorkspace {
 }
 
 interface CacheChange {
-  /** What was read of logs. */
+  /** What was read of logs, or was just recorded. */
   readonly fresh: readonly ListedWorkspace[];
   readonly gone: readonly string[];
   readonly durably?: boolean;
@@ -63,7 +65,7 @@ export class RootsCache {
     return listed;
   }
 
-  /** Takes note of a workspace that was begun, or is not in it since `drop`. */
+  /** Takes note of what was just recorded of a workspace. */
   note(workspace: ListedWorkspace): void {
     this.#tryToChange({ fresh: [workspace], gone: [] });
   }
@@ -82,9 +84,10 @@ export class RootsCache {
     }
   }
 
-  /** Others may have written it since it was read: what they say of a workspace is newer than what was read of its log. */
+  /** Others may have written it since a log was read: of two records of a workspace the later one counts. */
   #change({ fresh, gone, durably = false }: CacheChange): void {
-    const all = new Map([...fresh.map((one) => [one.id, one] as const), ...this.#load()]);
+    const all = new Map(this.#load());
+    for (const one of fresh) if (one.seq >= (all.get(one.id)?.seq ?? 0)) all.set(one.id, one);
     for (const id of gone) all.delete(id);
     this.#save([...all.values()], durably);
   }
@@ -100,13 +103,13 @@ export class RootsCache {
   /** `undefined`: nothing was recorded there yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
-    const { record, problem } = await lastWorkspaceRecord(this.#disk, layout, id);
-    if (problem === undefined) return record === undefined ? undefined : listedWorkspace(id, record);
-    if (record !== undefined) return { ...listedWorkspace(id, record), problem };
+    const { last, problem } = await lastWorkspaceRecord(this.#disk, layout, id);
+    if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
+    if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
     // Written when the workspace is begun, and never again.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
-    return { id, folders: [], device: "", inode: "", created, problem };
+    return { id, seq: 0, folders: [], device: "", inode: "", created, problem };
   }
 
   #load(): ReadonlyMap<string, ListedWorkspace> {
@@ -134,12 +137,13 @@ export class RootsCache {
   }
 }
 
-/** A workspace's record as the list shows it. */
-export function listedWorkspace(id: string, record: WorkspaceRecord): ListedWorkspace {
+/** A workspace's record, of event `seq`, as the list shows it. */
+export function listedWorkspace(id: string, record: WorkspaceRecord, seq: number): ListedWorkspace {
   const { name, device, inode, born, created, archived } = record;
   const onDisk = record.roots.filter((root) => root.folder !== "");
   return {
     id,
+    seq,
     ...(name === undefined ? {} : { name }),
     folders: onDisk.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
     device,
@@ -162,6 +166,10 @@ function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> 
 
 function isListed(value: unknown): value is ListedWorkspace {
   if (value === null || typeof value !== "object") return false;
-  const { id, folders, device, inode, created } = value as Record<string, unknown>;
-  return [id, device, inode, created].every((one) => typeof one === "string") && Array.isArray(folders);
+  const { id, seq, folders, device, inode, created } = value as Record<string, unknown>;
+  return (
+    typeof seq === "number" &&
+    [id, device, inode, created].every((one) => typeof one === "string") &&
+    Array.isArray(folders)
+  );
 }

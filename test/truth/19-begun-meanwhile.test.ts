@@ -5,35 +5,12 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import type { Backends } from "../../src/compose/backends.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
 import { ChronicleError } from "../../src/core/errors.ts";
-import type { HeldLock, Lock } from "../../src/storage/lock.ts";
+import type { Lock } from "../../src/storage/lock.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
+import { LateLock } from "../helpers/late-lock.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
 
 /** What is given up for good only while nobody is at work is not given up under somebody who begins in the last moment. */
-
-/** Does something right before the lock is taken. */
-class LateLock implements Lock {
-  readonly #inner: Lock;
-  readonly #before: () => Promise<void>;
-
-  constructor(inner: Lock, before: () => Promise<void>) {
-    this.#inner = inner;
-    this.#before = before;
-  }
-
-  async exclusive(waitMs: number): Promise<HeldLock> {
-    await this.#before();
-    return this.#inner.exclusive(waitMs);
-  }
-
-  shared(waitMs: number): Promise<HeldLock> {
-    return this.#inner.shared(waitMs);
-  }
-
-  close(): void {
-    this.#inner.close();
-  }
-}
 
 interface Lived {
   readonly store: StoreApi;

@@ -1,0 +1,56 @@
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { StoreApi } from "../../src/api/store-api.ts";
+import { openFileStore } from "../../src/compose/file-store.ts";
+import { ClockedProject } from "../helpers/clocked-project.ts";
+import { LateLock } from "../helpers/late-lock.ts";
+import { storeBackends } from "../helpers/store-parts.ts";
+
+/** Somebody lists the workspaces while the record of one is changed: from then on the list says what was recorded. */
+
+/** A store of the project in which `before` is done right before each lock is taken. */
+async function lateStore(project: ClockedProject, before: () => Promise<unknown>): Promise<StoreApi> {
+  const backends = storeBackends();
+  const lock = (path: string): LateLock =>
+    new LateLock(backends.lock(path), async () => {
+      await before();
+    });
+  const places = { home: join(project.base, "store"), configFolder: join(project.base, "config"), waitMs: 5_000 };
+  return openFileStore(places, { ...backends, lock, now: () => project.now });
+}
+
+describe("Truth 10: a list beside a change", { timeout: 600_000 }, () => {
+  it("of one that is archived, and taken up again", async () => {
+    await using project = new ClockedProject();
+    const workspace = await project.init();
+    const { id } = workspace;
+    await workspace.close();
+    const other = await project.store();
+    const store = await lateStore(project, () => other.workspaces());
+    await store.archive(id);
+    expect(await (await project.store()).workspaces()).toMatchObject([{ id, archived: true }]);
+    await store.archive(id, false);
+    expect((await (await project.store()).workspaces())[0]).not.toHaveProperty("archived");
+    await store.close();
+  });
+
+  it("of one that is taken to another folder", async () => {
+    await using project = new ClockedProject();
+    project.write("a", "1");
+    const workspace = await project.init();
+    const { id } = workspace;
+    await workspace.close();
+    const copy = join(project.base, "copy");
+    cpSync(project.folder, copy, { recursive: true });
+    const other = await project.store();
+    const store = await lateStore(project, () => other.workspaces());
+    const { workspace: adopted } = await store.init({ roots: [copy], adopt: id, force: true });
+    await adopted.close();
+    const fresh = await project.store();
+    expect(await fresh.workspaces()).toMatchObject([{ id, path: copy }]);
+    await (await fresh.open({ folder: copy })).close();
+    await expect(fresh.open({ folder: project.folder })).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await store.close();
+  });
+});
