@@ -39,7 +39,7 @@ export interface ActionRequest {
   readonly onFailure?: "block" | "warn";
   /**
    * Off the record: nothing is stored, and the answer is `null`. What an `action(…)` changes so stays out of the history, as with
-   * `offRecord(…)`; a bare `snapshotAction` has no end, and what follows it is found by the next capture.
+   * `offRecord(…)`, which also says where that is refused; a bare `snapshotAction` has no end, and what follows it is found by the next capture.
    */
   readonly otr?: boolean;
   /** The process that will finish it: when it is gone, the action is abandoned. Default: this one; `null`: none. */

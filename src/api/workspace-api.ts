@@ -262,7 +262,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   run(options: RunOptions): Promise<RunShape>;
   /**
    * Calls `work` off the record: nothing is stored of what it does. What it has changed stays out of the history until somebody
-   * else changes it, or records it by name; while it goes on, only what tools declare is recorded.
+   * else changes it, or records it by name; while it goes on, only what tools declare is recorded, and what this API itself writes
+   * (`putFile` and the like). Throws `REFUSED` in a workspace without a folder.
    */
   offRecord<T>(work: () => Promise<T> | T): Promise<T>;
   /** Records changes until stopped. */

@@ -233,6 +233,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 
   action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
+    if (request.otr === true) return this.offRecord();
     return this.#actionBracket.run(request, work);
   }
 

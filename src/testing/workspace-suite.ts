@@ -405,6 +405,16 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect((await ws.gc()).freed_blobs).toBeGreaterThanOrEqual(0);
       });
 
+      test("nothing is off the record of a workspace without a folder: the work is not begun", async () => {
+        let begun = false;
+        const work = (): void => void (begun = true);
+        const codes = [
+          await codeOf(ws.offRecord(work)),
+          await codeOf(ws.action({ type: "run_command", payload: { command: "make" }, otr: true }, work)),
+        ];
+        expect([...codes, begun]).toEqual([expect.stringMatching(/^(USAGE|REFUSED)$/), codes[0], false]);
+      });
+
       test("an agent may not, and a view closes nothing", async () => {
         const agent = ws.as({ role: "agent", actor: "claude", client: "a test" });
         expect(await codeOf(agent.prune())).toBe("FORBIDDEN");

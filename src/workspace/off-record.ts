@@ -7,7 +7,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { isHosted } from "./hosted.ts";
+import { refuseHosted } from "./hosted.ts";
 import { type OmittedPaths, statOmitted } from "./omitted-changes.ts";
 import { inForce, OffRecordLook } from "./off-record-look.ts";
 import { isOwnerAlive, ownerOf } from "./owner-process.ts";
@@ -33,9 +33,9 @@ interface Seen {
   readonly ignored: OmittedPaths;
 }
 
-/** Says that work off the record goes on: until its end nobody records what changes. `undefined`: there is no folder. */
-export async function beginOffRecord(context: Context): Promise<OffRecordWork | undefined> {
-  if (isHosted(context.worktree.roots)) return undefined;
+/** Says that work off the record goes on: until its end nobody records what changes. Throws `REFUSED` where there is no folder. */
+export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
+  refuseHosted(context, "work off the record");
   refuseReadOnly(context);
   const id = context.newId();
   const started = new Date(context.now()).toISOString();

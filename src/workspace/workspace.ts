@@ -240,9 +240,7 @@ export class Workspace implements api.WorkspaceApi {
 
   async offRecord<T>(work: () => Promise<T> | T): Promise<T> {
     const begun = await this.#turns.readInTurn(() => beginOffRecord(this.#context));
-    const end = async (): Promise<void> => {
-      if (begun !== undefined) await this.#turns.readInTurn(() => endOffRecord(this.#context, begun));
-    };
+    const end = (): Promise<void> => this.#turns.readInTurn(() => endOffRecord(this.#context, begun));
     let result: T;
     try {
       result = await work();
