@@ -300,6 +300,52 @@ describe("installing", () => {
     expect(stateOf(codex, base).at(-1)?.found?.mcp).toBeUndefined();
   });
 
+  it("keeps what Codex has written between the marks", () => {
+    using machine = new Machine();
+    const base = machine.base("user");
+    const mine = `model = "x"\n`;
+    machine.put("home/.codex/config.toml", mine);
+    machine.install(codex, base);
+    // Codex adds a table before the comment that closes the file, and keys at the end of a table.
+    const theirs =
+      `\n# trusted\n[hooks.state."/h/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:1"\n` +
+      `\n[projects."/home/me/p"]\ntrust_level = """\n[mcp_servers.chronicle]\n# <<< chronicle\n"""\n` +
+      `\n[[matrix]]\nrows = [\n  [1, 2],\n  [3]\n]\n\n[mcp_servers."chronicle.x"]\ncommand = "o" # theirs\n`;
+    const added = `startup_timeout_sec = 9\n\n[mcp_servers.chronicle.env]\nA = "b"\n`;
+    const once = machine.read("home/.codex/config.toml");
+    machine.put("home/.codex/config.toml", once.replace("# <<< chronicle", `${added}${theirs}# <<< chronicle`));
+    expect(machine.install(codex, base)).toEqual([]);
+    const moved = { hook: "/n/hook", hookBefore: "/n/hook", mcp: ["/new/node", ...MCP.slice(1)] };
+    carryOut(planInstall(codex, base, moved));
+    const text = machine.read("home/.codex/config.toml");
+    expect(text).toContain(theirs);
+    expect(parseToml(text)["mcp_servers"]).toEqual({
+      chronicle: { command: "/new/node", args: MCP.slice(1), startup_timeout_sec: 9, env: { A: "b" } },
+      "chronicle.x": { command: "o" },
+    });
+    machine.uninstall(codex, base);
+    expect(machine.read("home/.codex/config.toml")).toBe(`${mine}${theirs}`);
+  });
+
+  it("leaves a server that the user put between the marks, and closes a file of which a mark was lost", () => {
+    using machine = new Machine();
+    const base = machine.base("user");
+    machine.install(codex, base);
+    const once = machine.read("home/.codex/config.toml");
+    const own = `[mcp_servers.chronicle]\ncommand = "my own"\n`;
+    machine.put("home/.codex/config.toml", once.replace(/\[mcp_servers[^]*\]\n(?=#)/, own));
+    machine.install(codex, base);
+    expect(machine.read("home/.codex/config.toml")).toContain(own);
+    machine.uninstall(codex, base);
+    expect(machine.read("home/.codex/config.toml")).toBe(own);
+    // `codex mcp remove chronicle` takes the comment above the table along.
+    machine.put("home/.codex/config.toml", `model = "x"\n\n# <<< chronicle\n`);
+    machine.install(codex, base);
+    expect(machine.read("home/.codex/config.toml").match(/<<< chronicle/g)).toHaveLength(1);
+    machine.uninstall(codex, base);
+    expect(machine.read("home/.codex/config.toml")).toBe(`model = "x"\n\n`);
+  });
+
   it("refuses files that it cannot read, and then writes nothing at all", () => {
     const bad: readonly [AgentConfig, string, string][] = [
       [claude, "home/.claude/settings.json", `{"hooks": `],

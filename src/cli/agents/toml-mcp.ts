@@ -2,12 +2,14 @@ import { parse, TomlError } from "smol-toml";
 import type { Misfit } from "./json-dialect.ts";
 import { isObject, malformed } from "./json-edit.ts";
 import { ownCommand } from "./own-server.ts";
+import { type TomlLine, tomlLines } from "./toml-lines.ts";
 
 const BEGIN =
   "# >>> chronicle: made by `chronicle agents install codex`; `chronicle agents uninstall codex` removes it";
 const END = "# <<< chronicle";
-/** The block, with the empty line before it. */
-const BLOCK = /(?:^|\n?\n)# >>> chronicle:[^\n]*\n[\s\S]*?# <<< chronicle\n?/;
+const IS_BEGIN = /^# >>> chronicle:/;
+const IS_END = /^# <<< chronicle\s*$/;
+const SERVER: readonly string[] = ["mcp_servers", "chronicle"];
 
 /** The tables of a text. Throws `REFUSED`. */
 export function readToml(text: string): Readonly<Record<string, unknown>> {
@@ -45,26 +47,79 @@ export function hasTomlNamesake(text: string): boolean {
   return serverIn(text) !== undefined && ourTomlServer(text) === undefined;
 }
 
-/** The text with a marked block at its end; a server of that name that the user wrote stays as it is. */
+/**
+ * The text with Chronicle's server in it: a marked table at its end, or the marked one that is there with this command and
+ * whatever was added to it. A server of that name that the user wrote stays as it is. Throws `REFUSED`.
+ */
 export function putTomlServer(text: string, command: readonly string[]): string {
+  const present = ourTomlServer(text);
+  if (present !== undefined && isMarked(text)) return withCommand(text, present, command);
+  if (serverIn(text) !== undefined) return text;
   const without = dropTomlServer(text);
-  if (serverIn(without) !== undefined) return text;
-  const [program = "", ...args] = command;
-  const values = args.map((arg) => JSON.stringify(arg)).join(", ");
-  const lines = [BEGIN, "[mcp_servers.chronicle]", `command = ${JSON.stringify(program)}`, `args = [${values}]`, END];
   const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
-  const result = `${without}${gap}${lines.join("\n")}\n`;
+  const [program, args] = keyLines(command);
+  const result = `${without}${gap}${BEGIN}\n[${SERVER.join(".")}]\n${program}${args}${END}\n`;
   // What cannot hold another table (an inline `mcp_servers = {…}`) is said before anything is written.
   if (serverIn(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
   return result;
 }
 
-/** The text without the block. */
+/**
+ * The text without the marked server. Codex adds tables of its own before a comment that closes the file, so that they stand
+ * between the marks: only the marks and the server's own tables go. Throws `REFUSED`.
+ */
 export function dropTomlServer(text: string): string {
-  readToml(text);
-  const block = BLOCK.exec(text);
-  if (block === null) return text;
-  const before = text.slice(0, block.index);
-  const after = text.slice(block.index + block[0].length);
-  return before === "" || before.endsWith("\n") ? `${before}${after}` : `${before}\n${after}`;
+  const isOurs = ourTomlServer(text) !== undefined;
+  if (!isMarked(text)) return text;
+  const lines = tomlLines(text);
+  const isTaken = (line: TomlLine): boolean => isOurs && isOfServer(line);
+  const isGap = (at: number): boolean => {
+    const [line, next] = lines.slice(at, at + 2);
+    return line?.text.trim() === "" && next !== undefined && (IS_BEGIN.test(next.text) || isTaken(next));
+  };
+  const left = lines.filter((line, at) => !isMark(line) && !isTaken(line) && !isGap(at));
+  const result = left.map((line) => line.text).join("");
+  if (isOurs && ourTomlServer(result) !== undefined) throw malformed(NO_TABLE);
+  return result;
 }
+
+const NO_TABLE = "mcp_servers.chronicle is not written as a table of its own";
+
+function isMarked(text: string): boolean {
+  return tomlLines(text).some(isMark);
+}
+
+function isMark({ text, kind }: TomlLine): boolean {
+  return kind === "between" && (IS_BEGIN.test(text) || IS_END.test(text));
+}
+
+/** Is a line of the server's table, or of one beneath it (`[mcp_servers.chronicle.env]`)? */
+function isOfServer({ table }: TomlLine): boolean {
+  return table !== undefined && SERVER.every((key, at) => table[at] === key);
+}
+
+function keyLines(command: readonly string[]): [program: string, args: string] {
+  const [program = "", ...args] = command;
+  const values = args.map((arg) => JSON.stringify(arg)).join(", ");
+  return [`command = ${JSON.stringify(program)}\n`, `args = [${values}]\n`];
+}
+
+/** The text with another command in the server's table. */
+function withCommand(text: string, present: readonly string[], command: readonly string[]): string {
+  if (present.length === command.length && present.every((word, at) => word === command[at])) return text;
+  const [program, args] = keyLines(command);
+  const lines = tomlLines(text);
+  const isKey = (line: TomlLine, key: RegExp): boolean =>
+    line.kind === "key" && line.table?.length === SERVER.length && isOfServer(line) && key.test(line.text);
+  const hasArgs = lines.some((line) => isKey(line, ARGS_KEY));
+  const result = lines.map((line) => {
+    if (isKey(line, COMMAND_KEY)) return hasArgs ? program : program + args;
+    return isKey(line, ARGS_KEY) ? args : line.text;
+  });
+  const edited = result.join("");
+  if (edited === text) throw malformed(NO_TABLE);
+  return edited;
+}
+
+const COMMAND_KEY = /^\s*["']?command["']?\s*=/;
+const ARGS_KEY = /^\s*["']?args["']?\s*=/;
