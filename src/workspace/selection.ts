@@ -96,9 +96,20 @@ async function workOfActions(
   const toSeq = isUnfinished ? (await context.index.head()).seq : greatestOf(actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(`what the ${label(first)} changed`, begins);
-  const isOwn = (record: FileRecord): boolean => isOf(record, ids);
+  const isOwn = ownOnly((record) => isOf(record, ids), await onlyBy(context, ids));
   const keepers = await keepersIn(context, ids);
-  return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn: ownOnly(isOwn), actions, keepers, mayBe: ids };
+  return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn, actions, keepers, mayBe: ids };
+}
+
+/**
+ * Can nobody but some runs and actions have made a change that several may have made? An action that was abandoned may never
+ * have run: where all of them were, it may have been a person.
+ */
+async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
+  const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
+  const mayNotHaveRun = new Set(abandoned.map(({ id }) => id));
+  return ({ candidates = [] }) =>
+    candidates.every((id) => ids.has(id)) && candidates.some((id) => !mayNotHaveRun.has(id));
 }
 
 /** The runs and actions that have these ids. */
@@ -126,13 +137,18 @@ function compactedAway(what: string, by: number): ChronicleError {
   });
 }
 
-/** Nobody's work: what restores, undos and redos wrote, what was there at the beginning, what may be several's. */
-function ownOnly(isOwn: (record: FileRecord) => boolean): Work["isOwn"] {
+/**
+ * Nobody's work: what restores, undos and redos wrote, what was there at the beginning, and what may be several's, but for
+ * changes that can be nobody else's (`isOnly`).
+ */
+function ownOnly(
+  isOwn: (record: FileRecord) => boolean,
+  isOnly: (record: FileRecord) => boolean = () => false,
+): Work["isOwn"] {
   return (record) =>
     (record.intent === undefined || record.cause === "write") &&
     record.cause !== "baseline" &&
-    record.actor !== "ambiguous" &&
-    isOwn(record);
+    (isOnly(record) || (record.actor !== "ambiguous" && isOwn(record)));
 }
 
 /** A turn of a conversation, as a session counts them. */
@@ -257,7 +273,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
     label,
     ...(await spanFrom(context, starts)),
     ...(await lostOf(context, `what the ${label} changed`, starts)),
-    isOwn: ownOnly(isOwn),
+    isOwn: ownOnly(isOwn, await onlyBy(context, own)),
     actions,
     keepers: await keepersIn(context, own),
     mayBe: own,
@@ -288,6 +304,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
   const lost = await lostOf(context, `what the ${label} changed`, starts);
   const keepers = await keepersIn(context, own);
+  // What several may have made stays out: a name such as `agent` is that of many.
   return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
 

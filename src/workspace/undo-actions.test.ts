@@ -140,16 +140,38 @@ describe("undo of actions", () => {
     project.write("f", "f\n");
     const workspace = await project.init();
     const command = { type: "run_command", payload: { command: "make" }, actor: "agent" };
-    const one = await workspace.snapshotAction({ ...command, session: "s1" });
-    const two = await workspace.snapshotAction({ ...command, session: "s2" });
+    const one = await workspace.snapshotAction({ ...command, session: "s1", turn: "t1" });
+    const two = await workspace.snapshotAction({ ...command, session: "s2", turn: "t2" });
     project.write("f", "somebody's\n");
     await workspace.finishAction(one?.id ?? "");
     await workspace.finishAction(two?.id ?? "");
-    expect((await workspace.undo({ actor: "agent" })).changes).toEqual([]);
-    expect((await workspace.undo({ actor: "ambiguous" })).changes).toEqual([]);
+    for (const meant of [{ turn: "t2" }, { session: "s2" }, { actor: "agent" }, { actor: "ambiguous" }])
+      expect((await workspace.undo(meant)).changes, JSON.stringify(meant)).toEqual([]);
     expect(project.read("f")).toBe("somebody's\n");
     await workspace.undo({ file: "f" });
     expect(project.read("f")).toBe("f\n");
+  });
+
+  it("what only calls of one turn can have made is the turn's and the session's, also where one of them never ran", async () => {
+    for (const selection of [{ turn: "last" }, { session: "s" }]) {
+      await using project = new Project();
+      project.write("f", "f\n");
+      const workspace = await project.init();
+      const of = { type: "run_command", payload: { command: "make" }, actor: "codex", session: "s", turn: "t" };
+      await workspace.snapshotAction({ ...of, toolCall: "declined" });
+      const made = await workspace.snapshotAction({ ...of, toolCall: "made" });
+      project.write("f", "made\n");
+      await workspace.finishAction(made?.id ?? "");
+      await workspace.abandonActions({ session: "s" });
+      expect((await workspace.undo({ action: "made" })).changes).toEqual([]);
+      expect(await workspace.changes(selection)).toMatchObject({ changes: [{ path: "f" }], ambiguous: [] });
+      expect((await workspace.undo({ ...selection, dryRun: true })).changes).toMatchObject([{ path: "f" }]);
+      await workspace.undo(selection);
+      expect(project.read("f")).toBe("f\n");
+      expect((await workspace.undo({ ...selection })).notes).toEqual([expect.stringContaining("undone already")]);
+      await workspace.redo();
+      expect(project.read("f")).toBe("made\n");
+    }
   });
 
   it("an action of a run goes alone; the undo of the run then takes the rest", async () => {
