@@ -25,7 +25,10 @@ export interface ActionRequest {
   readonly payload?: ActionPayload;
   /** Who acts (default `agent`). */
   readonly actor?: string;
-  /** The agent's session, its turn, and the id that it gave the call. */
+  /**
+   * The agent's session, its turn, and the id that it gave the call. The same call of a session is not begun again while it is
+   * open: the answer is its action.
+   */
   readonly session?: string;
   readonly turn?: string;
   readonly toolCall?: string;

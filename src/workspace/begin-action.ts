@@ -10,7 +10,7 @@ import { abandoning, withoutOwner } from "./abandon-actions.ts";
 import { filesBefore, missingAbove, offRecordOf, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
 import { lastBegunHash, openActions, type LoggedAction } from "./actions.ts";
 import { beginningOf } from "./agent-session.ts";
-import { openBrackets, type Brackets } from "./brackets.ts";
+import { type Brackets, goingOn, openBrackets } from "./brackets.ts";
 import type { Found } from "./capture.ts";
 import { NO_GIT, type SweptGit } from "./swept-paths.ts";
 import { summaryOf } from "./check-action.ts";
@@ -41,6 +41,8 @@ export interface AskedAction {
   readonly around: readonly string[];
   /** Nothing could be kept, and the caller goes on all the same. */
   readonly isExposed?: true;
+  /** Told of the open action of the same call, if there is one: then no other is begun. */
+  readonly onOpen: (same: LoggedAction) => void;
 }
 
 /** Open actions that are over because their session has begun a new turn. */
@@ -49,7 +51,10 @@ export function ofEarlierTurns(actions: readonly LoggedAction[], { session, turn
   return actions.filter((one) => one.session === session && one.turn !== undefined && one.turn !== turn);
 }
 
-/** The events that begin the action behind what the capture found; none of it if there is nothing to keep. */
+/**
+ * The events that begin the action behind what the capture found; none of it if there is nothing to keep, or if the call has
+ * begun already.
+ */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const { request, actor, targets, outside } = asked;
   const git = asked.git ?? NO_GIT;
@@ -63,6 +68,11 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
   // What is there and could not be kept is not the same as nothing to keep.
   const isNothing = kept + exposed.length + offRecordOf(targets.paths, found.omitted).length === 0;
   if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
+  const same = await openCall(context, asked, found.head);
+  if (same !== undefined) {
+    asked.onOpen(same);
+    return drafts;
+  }
   if (exposed.length > 0 && request.onFailure !== "warn") throw notProtected(exposed);
   if (request.session !== undefined) {
     const at = { head: found.head, ahead: found.upTo - found.head.seq + drafts.length };
@@ -87,6 +97,22 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
     recursionDepth: place.depth + (request.depth ?? 0),
   });
   return drafts;
+}
+
+/**
+ * The open action of the same call. Two hooks may be installed that both say that it begins, at the same time; and a caller that
+ * got no answer asks again. What is asked for in the function of an action is another one.
+ */
+async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
+  const { request, actor, targets, around } = asked;
+  const { session, turn, toolCall, type } = request;
+  if (session === undefined || toolCall === undefined) return undefined;
+  const is = [session, turn, toolCall, actor, type, targets.kind, summaryOf(request, targets.paths, targets.outside)];
+  const [same] = (await openActions(context, head)).filter((one) => {
+    const its = [one.session, one.turn, one.toolCall, one.actor, one.type, one.scope, one.summary];
+    return its.every((value, at) => value === is[at]) && !around.includes(one.id);
+  });
+  return same === undefined ? undefined : (await goingOn(context, [same]))[0];
 }
 
 /** Actions whose process is gone, and those of the session's earlier turns, are over. */

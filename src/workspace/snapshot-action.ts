@@ -5,7 +5,7 @@ import type { Omission } from "../core/coverage.ts";
 import type { SealedEvent } from "../core/event.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { lookOf } from "./abandon-actions.ts";
-import { actionOfEvent, actionShape, noteBegun, noteOpenAction, openActions } from "./actions.ts";
+import { actionOfEvent, actionShape, type LoggedAction, noteBegun, noteOpenAction, openActions } from "./actions.ts";
 import { beginning, ofEarlierTurns, type AskedAction } from "./begin-action.ts";
 import { capture } from "./capture.ts";
 import { checkRequest } from "./check-action.ts";
@@ -32,7 +32,8 @@ interface Bare extends Omit<AskedAction, "outside" | "omitted"> {
 
 /**
  * Keeps what an action is about to destroy: its paths (or, where it may touch anything, the whole workspace) are captured,
- * and the same commit begins the action. Off the record nothing is looked at and nothing stored.
+ * and the same commit begins the action. Off the record nothing is looked at and nothing stored. A call of a session that is
+ * open already is not begun again: the answer is its action.
  */
 export async function snapshotAction(
   context: Context,
@@ -44,13 +45,16 @@ export async function snapshotAction(
   const named = targetsFor(context, request.type, request.payload ?? {});
   if (named.kind === "none") return null;
   const targets = resolveTargets(context, named);
-  const bare: Bare = { id: context.newId(), request, actor: request.actor ?? DEFAULT_ACTOR, targets, around, quota };
+  let same: LoggedAction | undefined;
+  const onOpen = (open: LoggedAction): void => void (same = open);
+  const actor = request.actor ?? DEFAULT_ACTOR;
+  const bare: Bare = { id: context.newId(), request, actor, targets, around, onOpen, quota };
   const events = await keepAndBegin(context, bare).catch((error: unknown) => {
     if (request.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
     return beginExposed(context, bare, error);
   });
   const event = events.find((one) => one.recordId === actionRecordId(bare.id));
-  if (event === undefined) return null;
+  if (event === undefined) return same === undefined ? null : actionShape(same);
   const action = actionOfEvent(event);
   noteOpenAction(context, action);
   noteBegun(context, action);

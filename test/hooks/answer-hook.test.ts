@@ -209,6 +209,34 @@ describe("an agent whose hooks are answered", () => {
     expect((await (await project.open()).list()).map((one) => one.state)).toEqual(["done"]);
   });
 
+  it.each([
+    ["one process", true],
+    ["two processes", false],
+  ])("keeps a call once, although both installed hooks ask at the same time, in %s", async (_, isOne) => {
+    await using project = new Project();
+    project.write("a", "before\n");
+    await (await project.init()).close();
+    const first = new Agent(claude, project);
+    const second = isOne ? first : new Agent(claude, project);
+    const both = async (event: string, call: object): Promise<void> => {
+      for (const answer of await Promise.all([first.hears(event, call), second.hears(event, call)])) quiet(answer);
+    };
+    const write = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
+    const shell = { tool_name: "Bash", tool_input: { command: "make" }, tool_use_id: "c2", prompt_id: "t1" };
+    for (const [call, path] of [[write, "a"] as const, [shell, "made"] as const]) {
+      await both("PreToolUse", call);
+      project.write(path, "after\n");
+      await both("PostToolUse", call);
+    }
+    const workspace = await project.open();
+    expect((await workspace.list()).map((one) => [one.tool_call, one.state, one.changed])).toEqual([
+      ["c1", "done", 1],
+      ["c2", "done", 1],
+    ]);
+    await workspace.undo({ action: "c1" });
+    expect(project.read("a")).toBe("before\n");
+  });
+
   it("finds the call again when what was remembered of the session is lost", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project);

@@ -62,7 +62,7 @@ const begin = workspaceRoute(calls.beginAction, {
   summary: "Record what a tool is about to touch, before it does",
   description:
     "When it is answered, a rollback is possible; then the tool may run, and `finish` records what it left. `null` for what " +
-    "needs no snapshot, and for what is off the record.",
+    "needs no snapshot, and for what is off the record. A call (`tool_call`) of a session that is open already is answered as it is.",
   body: z.strictObject({
     type: word("`write_file delete_file move_file copy_file run_command` …; for any other word everything is recorded"),
     payload: z
