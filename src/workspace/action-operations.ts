@@ -1,6 +1,7 @@
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { ownChanges, type OwnWork } from "./own-changes.ts";
+import { loggedSessions } from "./logged-sessions.ts";
 import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import type { Taken } from "./taken.ts";
 import { workOfTransaction } from "./transaction-work.ts";
@@ -29,8 +30,10 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
   const transactions = await allTransactions(context);
   const ends = endsOfWhole(transactions);
   const actions: ActionOperation[] = [];
-  /** Transactions with an action for which something was kept aside. */
+  /** Transactions with an action or a run for which something was kept aside. */
   const keeping = new Set<string>();
+  for (const { within, omittedChanges } of await loggedSessions(context))
+    if (within.transaction !== undefined && omittedChanges.some((one) => one.kept)) keeping.add(within.transaction);
   for (const action of await actionsHere(context)) {
     const { run, transaction } = action;
     if (transaction !== undefined && action.omittedChanges.some((one) => one.kept)) keeping.add(transaction);
@@ -77,7 +80,7 @@ function ofAction(action: LoggedAction): ActionOperation[] {
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
-/** `isKeeping`: something was kept aside for an action in it. */
+/** `isKeeping`: something was kept aside for an action or a run in it. */
 function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
   if (status !== "committed" || (run ?? holds) !== undefined) return [];

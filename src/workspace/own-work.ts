@@ -24,8 +24,10 @@ export interface Work extends SeqSpan {
   /** Said where some of it cannot be reached any more. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
-  /** The actions and runs in it, where it is a choice of such: something may have been kept aside for them. */
+  /** The actions and runs in it: something may have been kept aside for them. */
   readonly keepers?: readonly Keeper[];
+  /** It is what is left of this operation. */
+  readonly operation?: string;
 }
 
 /** An action or a run. */
@@ -52,6 +54,8 @@ export interface OwnEvents {
   readonly seqs: ReadonlySet<number>;
   /** The runs, actions, transactions and intents that they name. */
   readonly ids: ReadonlySet<string>;
+  /** The operation that they are left of: it is taken back with them, also where there are none. */
+  readonly operation?: string | undefined;
   /** Own changes on disk that a dry run does not record, and whose they are. */
   readonly pending?: readonly PendingChange[];
 }
@@ -76,7 +80,7 @@ export async function eventsOfWork(
     seqs.add(seq);
     for (const id of idsOf(record)) ids.add(id);
   }
-  return { byPath, firsts, back: work.back, seqs, ids };
+  return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
 /** The same with some more events of paths of its own. */

@@ -18,7 +18,6 @@ import type { Session } from "./logged-sessions.ts";
 import { asJson, endSession } from "./session.ts";
 import { coverageShape, shownPath } from "./shape.ts";
 import { nameMoment } from "./snapshot.ts";
-import { bringBackAside } from "./undo-aside.ts";
 import { commitRun, rollbackTransaction } from "./transaction.ts";
 
 /** The end of a run: what the command has left is recorded, and taken back if it failed and that was asked for. */
@@ -188,7 +187,6 @@ export async function land(context: Context, transaction: string, { end, done }:
     // Time has passed since the run began: another process may have been killed meanwhile.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
-    await bringBackAside(context, done.session);
     const { skipped, unmerged } = undo;
     return { isTaken: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };
   } catch (error) {

@@ -17,7 +17,6 @@ import { finish, finishRun, isUndoable, type Kept, land, NOT_ASKED, type Ending 
 import type { Session } from "./logged-sessions.ts";
 import { beginSession, sessionShape } from "./session.ts";
 import { changeShape, shownPath } from "./shape.ts";
-import { bringBackAside } from "./undo-aside.ts";
 import { refuseOverQuota } from "./quota.ts";
 import { nameMoment } from "./snapshot.ts";
 import { openTransaction, rollbackTransaction } from "./transaction.ts";
@@ -107,11 +106,8 @@ export async function run(context: Context, options: RunOptions, within: readonl
       moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
     });
   } catch (error) {
-    const done = await finish(context, session, { recorder, kept });
-    if (transaction !== undefined) {
-      await rollbackTransaction(context, transaction);
-      await bringBackAside(context, done.session);
-    }
+    await finish(context, session, { recorder, kept });
+    if (transaction !== undefined) await rollbackTransaction(context, transaction);
     throw error;
   }
   const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });

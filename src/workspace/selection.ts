@@ -12,9 +12,10 @@ import type { Context } from "./context.ts";
 import { patchOf } from "./diff.ts";
 import { doneIntents } from "./intents.ts";
 import { indexedFrom } from "./history-start.ts";
+import { allKeepers, keepersWithin } from "./keepers.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
-import { eventsOfWork, groupsOf, type Keeper, ownChanges, type Work } from "./own-work.ts";
+import { eventsOfWork, groupsOf, ownChanges, type Work } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
 import { workElsewhere, type WorkElsewhere } from "./replica/work-elsewhere.ts";
 import { changeShape, shownPath } from "./shape.ts";
@@ -97,7 +98,7 @@ async function workOfActions(
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(`what the ${label(first)} changed`, begins);
   const isOwn = ownOnly((record) => isOf(record, ids), await onlyBy(context, ids));
-  const keepers = await keepersIn(context, ids);
+  const keepers = await keepersWithin(context, ids);
   return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn, actions, keepers, mayBe: ids };
 }
 
@@ -110,12 +111,6 @@ async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(reco
   const mayNotHaveRun = new Set(abandoned.map(({ id }) => id));
   return ({ candidates = [] }) =>
     candidates.every((id) => ids.has(id)) && candidates.some((id) => !mayNotHaveRun.has(id));
-}
-
-/** The runs and actions that have these ids. */
-async function keepersIn(context: Context, ids: ReadonlySet<string>): Promise<readonly Keeper[]> {
-  const runs = (await listSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
-  return [...runs, ...(await actionsEver(context))].filter((one) => ids.has(one.id));
 }
 
 /** Runs and actions, and all that were begun within them. */
@@ -275,7 +270,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
     ...(await lostOf(context, `what the ${label} changed`, starts)),
     isOwn: ownOnly(isOwn, await onlyBy(context, own)),
     actions,
-    keepers: await keepersIn(context, own),
+    keepers: await keepersWithin(context, own),
     mayBe: own,
   };
 }
@@ -303,7 +298,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const label = `actor ${name}`;
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
   const lost = await lostOf(context, `what the ${label} changed`, starts);
-  const keepers = await keepersIn(context, own);
+  const keepers = await keepersWithin(context, own);
   // What several may have made stays out: a name such as `agent` is that of many.
   return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
@@ -335,6 +330,7 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
     back: seq,
     everything: true,
     isOwn: () => true,
+    keepers: (await allKeepers(context)).filter(({ fromSeq }) => fromSeq >= seq),
     actions: [],
     mayBe: new Set(),
   };

@@ -4,6 +4,7 @@ import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
 import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
+import { keepersWithin } from "./keepers.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { operationShape } from "./operations.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "./own-work.ts";
@@ -11,7 +12,7 @@ import { ownersIn, type Owners } from "./owners.ts";
 import type { TakingBack } from "./take-back.ts";
 import { takenBy, type Taken } from "./taken.ts";
 import { labelOf } from "./transaction-work.ts";
-import { allTransactions, type LoggedTransaction } from "./transactions.ts";
+import { allTransactions } from "./transactions.ts";
 import { undoOf } from "./undo-selection.ts";
 
 /** Where a step of `undo` or `redo` stands. */
@@ -41,7 +42,7 @@ export async function selectiveStep(
   const work =
     selective === undefined
       ? await partOf(context, operation, { ...step, taken, owners })
-      : again(operation, await allTransactions(context));
+      : await again(context, operation, operations);
   return work === undefined ? undefined : { ...(await undoOf(context, work)), always: true, operation: shape };
 }
 
@@ -68,7 +69,12 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
 }
 
 /** What a redone undo took back, to be taken back again. */
-function again({ selective, fromSeq }: LoggedOperation, transactions: readonly LoggedTransaction[]): Work {
+async function again(
+  context: Context,
+  { id, selective, fromSeq }: LoggedOperation,
+  operations: readonly LoggedOperation[],
+): Promise<Work> {
+  const transactions = await allTransactions(context);
   const { selection = "" } = selective ?? {};
   // Changes that did not merge then are tried again.
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
@@ -76,12 +82,25 @@ function again({ selective, fromSeq }: LoggedOperation, transactions: readonly L
   const first = took[0]?.[0] ?? fromSeq;
   return {
     label: selection,
+    operation: id,
+    keepers: await keepersWithin(context, takenWith(id, operations)),
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
     // Those of restores and undos are among them only where everything was meant.
     ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
     isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };
+}
+
+/** What an undo of somebody's work took, and what the redone undos among that took. */
+function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
+  const all = new Set([undo]);
+  // A set's iterator goes on with what is added on the way.
+  for (const id of all) {
+    const { takes = [], passes = [] } = operations.find((one) => one.id === id)?.selective ?? {};
+    for (const one of [...takes, ...passes]) all.add(one);
+  }
+  return all;
 }
 
 /** What is left of an operation of which a part was taken back by itself; `undefined`: it is whole, or has no events. */
@@ -97,11 +116,10 @@ async function partOf(
   });
   const isPartTaken = !stack.undone.has(id) && operations.some((one) => isUndoWithin(one, operation));
   if (touching.length === 0 && !isPartTaken) return undefined;
-  const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
-    if (!isOwn(record, path, seq)) continue;
+    if (!owners.of(record).includes(id)) continue;
     const isTaken = touching.some(({ took }) => holdsSeq(took, seq)) || (isPartTaken && taken.holds(seq, record, path));
-    if (isTaken) return { label: `operation ${id}`, fromSeq, toSeq, back: fromSeq, isOwn };
+    if (isTaken) return workOf(context, operation);
   }
   return undefined;
 }
@@ -161,9 +179,10 @@ export async function partStep(
   return { ...undone, operation: operationShape(operation, stack), ...(leaves === undefined ? {} : { leaves }) };
 }
 
-/** An operation as a piece of work: its own events, and those of what goes on within it. */
+/** An operation as a piece of work: its own events, those of what goes on within it, and what was kept aside for both. */
 async function workOf(context: Context, { id, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
-  return { label: `operation ${id}`, fromSeq, toSeq, back: fromSeq, isOwn };
+  const keepers = await keepersWithin(context, new Set([id]));
+  return { label: `operation ${id}`, operation: id, fromSeq, toSeq, back: fromSeq, isOwn, keepers };
 }

@@ -177,7 +177,7 @@ function shapeOf(work: TakingBack, { notes }: TakingHow, { plan, met, done }: Re
       ...notes,
       ...asideNotes(done.aside.applied, { dryRun }),
       ...(dryRun ? [] : restNotes(work, done.skipped)),
-      ...(isNothing ? [work.nothing] : []),
+      ...(isNothing && done.aside.applied.length === 0 ? [work.nothing] : []),
     ],
     unmerged: dryRun ? would : met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
   };

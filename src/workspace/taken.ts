@@ -6,10 +6,9 @@ import { greatestOf, leastOf } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import type { SeqSpan } from "./own-changes.ts";
-import { loggedSessions } from "./logged-sessions.ts";
+import { allKeepers } from "./keepers.ts";
 import { fileEvents, type Keeper, keepersOf, type OwnEvents, type Work } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
-import { actionsEver } from "./transactions.ts";
 
 /** Which events were taken back already, and which operations are so wholly. */
 
@@ -142,19 +141,20 @@ async function othersAround(
   keepers: readonly Keeper[],
   covering: Covering,
 ): Promise<ReadonlySet<string>> {
-  const sessions = (await loggedSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
-  const all = keepersOf([...sessions, ...(await actionsEver(context))]);
+  const all = keepersOf(await allKeepers(context));
   const own = new Set(keepers.map(({ id }) => id));
   const others = all.filter(({ id }) => !own.has(id) && !isTakenWithAround(id, covering));
   return covering.owners.around(others.map(({ id }) => id));
 }
 
 function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): readonly Candidate[] {
-  const around = owners.around(own.ids);
+  const asked = own.operation === undefined ? [] : [own.operation];
+  const around = owners.around([...own.ids, ...asked]);
   return operations.filter(({ id, selective, kind }) => {
     if (selective === undefined) return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && around.has(id);
     const { took, met } = selective;
-    return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(took, seq) || holdsSeq(met, seq));
+    const isTouched = asked.includes(id) || [...own.seqs].some((seq) => holdsSeq(took, seq) || holdsSeq(met, seq));
+    return stack.undoable.includes(id) && isTouched;
   });
 }
 

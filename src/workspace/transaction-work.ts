@@ -5,6 +5,7 @@ import { holdsSeq } from "../core/seq-ranges.ts";
 import { greatestOf } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import { doneIntents } from "./intents.ts";
+import { keepersWithin } from "./keepers.ts";
 import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
@@ -24,6 +25,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const { fromSeq, status } = transaction;
   const family = familyOf(await allTransactions(context), transaction.id);
   const ids = new Set(family.map((one) => one.id));
+  const keepers = await keepersWithin(context, new Set(ids));
   const actions = (await actionsAfter(context, fromSeq)).filter(
     (one) => one.transaction !== undefined && ids.has(one.transaction),
   );
@@ -40,7 +42,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
     toSeq,
     back: fromSeq,
     isOwn,
-    keepers: actions,
+    keepers,
     ...(isAll ? { everything: true } : {}),
   };
 }

@@ -11,10 +11,11 @@ import { addAll } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { isGitState, outermost } from "./git-state.ts";
+import { outermostKeepers } from "./keepers.ts";
 import { stillLost } from "./omitted-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
-import { actionsEver, allTransactions, familyOf } from "./transactions.ts";
+import { allTransactions } from "./transactions.ts";
 
 /** The work of an undo or redo on paths that were kept aside: it is never recorded as the state of a path. */
 
@@ -62,19 +63,15 @@ async function worksOf(context: Context, { target, takes = [], passes = [] }: St
   return inTransactions(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
 }
 
-/** These, and in the place of each transaction the actions in it. */
+/** These, and in the place of each transaction the actions and runs in it that kept something aside. */
 async function inTransactions(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const all = await allTransactions(context);
-  const families = ids.map((id) => new Set(familyOf(all, id).map((one) => one.id)));
-  const actions = families.some(({ size }) => size > 0) ? await actionsEver(context) : [];
-  // In the order of the log: one path may have been changed by several of them.
-  return new Set(
-    ids.flatMap((id, i) => {
-      const family = families[i] ?? new Set();
-      if (family.size === 0) return [id];
-      return actions.filter(({ transaction = "" }) => family.has(transaction)).map((action) => action.id);
-    }),
-  );
+  const transactions = new Set((await allTransactions(context)).map(({ id }) => id));
+  const found = new Set<string>();
+  for (const id of ids) {
+    if (!transactions.has(id)) found.add(id);
+    else for (const keeper of await outermostKeepers(context, id)) found.add(keeper.id);
+  }
+  return found;
 }
 
 /** The record of a run or an action. */
@@ -192,7 +189,7 @@ async function fitting(context: Context, changes: readonly Change[]): Promise<As
   return { changes: fit, blocked };
 }
 
-/** Puts back what a run that is rolled back has changed of what was kept aside. */
+/** Puts back what an action that is rolled back has changed of what was kept aside. */
 export async function bringBackAside(context: Context, { id }: { readonly id: string }): Promise<AsideReport> {
   const { changes } = await asideOfStep(context, { kind: "undo", target: id });
   if (changes.length === 0) return NOTHING_ASIDE;

@@ -73,8 +73,9 @@ export async function undoWork(
     const undone = await undoOf(context, work);
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };
+    const ids = [...own.ids, ...(work.keepers ?? []).map(({ id }) => id)];
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
-    const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, own.ids))];
+    const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
     return planBack(context, { ...undone, own, nothing }, { options: { force }, present, notes: told });
   };

@@ -16,6 +16,7 @@ import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
 import { withFolders } from "./fit-step.ts";
+import { keepersWithin } from "./keepers.ts";
 import { settable } from "./operate.ts";
 import { changesToInvert, stepMeant } from "./named-step.ts";
 import type { OwnWork } from "./own-changes.ts";
@@ -90,7 +91,7 @@ async function planStep(context: Context, asked: StepHow): Promise<FilePlan<Undo
     asked: options.operation,
   });
   const { direction, operation } = stepMeant(operations, { direction: asked.direction, operation: picked });
-  const lost = direction === "undo" ? await lostNotes(context, [operation.id]) : [];
+  const lost = direction === "undo" ? await lostNotes(context, await worksWithin(context, operation)) : [];
   const how = { ...asked, notes: [...asked.notes, ...lost] };
   const step = { direction, operations, stack };
   const selective =
@@ -109,6 +110,12 @@ async function planStep(context: Context, asked: StepHow): Promise<FilePlan<Undo
     if (part !== undefined) return planBack(context, part, how);
   }
   return planWhole(context, operation, { ...how, ...step, own, sorted });
+}
+
+/** The operation, and of a transaction the actions and runs in it. */
+async function worksWithin(context: Context, { id, kind }: LoggedOperation): Promise<readonly string[]> {
+  if (kind !== "transaction") return [id];
+  return (await keepersWithin(context, new Set([id]))).map((one) => one.id);
 }
 
 interface WholeStep extends Step, StepHow {

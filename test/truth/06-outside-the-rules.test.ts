@@ -198,7 +198,12 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     expect([contents(box, ".env"), contents(box, "a.txt")]).toEqual(["KEY=1", "a"]);
     const failed = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "rm .env a.txt; exit 3"]);
     expect(failed.code).toBe(3);
+    expect(failed.stderr).toContain("1 path that the rules leave out was put back: .env");
+    expect(failed.stderr).not.toContain("undo brings it back");
     expect([contents(box, ".env"), contents(box, "a.txt")]).toEqual(["KEY=1", "a"]);
+    const only = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "rm .env; exit 3"]);
+    expect(only.stderr).toContain("the command failed: what it changed was taken back. Bring back: chronicle redo");
+    expect([only.code, contents(box, ".env")]).toEqual([3, "KEY=1"]);
   });
 
   test("what a person excluded is named and never stored; nor is anything with the switch off", async () => {

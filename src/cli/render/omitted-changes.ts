@@ -22,7 +22,8 @@ const LOSSES: readonly Sentence[] = [
   },
 ];
 
-const OTHERS: readonly Sentence[] = [
+/** What was kept aside, which undo brings back. */
+const KEPT: readonly Sentence[] = [
   {
     isMeant: ({ kept, change_type }) => kept && change_type === "deleted",
     text: (isOne) => `${isOne ? "was" : "were"} removed; undo brings ${isOne ? "it" : "them"} back`,
@@ -32,13 +33,29 @@ const OTHERS: readonly Sentence[] = [
     text: (isOne) => `${isOne ? "was" : "were"} changed; undo brings the content before back`,
   },
   {
-    isMeant: ({ kept, lost, change_type }) => !kept && !lost && change_type !== "created",
-    text: (isOne) =>
-      `${isOne ? "was" : "were"} changed; undo leaves ${isOne ? "it" : "them"} as ${isOne ? "it is" : "they are"}`,
+    isMeant: ({ kept, change_type }) => kept && change_type === "created",
+    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo removes ${isOne ? "it" : "them"}`,
+  },
+];
+
+/** The same of a run that was taken back. */
+const TAKEN_BACK: readonly Sentence[] = [
+  {
+    isMeant: ({ kept, change_type }) => kept && change_type !== "created",
+    text: (isOne) => `${isOne ? "was" : "were"} put back`,
   },
   {
     isMeant: ({ kept, change_type }) => kept && change_type === "created",
-    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo removes ${isOne ? "it" : "them"}`,
+    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own, and removed`,
+  },
+];
+
+/** What an undo leaves as it is. */
+const LEFT: readonly Sentence[] = [
+  {
+    isMeant: ({ kept, lost, change_type }) => !kept && !lost && change_type !== "created",
+    text: (isOne) =>
+      `${isOne ? "was" : "were"} changed; undo leaves ${isOne ? "it" : "them"} as ${isOne ? "it is" : "they are"}`,
   },
   {
     isMeant: ({ kept, change_type, reason }) => !kept && change_type === "created" && reason === "erased",
@@ -84,5 +101,11 @@ export function lossLines(changes: readonly OmittedChangeShape[] = []): string[]
 
 /** Changes outside of the rules without a loss. */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
-  return told(changes, OTHERS);
+  return told(changes, [...KEPT, ...LEFT]);
+}
+
+/** The same of a run that was taken back; `left`: the paths that were not. */
+export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
+  const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);
+  return told(changes.filter(isTaken), [...TAKEN_BACK, ...LEFT]);
 }

@@ -2,7 +2,7 @@ import type { RunShape } from "../../api/shapes.ts";
 import type { Paint } from "../paint.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { counted } from "./counted.ts";
-import { harmlessLines, lossLines } from "./omitted-changes.ts";
+import { harmlessLines, lossLines, takenBackLines } from "./omitted-changes.ts";
 import { printable, shortened } from "./printable.ts";
 import type { Worded } from "../worded.ts";
 
@@ -25,6 +25,8 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
     const why = printable(unrecorded.reason);
     return `NOT recorded: what the command left could not be (${why}). As before the run: ${worded(unrecorded.hint)}`;
   }
+  if (changes.length === 0 && rolled_back)
+    return `the command failed: what it changed was taken back. Bring back: ${worded("chronicle redo")}`;
   if (changes.length === 0) {
     const nothing =
       result.ambiguous.length === 0 ? "nothing tracked changed" : "nothing changed that is only this run's";
@@ -35,6 +37,14 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
   return `${what}. Take back: ${worded("chronicle undo")}`;
+}
+
+/** What the run changed outside of the rules: still so, or taken back as a whole or in part. */
+function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
+  const isTakenBack = rolled_back || (left !== null && undo_id === null);
+  return isTakenBack
+    ? takenBackLines(session.omitted_changes, left?.paths)
+    : harmlessLines(session.omitted_changes);
 }
 
 function missingLine(result: RunShape): string[] {
@@ -81,7 +91,7 @@ function briefLines(result: RunShape, style: SummaryStyle): string[] {
   const [first, ...more] = [
     firstLine(result, style),
     ...lossLines(result.session.omitted_changes).map((line) => `WARNING: ${line}`),
-    ...harmlessLines(result.session.omitted_changes),
+    ...harmlessOf(result),
     ...offRecordLine(result),
     ...missingLine(result),
     ...ambiguousLine(result, style),
@@ -103,7 +113,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
     `${paint("bold", "chronicle:")} ${firstLine(result, summary)}`,
     ...changeLines(result.changes, style),
     ...lossLines(result.session.omitted_changes).map((line) => paint("red", line)),
-    ...harmlessLines(result.session.omitted_changes),
+    ...harmlessOf(result),
     ...offRecordLine(result),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),

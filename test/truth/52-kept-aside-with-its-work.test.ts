@@ -1,0 +1,153 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ClockedProject } from "../helpers/clocked-project.ts";
+
+/** What was kept aside for a run or an action goes back with it, in whatever way it is taken back. */
+
+async function begun() {
+  const project = new ClockedProject();
+  project.write(".gitignore", ".env\n*.log\n");
+  project.write(".git/HEAD", "ref: refs/heads/main\n");
+  project.write(".env", "KEY=1");
+  project.write("app.log", "one");
+  project.write("a.txt", "a");
+  project.write("b.txt", "b");
+  const workspace = await project.init();
+  const sh = (script: string, options: { readonly rollbackOnFailure?: boolean } = {}) =>
+    workspace.run({ command: ["sh", "-c", script], ...options });
+  return { project, workspace, sh, isThere: (path: string) => existsSync(join(project.folder, path)) };
+}
+
+describe("a run that is rolled back", () => {
+  test("is undone as a whole: the next undo is of the work before it", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    await sh("echo two > new.txt");
+    const failed = await sh("echo x >> app.log; rm a.txt; exit 3", { rollbackOnFailure: true });
+    expect(failed).toMatchObject({ rolled_back: true, not_rolled_back: null, undo_id: null });
+    expect([project.read("app.log"), project.read("a.txt")]).toEqual(["one", "a"]);
+    expect((await workspace.operations()).filter((one) => one.kind === "run")).toMatchObject([
+      { undone: false },
+      { id: failed.session.session_id, undone: true },
+    ]);
+    expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+  });
+
+  test("and has changed only what is kept aside is told as taken back, and leaves undo nothing to do", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    await sh("echo two > new.txt");
+    const failed = await sh("rm .env; exit 3", { rollbackOnFailure: true });
+    expect(failed).toMatchObject({ rolled_back: true, undo_id: null, not_rolled_back: null });
+    expect(project.read(".env")).toBe("KEY=1");
+    expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+    expect((await workspace.redo()).changes).toMatchObject([{ path: "new.txt" }]);
+  });
+
+  test("names what was kept aside and could not be put back", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    project.write("keys/.env", "KEY=2");
+    await workspace.status();
+    // A pipe in the place of the folder: no capture takes it, and nothing can be put beneath it.
+    const failed = await sh("rm -r keys; mkfifo keys; rm a.txt; exit 3", { rollbackOnFailure: true });
+    expect(failed.rolled_back).toBe(false);
+    expect(failed.not_rolled_back?.paths).toContain("keys/.env");
+    expect(project.read("a.txt")).toBe("a");
+  });
+});
+
+test.each(["rm .env; echo A > a.txt; exit 3", "rm .env; exit 3"])("an undone redo of a rollback: %s", async (script) => {
+  const { project, workspace, sh, isThere } = await begun();
+  await using _ = project;
+  await sh("echo two > new.txt");
+  await sh(script, { rollbackOnFailure: true });
+  for (const _round of [1, 2]) {
+    await workspace.redo();
+    expect(isThere(".env")).toBe(false);
+    await workspace.undo();
+    expect([isThere(".env"), isThere("new.txt")]).toEqual([true, true]);
+  }
+  expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+});
+
+describe("a run in a transaction", () => {
+  test("gives back at the rollback what was kept aside for it, and undo goes on with the work before", async () => {
+    const { project, workspace, sh, isThere } = await begun();
+    await using _ = project;
+    await sh("echo two > new.txt");
+    const { id } = await workspace.beginTransaction();
+    await sh("rm .env; echo B > b.txt");
+    expect(isThere(".env")).toBe(false);
+    const { undo } = await workspace.rollbackTransaction(id);
+    expect(undo.notes.join()).toContain("was put back: .env");
+    expect([project.read(".env"), project.read("b.txt")]).toEqual(["KEY=1", "b"]);
+    expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+  });
+
+  test("gives it back at the undo of the committed transaction, which redo takes away again", async () => {
+    const { project, workspace, sh, isThere } = await begun();
+    await using _ = project;
+    const { id } = await workspace.beginTransaction();
+    await sh("rm .env; echo B > b.txt");
+    await workspace.commitTransaction(id);
+    expect((await workspace.undo()).operation).toMatchObject({ id });
+    expect(project.read(".env")).toBe("KEY=1");
+    await workspace.redo();
+    expect(isThere(".env")).toBe(false);
+  });
+
+  test("makes the transaction an operation where nothing but what is kept aside was changed", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    const { id } = await workspace.beginTransaction();
+    await sh("rm .env");
+    await workspace.commitTransaction(id);
+    expect((await workspace.undo()).operation).toMatchObject({ id });
+    expect(project.read(".env")).toBe("KEY=1");
+  });
+
+  test("says of the undo what nobody can bring back", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    const { id } = await workspace.beginTransaction();
+    await sh("rm -rf .git; echo B > b.txt");
+    await workspace.commitTransaction(id);
+    expect((await workspace.undo({ dryRun: true })).notes.join()).toContain("cannot be brought back: .git");
+  });
+});
+
+describe("a run of which a part was taken back", () => {
+  test("by its file: undo takes the rest and what was kept aside, and the next one the work before", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    await sh("echo two > new.txt");
+    await sh("rm .env; echo A > a.txt; echo B > b.txt");
+    await workspace.undo({ file: "a.txt" });
+    await workspace.undo();
+    expect([project.read(".env"), project.read("b.txt")]).toEqual(["KEY=1", "b"]);
+    expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+  });
+
+  test("by all its files: undo brings back what was kept aside, and the next one is of the work before", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    await sh("echo two > new.txt");
+    await sh("rm .env; echo A > a.txt");
+    await workspace.undo({ file: "a.txt" });
+    await workspace.undo();
+    expect(project.read(".env")).toBe("KEY=1");
+    expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+  });
+
+  test("since before it: what was kept aside comes with it", async () => {
+    const { project, workspace, sh } = await begun();
+    await using _ = project;
+    await sh("echo two > new.txt");
+    const { session } = await sh("rm .env; echo A > a.txt");
+    await workspace.undo({ since: `seq:${session.from_seq}` });
+    expect([project.read(".env"), project.read("a.txt")]).toEqual(["KEY=1", "a"]);
+    expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+  });
+});
