@@ -152,6 +152,7 @@ export function openHistory(
   const context: Context = {
     ...history,
     ...files,
+    ...(how.movedTo === undefined ? {} : { recordedAt: how.roots[0]?.folder }),
     headFollower: new PacedHeadFollower(parts.headPace, () => context),
     offRecord: new FileOffRecord(parts.backends.disk, parts.layout.workspace(workspaceId).offRecord),
     whereabouts: new FileWhereabouts(parts.backends.disk, parts.layout.workspace(workspaceId).whereabouts, roots),

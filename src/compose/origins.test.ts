@@ -140,6 +140,24 @@ describe("a workspace that replicas follow", () => {
     expect(four.options.history).not.toBe(one.options.history);
   });
 
+  it("is opened anew after its folder was moved, and closed once the last session of before has ended", async () => {
+    const { disk, store, origins, clock } = await scene();
+    const { workspace } = await store.init({ roots: ["/proj"] });
+    const before = await origins.lease(workspace.id);
+    disk.rename("/proj", "/moved");
+    const elsewhere = await openSimStore(disk, { firstId: 100 });
+    await (await elsewhere.open({ folder: "/moved" })).close();
+    disk.makeFolder("/proj", 0o700);
+    await expect(before.options.look?.()).rejects.toMatchObject({ code: "NOT_FOUND" });
+    const next = await origins.lease(workspace.id);
+    expect(next.context.worktree.roots[0]?.folder).toBe("/moved");
+    await next.options.look?.();
+    before[Symbol.dispose]();
+    next[Symbol.dispose]();
+    await clock.run(clock.now + 20_000);
+    await origins[Symbol.asyncDispose]();
+  });
+
   it("tells of what this process records, and of what another one does", async () => {
     const { disk, store, origins, clock } = await scene();
     const workspace = await hosted(store);

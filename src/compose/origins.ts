@@ -1,4 +1,5 @@
 import { ChronicleError } from "../core/errors.ts";
+import { wasMoved } from "../core/moved-folder.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
 import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
 import { HistoryContents } from "../replication/origin/history-contents.ts";
@@ -10,10 +11,12 @@ import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { Signal } from "../util/signal.ts";
 import type { HeldLock } from "../storage/lock.ts";
+import { answer } from "../workspace/answer.ts";
 import { capture } from "../workspace/capture.ts";
 import { catchUp } from "../workspace/catch-up.ts";
 import type { Context } from "../workspace/context.ts";
 import { isInBase } from "../workspace/read-base.ts";
+import { refuseMoved } from "../workspace/refuse-moved.ts";
 import { folderPresence } from "./folder-presence.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openWriteBack } from "./open-write-back.ts";
@@ -60,6 +63,7 @@ interface Place {
   readonly opened: Promise<OpenedOrigin>;
   leases: number;
   closing: Disposable | undefined;
+  isClosed: boolean;
 }
 
 interface OpenedOrigin extends Pick<OriginLease, "context" | "options"> {
@@ -78,7 +82,7 @@ export class Origins implements AsyncDisposable {
     this.#how = { timers, onError };
   }
 
-  /** Opens a workspace for a session; `id` is its whole id. */
+  /** Opens a workspace for a session; `id` is its whole id. After its folder was moved it is opened anew, where that is now. */
   async lease(id: string): Promise<OriginLease> {
     const place = this.#places.get(id) ?? this.#open(id);
     place.leases += 1;
@@ -89,10 +93,17 @@ export class Origins implements AsyncDisposable {
       if (!isHeld) return;
       isHeld = false;
       place.leases -= 1;
-      if (place.leases === 0) place.closing = this.#how.timers.after(IDLE_MS, () => void this.#close(id, place));
+      if (place.leases > 0) return;
+      if (this.#places.get(id) !== place) void this.#close(id, place);
+      else place.closing = this.#how.timers.after(IDLE_MS, () => void this.#close(id, place));
     };
     try {
       const { context, options } = await place.opened;
+      if (await isMoved(context)) {
+        if (this.#places.get(id) === place) this.#places.delete(id);
+        release();
+        return await this.lease(id);
+      }
       return { context, options, [Symbol.dispose]: release };
     } catch (error) {
       release();
@@ -108,17 +119,21 @@ export class Origins implements AsyncDisposable {
 
   #open(id: string): Place {
     const opened = openOrigin(this.#parts, id, this.#how);
-    const place: Place = { opened, leases: 0, closing: undefined };
+    const place: Place = { opened, leases: 0, closing: undefined, isClosed: false };
     this.#places.set(id, place);
-    opened.catch(() => this.#places.delete(id));
+    opened.catch(() => {
+      place.isClosed = true;
+      if (this.#places.get(id) === place) this.#places.delete(id);
+    });
     return place;
   }
 
   #close(id: string, place: Place): Promise<void> {
     place.closing?.[Symbol.dispose]();
     place.closing = undefined;
-    if (this.#places.get(id) !== place) return Promise.resolve();
-    this.#places.delete(id);
+    if (place.isClosed) return Promise.resolve();
+    place.isClosed = true;
+    if (this.#places.get(id) === place) this.#places.delete(id);
     const ending = place.opened.then(async (one) => one.close());
     this.#ending.add(ending);
     // Whoever disposes of all is told what went wrong before that, too.
@@ -127,6 +142,17 @@ export class Origins implements AsyncDisposable {
       () => undefined,
     );
     return ending;
+  }
+}
+
+/** Was the folder moved since the workspace was opened? */
+async function isMoved(context: Context): Promise<boolean> {
+  try {
+    await answer(context, () => refuseMoved(context));
+    return false;
+  } catch (error) {
+    if (wasMoved(error)) return true;
+    throw error;
   }
 }
 

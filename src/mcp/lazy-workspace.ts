@@ -1,4 +1,5 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { wasMoved } from "../core/moved-folder.ts";
 
 /** Who asks, and where. */
 export interface Asked {
@@ -37,7 +38,7 @@ export class LazyWorkspace {
     const opening = this.#opening.get(client) ?? this.#begin(client, folders);
     try {
       const { workspace, settings } = await opening;
-      if ((await settingsOf(workspace)) === settings) return workspace;
+      if ((await settingsInForce(workspace)) === settings) return workspace;
       if (this.#opening.get(client) === opening) {
         this.#opening.delete(client);
         this.#outdated.push(workspace);
@@ -78,6 +79,16 @@ interface Opened {
   readonly workspace: WorkspaceApi;
   /** What was tracked when it was opened. */
   readonly settings: string;
+}
+
+/** `undefined`: its folder was moved since it was opened. */
+async function settingsInForce(workspace: WorkspaceApi): Promise<string | undefined> {
+  try {
+    return await settingsOf(workspace);
+  } catch (error) {
+    if (wasMoved(error)) return undefined;
+    throw error;
+  }
 }
 
 async function settingsOf(workspace: WorkspaceApi): Promise<string> {

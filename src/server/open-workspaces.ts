@@ -1,12 +1,13 @@
 import type { StoreApi } from "../api/store-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { movedFolder, wasMoved } from "../core/moved-folder.ts";
 
 /** A workspace in use: it is not closed before it is given back. */
 export interface Lease extends Disposable {
   /** As a person has it; `as` makes views of it for others. */
   readonly workspace: WorkspaceApi;
-  /** The workspace is given up: whoever only follows it ends. */
+  /** The workspace is given up: whoever only follows it ends. Where its folder was moved (the reason says so), it may be asked for anew. */
   readonly gone: AbortSignal;
 }
 
@@ -113,6 +114,14 @@ export class OpenWorkspaces {
     if (held !== undefined) held.looked = 0;
   }
 
+  /** Its folder was moved, as the error says: the next who asks for it gets it opened anew. */
+  giveUpMoved(workspace: WorkspaceApi, error: unknown): void {
+    const held = this.#held.get(workspace.id);
+    if (held?.workspace !== workspace) return;
+    held.gone.abort(error);
+    this.#drop(held, held.leases === 0);
+  }
+
   /**
    * Gives a workspace up for a work that removes its history. Throws `LOCKED` if it stays in use. Where the work fails, whoever
    * kept the workspace open may open it again once `isBeingGivenUp` is over.
@@ -216,14 +225,18 @@ export class OpenWorkspaces {
     held.leases += 1;
     try {
       return (await this.#settingsOf(held.workspace)) === held.settings && !held.dropped;
+    } catch (error) {
+      if (wasMoved(error)) return false;
+      throw error;
     } finally {
       held.leases -= 1;
       if (held.dropped && held.leases === 0) this.#closeLater(held);
     }
   }
 
+  /** The folder is among them: of one that was moved, the handle of the old place is not kept. */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
-    return (await this.#options.settingsOf?.(workspace)) ?? "";
+    return `${workspace.path}\n${(await this.#options.settingsOf?.(workspace)) ?? ""}`;
   }
 
   async #openFolder(folder: string, create: boolean): Promise<Held> {
@@ -257,13 +270,19 @@ export class OpenWorkspaces {
       await opened.close();
       return known;
     }
-    if (known !== undefined) this.#drop(known, known.leases === 0);
+    if (known !== undefined) this.#replace(known, opened);
     const now = this.#options.now();
     const gone = new AbortController();
     const ready = this.#made(opened);
     const held: Held = { workspace: opened, settings, gone, ready, used: now, looked: now, leases: 0, dropped: false };
     this.#held.set(opened.id, held);
     return held;
+  }
+
+  /** Whoever has the workspace may finish with it, unless its folder is elsewhere. */
+  #replace(known: Held, { path }: WorkspaceApi): void {
+    if (known.workspace.path !== path) known.gone.abort(movedFolder(known.workspace.path, path));
+    this.#drop(known, known.leases === 0);
   }
 
   async #made(opened: WorkspaceApi): Promise<void> {

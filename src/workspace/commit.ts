@@ -7,6 +7,7 @@ import type { StoredTree, IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import { classedDrafts } from "./protected.ts";
 import { refuseArchived } from "./refuse-archived.ts";
+import { refuseMoved } from "./refuse-moved.ts";
 import type { Context } from "./context.ts";
 import { breathe } from "../util/breathe.ts";
 import { isRootDue, mustStateRoot, pendingChanges, statedRoot } from "./commit-root.ts";
@@ -64,7 +65,7 @@ export interface CommitOptions {
 
 /**
  * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`, also where the
- * workspace is archived: whoever had it open before that finds out here.
+ * workspace is archived, and `NOT_FOUND` where its folder was moved: whoever had it open before that finds out here.
  */
 export async function withCommit<T>(
   context: Context,
@@ -77,6 +78,7 @@ export async function withCommit<T>(
     using _held = await context.lock.exclusive(context.waitMs);
     await catchUp(context, { recover: true });
     if (!archivedToo) await refuseArchived(context);
+    await refuseMoved(context);
     await using appender = new Appender(context);
     const result = await work(commitFor(context, appender, events));
     if (events.length > 0) await context.headFollower.committed();

@@ -6,6 +6,7 @@ import { encodeWorkspace, type RootRecord, type WorkspaceRecord } from "../core/
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { workspaceRecord } from "./own-record.ts";
+import { refuseMoved } from "./refuse-moved.ts";
 
 /** The options of a root. */
 type RootConfig = Omit<ConfigShape, "keepAside" | "protectedNames">;
@@ -27,8 +28,9 @@ function configShape({
   };
 }
 
-/** The options of the first root. */
+/** The options of the first root. Throws `NOT_FOUND` where its folder was moved since the workspace was opened. */
 export async function configOf(context: Context): Promise<ConfigShape> {
+  await refuseMoved(context);
   return shapeOf(await workspaceRecord(context));
 }
 

@@ -39,6 +39,8 @@ export interface Context {
   /** Names of secrets that count beside those of the history: those of whoever looks at an origin's. */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
+  /** Where the record said that the first root lies, where it was opened at another place: through a bind mount, or moved. */
+  readonly recordedAt?: string | undefined;
   /** Files of no workspace that a tool is about to change. */
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;

@@ -17,6 +17,7 @@ import { ReadTable, type ReadPath } from "./read-table.ts";
 import type { UncleanEnd } from "../core/whereabouts.ts";
 import { surroundings } from "./unclean-end.ts";
 import type { LiveView } from "./live-view.ts";
+import { refuseMoved } from "./refuse-moved.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 
 /** Looks at the disk and reads what may have changed since it was last looked at; records nothing. */
@@ -54,8 +55,12 @@ export interface Reading {
   readonly erased: ErasedLook;
 }
 
-/** Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. */
+/**
+ * Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. Throws `NOT_FOUND` where the
+ * folder was moved since the workspace was opened.
+ */
 export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
+  await refuseMoved(context);
   await rememberRecorded(context);
   const { live } = context;
   if (!live.started || options.only !== undefined) return scanAndRead(context, options);

@@ -5,6 +5,7 @@ import { catchUp, type CatchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { refuseArchived } from "./refuse-archived.ts";
+import { refuseMoved } from "./refuse-moved.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { endOrphans } from "./transaction.ts";
 
@@ -48,6 +49,7 @@ export class Turns {
     if (how.dryRun === true) {
       return this.readInTurn(async () => {
         await refuseArchived(context);
+        await refuseMoved(context);
         return work(await wouldEndBefore(context));
       });
     }
@@ -56,6 +58,7 @@ export class Turns {
       const { damage } = await this.#upToDate((found) => Promise.resolve(found));
       try {
         return await rebuildingOnce(context, async () => {
+          await refuseMoved(context);
           const before = await endBefore(context);
           if (how.keepsOrphans !== true) await endOrphans(context, before);
           return work(before);

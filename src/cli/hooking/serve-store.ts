@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import { wasMoved } from "../../core/moved-folder.ts";
 import { retentionFiles } from "../../core/retention-config.ts";
 import { Admission } from "../../server/admission.ts";
 import { Authenticator } from "../../server/authenticate.ts";
@@ -225,7 +226,10 @@ export class StoreServer {
   async #follow(workspace: WorkspaceApi): Promise<void> {
     if (workspace.path === "") return;
     try {
-      await workspace.follow({ record: this.#options.idleMs === 0, onError: (error) => this.#onError(error) });
+      await workspace.follow({
+        record: this.#options.idleMs === 0,
+        onError: (error) => (wasMoved(error) ? this.#workspaces.giveUpMoved(workspace, error) : this.#onError(error)),
+      });
     } catch (error) {
       // What is archived stays as it is.
       if (!(error instanceof ChronicleError && error.code === "READ_ONLY")) throw error;

@@ -1,5 +1,6 @@
 import type { StoreApi } from "../../api/store-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { wasMoved } from "../../core/moved-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { logMark } from "./log-mark.ts";
@@ -48,7 +49,7 @@ export class HostedFolder {
   }
 
   /**
-   * What was opened anew meanwhile, with other settings, is kept in place of what it was before. What was given up is opened
+   * What was opened anew meanwhile, with other settings or where its folder was moved to, is kept in place of what it was before. What was given up is opened
    * again, unless it is archived or removed by now. Throws what stands in the way, and tries again later.
    */
   keepUp(): Promise<void> {
@@ -75,7 +76,7 @@ export class HostedFolder {
 
   async #openAgain(lost: Lost): Promise<void> {
     const { id } = lost;
-    const { store, disk, workspaces, folder } = this.#options;
+    const { store, disk, workspaces } = this.#options;
     const mark = logMark({ disk, home: store.home }, id);
     if (mark === lost.mark) return;
     this.#lost = { id, notBefore: performance.now() + RETRY_MS };
@@ -86,7 +87,7 @@ export class HostedFolder {
     }
     // Whoever has read it while it was archived has it open without following the folder.
     if (lost.mark !== undefined) workspaces.letGo(id);
-    const lease = await workspaces.openFolder(folder, false);
+    const lease = await workspaces.openKey(id);
     // The server has let go of everything meanwhile.
     if (this.#lost === undefined) lease[Symbol.dispose]();
     else this.#keep(lease);
@@ -105,8 +106,9 @@ export class HostedFolder {
   #keep(lease: Lease): void {
     this.#lease = lease;
     this.#lost = undefined;
-    // Somebody archives or removes it: it is not kept from them.
+    // Somebody archives or removes it: it is not kept from them. One whose folder was moved is opened anew at the next look.
     const end = (): void => {
+      if (wasMoved(lease.gone.reason)) return;
       lease[Symbol.dispose]();
       if (this.#lease !== lease) return;
       this.#lease = undefined;

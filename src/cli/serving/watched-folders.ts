@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
+import { wasMoved } from "../../core/moved-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { logMark, logOf } from "./log-mark.ts";
@@ -180,8 +181,9 @@ export class WatchedFolders {
       const lease = await workspaces.openKey(id);
       this.#leases.set(id, lease);
       this.#retryMs = RETRY_MS;
-      // Somebody archives or removes it: it is not kept from them.
+      // Somebody archives or removes it: it is not kept from them. One whose folder was moved is opened anew at the next look.
       const end = (): void => {
+        if (wasMoved(lease.gone.reason)) return;
         lease[Symbol.dispose]();
         if (this.#leases.get(id) !== lease) return;
         this.#leases.delete(id);
