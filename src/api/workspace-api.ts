@@ -235,6 +235,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   readonly id: string;
   /** Its first folder, absolute; empty for one that has none. */
   readonly path: string;
+  /** All its folders, absolute, the first one first. */
+  readonly roots: readonly string[];
   /** The records of users (`user:<id>`) in this workspace's log. */
   readonly records: RecordStoreApi;
   status(options?: ProgressOptions): Promise<StatusShape>;

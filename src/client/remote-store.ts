@@ -43,7 +43,7 @@ export class RemoteStore implements api.StoreApi {
 
   async create(options?: api.CreateOptions): ReturnType<api.StoreApi["create"]> {
     const result = await this.#caller.one(calls.createWorkspace, options);
-    return { workspace: new RemoteWorkspace(this.#wire, result.workspace, result.path), result };
+    return { workspace: new RemoteWorkspace(this.#wire, result.workspace, result.path === "" ? [] : [result.path]), result };
   }
 
   async openById(id: string, options: api.OpenByIdOptions = {}): Promise<WorkspaceApi> {
@@ -109,7 +109,7 @@ export class RemoteStore implements api.StoreApi {
       ...(actor === undefined ? {} : { actor }),
       ...(client === undefined ? {} : { client }),
     };
-    return new RemoteWorkspace(this.#wire.with({ acting, readOnly }), shape.id, shape.path);
+    return new RemoteWorkspace(this.#wire.with({ acting, readOnly }), shape.id, shape.roots);
   }
 }
 

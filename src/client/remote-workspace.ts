@@ -27,15 +27,17 @@ type Write = Promise<files.FileWriteShape>;
 export class RemoteWorkspace implements api.WorkspaceApi {
   readonly id: string;
   readonly path: string;
+  readonly roots: readonly string[];
   readonly records: RecordStoreApi;
   readonly #caller: Caller;
   readonly #actionBracket = new ActionBracket(this);
   readonly #transactionBracket = new TransactionBracket(this);
 
-  /** `path` as the server says; empty where it was not asked. */
-  constructor(wire: Wire, id: string, path = "") {
+  /** `roots` as the server says; none where it was not asked. */
+  constructor(wire: Wire, id: string, roots: readonly string[] = []) {
     this.id = id;
-    this.path = path;
+    this.path = roots[0] ?? "";
+    this.roots = roots;
     this.#caller = new Caller(wire, { id });
     this.records = new RemoteRecords(this.#caller);
   }
@@ -341,7 +343,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     if (who.role === "person" && wire.acting.role === "agent") {
       throw new ChronicleError("FORBIDDEN", "an agent may not do this: act as a person");
     }
-    return new RemoteWorkspace(wire.with({ acting: who }), this.id, this.path);
+    return new RemoteWorkspace(wire.with({ acting: who }), this.id, this.roots);
   }
 
   /** Ends what is being followed. The connection is the client's. */

@@ -188,7 +188,7 @@ export class RequestAnswer {
     using lease = await openFor(this.#with.workspaces, this.#head.visit.caller, params["id"] ?? "");
     // Where a folder lies is the operator's to know.
     const isOperator = mayDo(this.#head.visit.caller.role, "operator");
-    if (!isOperator) this.#hidden = [...this.#hidden, lease.workspace.path];
+    if (!isOperator) this.#hidden = [...this.#hidden, ...lease.workspace.roots];
     const on = this.#viewOf(lease);
     const { row, params: meant } = await this.#meant(on);
     if (row.on !== "workspace") return;

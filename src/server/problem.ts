@@ -118,9 +118,10 @@ function errnoIn({ data }: ChronicleError): string | undefined {
   return typeof data["errno"] === "string" ? data["errno"] : undefined;
 }
 
-/** The text, without these folders of the machine. */
+/** The text, without these folders of the machine: of one in another, all of it. */
 export function hide(text: string, hidden: readonly string[]): string {
-  return hidden.reduce((so, folder) => (folder === "" || folder === "/" ? so : so.replaceAll(folder, HIDDEN)), text);
+  const outermostLast = hidden.toSorted((a, b) => b.length - a.length);
+  return outermostLast.reduce((so, folder) => (folder === "" || folder === "/" ? so : so.replaceAll(folder, HIDDEN)), text);
 }
 
 /** Data is for programs: texts, numbers and lists of them; absolute paths are left out. */

@@ -95,7 +95,11 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   get path(): string {
-    return this.#context.worktree.roots[0]?.folder ?? "";
+    return this.roots[0] ?? "";
+  }
+
+  get roots(): readonly string[] {
+    return this.#context.worktree.roots.map(({ folder }) => folder).filter((folder) => folder !== "");
   }
 
   status(options: api.ProgressOptions = {}): Promise<shapes.StatusShape> {

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChronicleError } from "../../src/core/errors.ts";
@@ -53,6 +53,24 @@ describe("a problem", () => {
     const error = new ChronicleError("USAGE", long, { hint: long, data: { long, many: Array(1_000).fill("y") } });
     expect(JSON.stringify(problemOf(error, { hidden: [], report })).length).toBeLessThan(5_000);
   });
+});
+
+it("names none of a workspace's folders to readers and agents, also where several are tracked", async () => {
+  await using serving = await Serving.start();
+  const roots = ["first", "first/private-project", "second"].map((name) => join(serving.base, name));
+  for (const root of roots) mkdirSync(root);
+  const [first = "", , second = ""] = roots;
+  const { workspace } = await serving.store.init({ roots: [first, second] });
+  await workspace.close();
+  renameSync(second, `${second}-away`);
+  const token = serving.token("agent");
+  for (const path of ["status", "explain?path=a"]) {
+    const told = await serving.ask(`/v1/workspaces/${workspace.id}/${path}`, { token });
+    expect([path, told.text.includes(serving.base)]).toEqual([path, false]);
+  }
+  const refused = await serving.send(`/v1/workspaces/${workspace.id}/snapshots`, {}, { token });
+  expect([refused.status, refused.json()["detail"]]).toEqual([404, expect.stringContaining("tracked folder … is not there")]);
+  expect(problemOf(new ChronicleError("REFUSED", roots[1] ?? ""), { hidden: roots, report: () => undefined }).detail).toBe("…");
 });
 
 it("is in the document of the interface, which is served", async () => {
