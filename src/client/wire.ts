@@ -112,7 +112,7 @@ export class Wire {
     const { token, acting = {}, commandHints } = this.#options;
     const { ifMatch, lastEventId, content } = asking;
     const headers: Record<string, string | undefined> = {
-      authorization: token === undefined ? undefined : `Bearer ${token}`,
+      authorization: token === undefined ? undefined : `Bearer ${ofToken(token)}`,
       [ACTING.actor]: inHeader(acting.actor),
       [ACTING.client]: inHeader(acting.client),
       [ACTING.role]: acting.role === "agent" ? "agent" : undefined,
@@ -124,7 +124,7 @@ export class Wire {
             : "application/json"
           : "application/octet-stream",
       // The key is the request's: it stays the same however often it is tried.
-      "idempotency-key": call.method === "GET" ? undefined : (asking.requestId ?? newKey()),
+      "idempotency-key": call.method === "GET" ? undefined : keyOf(asking.requestId ?? newKey()),
       "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : matching(ifMatch),
       "if-none-match": ifMatch === "none" ? "*" : undefined,
       "last-event-id": lastEventId === undefined ? undefined : String(lastEventId),
@@ -139,10 +139,12 @@ export class Wire {
 /** The value of `If-Match`. */
 function matching(ifMatch: string | readonly string[]): string {
   if (ifMatch === "*") return "*";
-  return [ifMatch]
-    .flat()
-    .map((hash) => `"${hash}"`)
-    .join(", ");
+  const hashes = [ifMatch].flat();
+  if (hashes.length > 0 && hashes.every((hash) => /^(?:[0-9a-f]{64})?$/.test(hash)))
+    return hashes.map((hash) => `"${hash}"`).join(", ");
+  throw new ChronicleError("USAGE", `not a condition: ${JSON.stringify(ifMatch).slice(0, 100)}`, {
+    hint: "give the hash that is expected there, `*` for anything, or `none` for nothing",
+  });
 }
 
 /** Says what would change, and changes nothing. */
@@ -153,6 +155,24 @@ function isDryRun({ body }: Asking<object, unknown>): boolean {
 /** Also where a browser has no `randomUUID`: on a page without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** As long as an `Idempotency-Key` may be. */
+const MOST_KEY = 128;
+
+/** A request's name as a header can hold it: two names are never one. Throws `USAGE` for one that is too long. */
+function keyOf(requestId: string): string {
+  const isPlain = /^[\x21-\x24\x26-\x7e]*$/.test(requestId);
+  const key = isPlain ? requestId : requestId.isWellFormed() ? encodeURIComponent(requestId) : undefined;
+  if (key !== undefined && key.length <= MOST_KEY) return key;
+  throw new ChronicleError("USAGE", "this requestId is not well-formed text, or too long for a server", {
+    hint: `give up to ${MOST_KEY} printable characters of ASCII; others count several times`,
+  });
+}
+
+function ofToken(token: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new ChronicleError("USAGE", "a token has printable characters of ASCII, and no spaces or ends of lines");
 }
 
 /** What a header can say. */

@@ -108,7 +108,9 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
           code: "PRECONDITION_FAILED",
           data: { path: "src/a.ts", hash: sha256("second") },
         });
-        await ws.putFile("src/a.ts", bytes("third"), { ifMatch: sha256("second") });
+        await ws.putFile("src/a.ts", bytes("third"), { ifMatch: [sha256("one"), sha256("second")] });
+        for (const ifMatch of ["→", "W/1", [], ["*"]])
+          expect(await codeOf(ws.putFile("src/a.ts", bytes("x"), { ifMatch }))).toBe("USAGE");
         await ws.putFile("src/b.ts", bytes("b"), { ifMatch: "none" });
       });
 
@@ -117,6 +119,17 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         const again = await ws.putFile("twice.txt", bytes("1"), { requestId: "request-1" });
         expect(again).toEqual(once);
         expect(await ws.history("twice.txt")).toHaveLength(1);
+      });
+
+      test("a request has any name that is text", async () => {
+        for (const [n, requestId] of ["build → 7", "100% done", "100%25%20done"].entries()) {
+          const once = await ws.putFile("named.txt", bytes(`${n}`), { requestId });
+          expect(await ws.putFile("named.txt", bytes(`${n}`), { requestId })).toEqual(once);
+        }
+        expect(await ws.history("named.txt")).toHaveLength(3);
+        for (const requestId of ["", "\ud800", "x".repeat(201)])
+          expect(await codeOf(ws.putFile("named.txt", bytes("x"), { requestId }))).toBe("USAGE");
+        await ws.deleteFile("named.txt");
       });
 
       test("folders, moves, deletions, permissions, links", async () => {
