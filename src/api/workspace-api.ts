@@ -299,9 +299,9 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   retention(): Promise<RetentionSourcesShape>;
   /**
    * Writes down that somebody was refused `what`, and throws `FORBIDDEN`: for a surface that knows of roles that the
-   * engine does not. Only where the log is at hand.
+   * engine does not. `unlisted`: so many before it were not written down. Only where the log is at hand.
    */
-  refuse?(what: string): Promise<never>;
+  refuse?(what: string, unlisted?: number): Promise<never>;
   /** The same workspace on behalf of somebody else; what is open is shared, and closing this closes nothing. */
   as(who: ActingAs): WorkspaceApi;
   close(): Promise<void>;

@@ -19,8 +19,8 @@ import type { ServerLimits } from "./limits.ts";
 import type { Lease } from "./open-workspaces.ts";
 import { undecodable } from "./path-pattern.ts";
 import { type Problem, problemOf, type Report, withStatus } from "./problem.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 import { conditionOf, idempotencyKey, refuseEncoded } from "./received.ts";
+import type { Refusals } from "./refusals.ts";
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
 import type { FoundRow, RowGroup } from "./row-index.ts";
 import { mustSee, openFor } from "./scope.ts";
@@ -47,14 +47,15 @@ export interface Answering extends StoreParts {
   readonly hidden: readonly string[];
   /** Takes a line for the diagnostics. */
   readonly report: Report;
+  /** Takes a line about what an agent tried with the store as a whole. */
+  readonly onRefused?: (line: string) => void;
   /** The server is told to leave: what only follows ends. */
   readonly stopping: AbortSignal;
 }
 
 /** What all requests of a server share. */
 export interface Shared extends Answering {
-  /** How many refusals of one caller are written down: a log must not grow by being refused. */
-  readonly refusals: RateLimiter;
+  readonly refusals: Refusals;
   /** Streams of events of each caller. */
   readonly streams: Seats;
   /** Turns of those who have whole histories checked. */
@@ -107,17 +108,21 @@ export class RequestAnswer {
     request.once("close", () => clearTimeout(this.#timer));
   }
 
-  /** What an agent tried and may not do is written down where it tried it. */
+  /** What an agent tried and may not do is written down where it tried it: in the workspace's log, or beside the store. */
   async #refuseRole(): Promise<void> {
     const { caller } = this.#head.visit;
     const { row, params } = this.#found;
     const role = this.#roleFor(row);
     if (mayDo(role, row.role)) return;
     const { id } = params;
-    if (role === "agent" && id !== undefined && this.#with.refusals.take(caller.id, Date.now()) === 0) {
+    const unlisted = role === "agent" ? this.#with.refusals.next(caller.id, Date.now()) : undefined;
+    if (unlisted !== undefined && id === undefined) {
+      const more = unlisted === 0 ? "" : `, after ${unlisted} more refusals`;
+      this.#with.onRefused?.(`an agent may not do this: ${row.operation} (${caller.name})${more}`);
+    } else if (unlisted !== undefined && id !== undefined) {
       using lease = await openFor(this.#with.workspaces, caller, id);
       await this.#viewOf(lease)
-        .refuse?.(row.operation)
+        .refuse?.(row.operation, unlisted)
         .catch((error: unknown) => {
           throw inWords(error, row, caller.role);
         });

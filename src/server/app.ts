@@ -10,7 +10,7 @@ import { PlainRoutes } from "./plain-routes.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
 import { Encoded } from "./received.ts";
 import { HeavyReads } from "./heavy-reads.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import { Refusals } from "./refusals.ts";
 import type { RequestTally } from "./request-tally.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
 import { Seats } from "./seats.ts";
@@ -26,9 +26,6 @@ export interface AppOptions extends Answering {
   /** Of other protocols, on the same ports. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: UpgradeVisit) => void;
 }
-
-/** How often what one caller was refused is written down. */
-const REFUSALS = { burst: 20, perSecond: 0.1 };
 
 /** What is known of a request on its way through the router: who asks, then what will answer. */
 interface OnItsWay {
@@ -47,7 +44,7 @@ interface AdmittedRequest extends IncomingMessage {
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
     ...options,
-    refusals: new RateLimiter(REFUSALS),
+    refusals: new Refusals(),
     streams: new Seats(options.limits.streams),
     heavy: new HeavyReads(options.limits.heavyReads),
   };

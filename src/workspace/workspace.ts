@@ -218,9 +218,9 @@ export class Workspace implements api.WorkspaceApi {
     return role === "agent" ? agentView(view, { ...context, withholdsSecrets: true }) : view;
   }
 
-  refuse(what: string): Promise<never> {
+  refuse(what: string, unlisted = 0): Promise<never> {
     return this.#turns.whileOpen(async () => {
-      await recordRefusal(this.#context, what, []);
+      await recordRefusal(this.#context, what, unlisted === 0 ? [] : [{ unlisted }]);
       throw forbidden(what);
     });
   }

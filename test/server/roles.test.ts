@@ -1,3 +1,4 @@
+import { Refusals } from "../../src/server/refusals.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/api/routes/table.ts";
 import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
@@ -81,6 +82,26 @@ describe("roles", () => {
     for (let n = 0; n < 40; n += 1) await serving.ask(`/v1/workspaces/${id}`, { method: "DELETE", token });
     const { items } = (await serving.ask(`/v1/workspaces/${id}/log?prefix=refused:`)).json<{ items: unknown[] }>();
     expect(items).toHaveLength(20);
+  });
+
+  it("have it said how many attempts were left out, and what was tried with the whole store", async () => {
+    const refusals = new Refusals();
+    const told = Array.from({ length: 25 }, () => refusals.next("a", 0));
+    expect([told.slice(0, 20), told.slice(20)]).toEqual([Array(20).fill(0), Array(5).fill(undefined)]);
+    expect([refusals.next("a", 10_000), refusals.next("b", 10_000)]).toEqual([5, 0]);
+    const id = await serving.create("counted");
+    const counted = await serving.store.openById(id);
+    await expect(counted.refuse?.("prune", 5)).rejects.toMatchObject({ code: "FORBIDDEN" });
+    const [last] = (await counted.log({ prefix: "refused:" })).slice(-1);
+    expect(last?.record).toMatchObject({ what: "prune", detail: '[{"unlisted":5}]' });
+    await counted.close();
+    const token = serving.token("agent");
+    expect((await serving.send("/v1/gc", {}, { token })).status).toBe(403);
+    expect((await serving.send("/v1/workspaces", {}, { token })).status).toBe(403);
+    const lines = serving.diagnostics().split("\n");
+    const whose = `(agent ${serving.idOf(token)})`;
+    const refused = lines.filter((line) => line.includes("refused: an agent may not do this: ") && line.includes(whose));
+    expect(refused.map((line) => /this: (\w+) /.exec(line)?.[1])).toEqual(["collectStore", "createWorkspace"]);
   });
 
   it("are the role's, also when somebody asks for less or more", async () => {

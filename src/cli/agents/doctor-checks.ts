@@ -77,7 +77,7 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   );
 }
 
-/** Of hooks; and, where there was any, of the long-lived process, and what it was told by replicas. */
+/** Of hooks; and, where there was any, of the long-lived process, and what it was told by replicas and asked by agents. */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
   const hint = `mend what it names; all are in ${file}, which may be removed`;
@@ -89,7 +89,7 @@ function troubleChecks(io: Io, places: HookPlaces): Checks {
     "hook calls",
     lines.hook,
   );
-  return [hooks, ...trouble("long-lived process", lines.process), ...replicaNotes(lines.replica, file)];
+  return [hooks, ...trouble("long-lived process", lines.process), ...replicaNotes(lines.replica, file), ...refusalNotes(lines.caller, file)];
 }
 
 /** Whoever may follow a workspace can say anything: that is told as theirs, and nothing is wrong here by it. */
@@ -97,6 +97,13 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about replicas in the last day (${file}), by what they said; ${lastOf(lines)}`;
   return [{ name: "replicas", ok: true, detail }];
+}
+
+/** What agents tried with the store as a whole, and may not do: nothing is wrong here by it. */
+function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
+  if (lines.length === 0) return [];
+  const detail = `${counted(lines.length, "note")} about refused agents in the last day (${file}); ${lastOf(lines)}`;
+  return [{ name: "refusals", ok: true, detail }];
 }
 
 function lastOf(lines: readonly string[]): string {

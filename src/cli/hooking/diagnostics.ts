@@ -11,8 +11,11 @@ const OF_HOOK = "hook ";
 /** How lines begin about what a replica has said of itself, or of its origin, and about connections that it has lost. */
 export const OF_REPLICA = "replica: ";
 
+/** How lines begin about what somebody tried and may not do. */
+export const OF_CALLER = "refused: ";
+
 /** Whose trouble a line tells. */
-export type Source = "hook" | "replica" | "process";
+export type Source = "hook" | "replica" | "caller" | "process";
 
 /** The file that tells what went wrong in hooks and in the long-lived process. */
 export function diagnosticsFile(folder: string): string {
@@ -41,8 +44,8 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
 export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
   const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
   const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());
-  const { hook = [], replica = [], process = [] } = Object.groupBy(recent, (line) => sourceOf(line.slice(STAMP + 1)));
-  return { hook, replica, process };
+  const { hook = [], replica = [], caller = [], process = [] } = Object.groupBy(recent, (line) => sourceOf(line.slice(STAMP + 1)));
+  return { hook, replica, caller, process };
 }
 
 /** The length of `2026-01-02T03:04:05.678Z`. */
@@ -50,5 +53,6 @@ const STAMP = 24;
 
 function sourceOf(text: string): Source {
   if (text.startsWith(OF_HOOK)) return "hook";
+  if (text.startsWith(OF_CALLER)) return "caller";
   return text.startsWith(OF_REPLICA) ? "replica" : "process";
 }

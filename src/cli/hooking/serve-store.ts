@@ -22,7 +22,7 @@ import { ServedSyncs } from "../serving/served-syncs.ts";
 import { WatchedFolders } from "../serving/watched-folders.ts";
 import { lazyIssuer } from "../serving/lazy-issuer.ts";
 import { isLater } from "./compare-versions.ts";
-import { OF_REPLICA } from "./diagnostics.ts";
+import { OF_CALLER, OF_REPLICA } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
 import { codeMark } from "./code-mark.ts";
 import { guardedOf } from "../../hooks/refuse-persons-commands.ts";
@@ -270,6 +270,7 @@ export class StoreServer {
       isStarting: () => !this.#isFolderSettled,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
+      onRefused: (line) => this.#diagnose(`${OF_CALLER}${line}`),
       ...(syncs === undefined ? {} : { syncs: () => syncs.get() }),
       upgrade: (request, socket, visit) => {
         if (this.#replicas?.upgrade(request, socket, visit) !== true) gateway.upgrade(request, socket, visit);
