@@ -3,12 +3,14 @@ import type { PruneShape } from "../api/action-shapes.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
 import { encodePrune, pruneRecordId, type PruneCause } from "../core/prune-record.ts";
 import { answerPruning, type KeepRules, type PruneAnswer, type RetentionLimits } from "../core/retention.ts";
+import { GRACE_MS, partId } from "../core/tombstone.ts";
 import { rebuildingOnce } from "./answer.ts";
 import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { contentsGivenUp } from "./given-up.ts";
 import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
-import { pruningInForce } from "./pruning.ts";
+import { loggedPrunings, pruningInForce } from "./pruning.ts";
+import { waitingPrunings } from "./pruning-in-log.ts";
 import { readRange } from "./read-events.ts";
 import { refuseAtOnce } from "./refuse-at-once.ts";
 import { refuseUnsigned, signingFault } from "./signing.ts";
@@ -21,14 +23,16 @@ const HOUR_MS = 3_600_000;
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
+  const now = options.now === true;
   if (options.dryRun === true) {
     await refuseUnsigned(context, "pruning");
+    if (now) await refuseWaiting(context);
     return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
   }
-  const now = options.now === true;
   return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "pruning");
     if (now) await refuseAtOnce(context);
+    if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
     // What is given up is counted while it can still be told from the rest.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
@@ -37,6 +41,23 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
     return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
+}
+
+/** Throws `REFUSED` while an earlier pruning can be brought back: its contents would go with this one, and nobody has named them. */
+async function refuseWaiting(context: Context): Promise<void> {
+  const { all, inBase } = await loggedPrunings(context);
+  const first = waitingPrunings(all, context.now()).find((one) => all.indexOf(one) >= inBase);
+  if (first === undefined) return;
+  const { workspaceId: id } = context;
+  const until = new Date(first.ts + GRACE_MS).toISOString();
+  throw new ChronicleError(
+    "REFUSED",
+    `what event ${first.seq} has given up is kept until ${until}, and would go with this`,
+    {
+      hint: `leave out --now; or bring it back first (\`chronicle unforget ${partId(id, { kind: "pruning", event: first.seq })}\`), so that this pruning names it, too`,
+      data: { event: first.seq, until },
+    },
+  );
 }
 
 interface Asked {

@@ -3,7 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { ERASE } from "../core/erase-record.ts";
 import { Erasures } from "../core/erasures.ts";
 import type { LogEvent } from "../core/event.ts";
-import { keptByAny, type KeptStates } from "../core/kept-states.ts";
+import { keepsAllOf, keptByAny, type KeptStates } from "../core/kept-states.ts";
 import { decodePrune, pruneRecordId, type PruneRecord } from "../core/prune-record.ts";
 import { isGraceOver } from "../core/tombstone.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
@@ -17,6 +17,8 @@ export interface LoggedPruning extends PruneRecord {
   /** When it was recorded, in milliseconds since the epoch. */
   readonly ts: number;
 }
+
+const NOTHING_PRUNED: KeptStates = { floorSeq: 0, kept: [] };
 
 const PRUNE_LINE = Buffer.from('"record_id":"prune:');
 const ERASE_LINE = Buffer.from(`"record_id":"${ERASE}`);
@@ -85,7 +87,8 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
 
 /**
  * What the prunings of a log let go for good, oldest first. One that a person has asked for lets nothing go for a grace period, and with
- * it none that comes later within that time: until then, each state is kept that was kept when it came.
+ * it none that comes later within that time: until then, each state is kept that was kept when it came. One that lets its contents go at
+ * once ends that: it is only written where none before it waits.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -96,6 +99,17 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
     keeping = isWaiting ? [...keeping, one] : [one];
   }
   return keptByAny(keeping);
+}
+
+/** The prunings whose contents are kept for a time yet, and that still give something up: they can be brought back. Oldest first. */
+export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
+  const inForce = all.at(-1);
+  if (inForce === undefined) return [];
+  const from = all.findLastIndex((one) => one.now === true) + 1;
+  return all.filter((one, i) => {
+    const isYoung = i >= from && one.cause === "asked" && !isGraceOver(one.ts, now);
+    return isYoung && !keepsAllOf(inForce, all[i - 1] ?? NOTHING_PRUNED);
+  });
 }
 
 /** What a history has given up, as its lines say. */

@@ -11,7 +11,7 @@ import type { EventRow, IterationRow } from "../storage/index-store.ts";
 import { erasedAmong } from "./contents-of-history.ts";
 import type { Context, HistoryContext } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
-import { asPruning, type LoggedPruning } from "./pruning-in-log.ts";
+import { asPruning, givenUpInLog, type LoggedPruning } from "./pruning-in-log.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
 
@@ -47,6 +47,21 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
   }
   histories.set(context.index, all);
   return all;
+}
+
+/**
+ * The prunings that the lines of the log tell of, oldest first; before them the one that was in force where the lines begin. `inBase`: 1
+ * where there is such a one. Its line was dropped with an archive, and its contents may be freed.
+ */
+export async function loggedPrunings(
+  context: HistoryContext,
+): Promise<{ readonly all: readonly LoggedPruning[]; readonly inBase: number }> {
+  const { prunings } = await givenUpInLog(context.log, context.workspaceId);
+  const first = prunings[0]?.seq ?? Number.POSITIVE_INFINITY;
+  const last = await pruningInForce(context);
+  const known = last === undefined ? [] : await allPrunings(context, last);
+  const before = known.filter(({ seq }) => seq < first).slice(-1);
+  return { all: [...before, ...prunings], inBase: before.length };
 }
 
 /** The event that gave up something that was in force from event `since` until event `until`, or `undefined`. */

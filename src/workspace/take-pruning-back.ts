@@ -4,7 +4,8 @@ import { encodePrune, pruneRecordId, type PruneRecord } from "../core/prune-reco
 import { isGraceOver } from "../core/tombstone.ts";
 import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { givenUpInLog, type LoggedPruning } from "./pruning-in-log.ts";
+import { loggedPrunings } from "./pruning.ts";
+import type { LoggedPruning } from "./pruning-in-log.ts";
 import { refuseUnsigned } from "./signing.ts";
 
 /** The states that a pruning keeps, and those of its actions. */
@@ -22,9 +23,9 @@ export async function takePruningBack(context: Context, event: number): Promise<
   using _lease = await context.blobs.lease();
   return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");
-    const { prunings: all } = await givenUpInLog(context.log, context.workspaceId);
+    const { all, inBase } = await loggedPrunings(context);
     const at = all.findIndex(({ seq }) => seq === event);
-    if (at === -1 || !isKept(all.slice(at), context.now())) throw gone(event);
+    if (at < inBase || !isKept(all.slice(at), context.now())) throw gone(event);
     const before = (i: number): Kept => all[i - 1] ?? NOTHING_PRUNED;
     const now = before(all.length);
     const wanted = keptByEither(before(at), now);

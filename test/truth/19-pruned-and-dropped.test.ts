@@ -149,6 +149,53 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
+  it("does not go with a later pruning that frees at once, unless it is brought back and named in that one", async () => {
+    const { project, store, workspace } = await lived();
+    await using _project = project;
+    const { event } = await workspace.prune({ keepLast: 3 });
+    project.pass(HOUR);
+    const [first] = listForgotten(store);
+    const refused = expect.objectContaining({ code: "REFUSED", hint: expect.stringContaining(first?.id ?? "?") });
+    await expect(workspace.prune({ keepLast: 1, now: true })).rejects.toEqual(refused);
+    await expect(workspace.prune({ keepLast: 1, now: true, dryRun: true })).rejects.toEqual(refused);
+    expect(await freedBy(store)).toBe(0);
+    expect(listForgotten(store)).toEqual([first]);
+
+    const { pruned_actions: alone } = await workspace.prune({ keepLast: 1, dryRun: true });
+    await unforget(store, first?.id ?? "?");
+    const shape = await workspace.prune({ keepLast: 1, now: true });
+    expect(shape.pruned_actions.length).toBeGreaterThan(alone.length);
+    expect(shape.event).toBeGreaterThan(event ?? 0);
+    expect(await freedBy(store)).toBeGreaterThan(0);
+    expect(listForgotten(store)).toEqual([]);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  it("behind a dropped archive only what it gave up itself comes back", async () => {
+    const { project, store, workspace } = await lived();
+    await using _project = project;
+    const { floor_seq: floor } = await workspace.prune({ keepLast: 2, now: true });
+    await freedBy(store);
+    await workspace.compact({ dropArchive: true });
+    for (const text of ["5", "6", "7"]) await write(project, workspace, text);
+    await workspace.prune({ keepLast: 1 });
+    await unforget(store, listForgotten(store)[0]?.id ?? "?");
+    const log = readFileSync(join(project.base, "store/workspaces", workspace.id, "events.wal"), "utf8");
+    expect(/"cause":"brought-back".*"floor_seq":(\d+)/.exec(log)?.[1]).toBe(String(floor));
+    expect((await workspace.verify()).problems).toEqual([]);
+    expect((await contentsOf(workspace)).slice(-4)).toEqual(["4", "5", "6", "7"]);
+  });
+
+  it("frees at once again once the time of the earlier one is over", async () => {
+    const { project, store, workspace } = await lived();
+    await using _project = project;
+    await workspace.prune({ keepLast: 3 });
+    project.pass(24 * HOUR + 1);
+    await workspace.prune({ keepLast: 1, now: true });
+    expect(await freedBy(store)).toBeGreaterThan(0);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
   it("is kept though the limits prune after it", async () => {
     const { project, store, workspace } = await lived({ max_snapshots: 20 });
     await using _project = project;

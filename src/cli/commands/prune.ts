@@ -81,7 +81,7 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, options:
       hint: "see what would go with --dry-run; if you are sure, add --yes",
     });
   }
-  const seen = await workspace.prune({ ...options, dryRun: true });
+  const seen = await workspace.prune({ ...options, dryRun: true, ...(now ? { now } : {}) });
   if (given(seen) === "") return true;
   return confirm(
     context,

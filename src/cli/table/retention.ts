@@ -11,7 +11,7 @@ export const PRUNE: CommandSpec = {
     "and what open transactions need stay in any case, and nothing younger than min_age_hours (24) goes. It is an event " +
     "in the log: no line is removed, and verify says what was pruned. For 24 hours gc frees nothing of it, and `chronicle unforget` " +
     "brings it back. Without a terminal it needs --yes. --now lets gc free it at once: only a person at a terminal can say so, and " +
-    "only while nobody is at work there.",
+    "only while nobody is at work there, and nothing that was pruned before can still be brought back.",
   args: [],
   options: [
     { flags: "--keep-last <n>", description: "the newest actions and snapshots", value: "count" },
