@@ -5,7 +5,14 @@ import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
 import { type BeforeChange, finishedNotes, NOTHING_BEFORE } from "./before-change.ts";
-import { changedShape, changeFiles, type FilePlan, type FittedChanges, type Present } from "./change-files.ts";
+import {
+  changedShape,
+  changeFiles,
+  type FilePlan,
+  type FileReport,
+  type FittedChanges,
+  type Present,
+} from "./change-files.ts";
 import type { Context } from "./context.ts";
 import { changesBetween } from "./diff.ts";
 import { refuseCompacted } from "./diff-action.ts";
@@ -14,7 +21,7 @@ import { changesOfAction } from "./changes-within.ts";
 import { orForced } from "./or-forced.ts";
 import { restoreOutside } from "./restore-outside.ts";
 import { skippedShape } from "./shape.ts";
-import { asideOfStep, bringBackAside } from "./undo-aside.ts";
+import { asideNotes, asideOfStep, type AsideStep, bringBackAside } from "./undo-aside.ts";
 
 /**
  * The files of an action as they were before it, whoever changed them since; what is there now is captured first, and
@@ -44,13 +51,22 @@ export async function rollback(
     ...(force ? { blocked: "leave" } : {}),
     report: async (done) => {
       const shape = { ...changedShape(done), finished };
-      const aside = await (done.dryRun
-        ? asideOfStep(context, { kind: "undo", target: action.id })
-        : bringBackAside(context, action));
-      return { ...shape, skipped: [...shape.skipped, ...aside.blocked.map(skippedShape)] };
+      const { changes, blocked } = await asideBack(context, action, done);
+      const notes = [...asideNotes(changes, done), ...(changes.length === 0 || done.dryRun ? [] : [STAYS])];
+      return { ...shape, skipped: [...shape.skipped, ...blocked.map(skippedShape)], notes };
     },
   });
   return orForced(options, (force) => changeFiles(context, { dryRun, look }, (present) => planned(present, force)));
+}
+
+/** What was kept aside of it is no part of the operation. */
+const STAYS = "`chronicle undo` leaves these as they are now";
+
+/** Puts back what was kept aside for an action; a dry run only tells. */
+async function asideBack(context: Context, action: LoggedAction, { dryRun }: FileReport): Promise<AsideStep> {
+  if (dryRun) return asideOfStep(context, { kind: "undo", target: action.id });
+  const { applied, blocked } = await bringBackAside(context, action);
+  return { changes: applied, blocked };
 }
 
 /** What the action itself changed, wherever that is: also the folders that had to be made for what it named. */

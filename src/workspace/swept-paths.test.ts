@@ -77,8 +77,16 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
       expect([project.read("run.log"), project.read(".env")]).toEqual(["l", "KEY=1"]);
       await workspace.redo();
       expect(project.tree()).toEqual(before);
-      await workspace.rollback(action?.id ?? "");
+      const preview = await workspace.rollback(action?.id ?? "", { dryRun: true });
+      expect(preview.notes?.join()).toMatch(/run\.log.*would be put back|would be put back.*run\.log/);
+      const rolled = await workspace.rollback(action?.id ?? "");
+      expect([rolled.changes, rolled.undo_id]).toEqual([[], null]);
+      expect(rolled.notes).toEqual([
+        expect.stringMatching(/put back.*run\.log/),
+        expect.stringContaining("undo` leaves these"),
+      ]);
       expect([project.read("run.log"), project.read(".env")]).toEqual(["l", "KEY=1"]);
+      expect((await workspace.rollback(action?.id ?? "")).notes).toEqual([]);
       expect((await workspace.verify()).problems).toEqual([]);
     },
   );

@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
 describe("a terminal", () => {
@@ -31,6 +32,26 @@ describe("a terminal", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
     expect(onTerminal(box, "undo --yes", "")).not.toContain("Take this back");
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+  });
+
+  it.skipIf(script.error !== undefined)("rollback asks before it puts back what was kept aside", async () => {
+    using box = new Sandbox();
+    box.write(".gitignore", ".env\n");
+    box.write(".env", "KEY=1");
+    await box.must(["init"]);
+    const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
+    const workspace = await store.open({ folder: box.project });
+    const { id = "" } =
+      (await workspace.snapshotAction({ type: "run_command", payload: { command: "git clean -fdx" } })) ?? {};
+    rmSync(join(box.project, ".env"));
+    await workspace.finishAction(id);
+    await workspace.close();
+    await store.close();
+    expect(onTerminal(box, `rollback ${id}`, "n")).toMatch(/put back: \.env/);
+    expect(existsSync(join(box.project, ".env"))).toBe(false);
+    const said = onTerminal(box, `rollback ${id}`, "y");
+    expect(readFileSync(join(box.project, ".env"), "utf8")).toBe("KEY=1");
+    expect(said).not.toContain("like that already");
   });
 
   it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", async () => {

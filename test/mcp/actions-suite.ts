@@ -97,6 +97,21 @@ export function actionsSuite(start: StartMcp): void {
       expect(mcp.project.read("main.go")).toBe("ONE\nsame\nTWO\nsame\nbroken\n");
     });
 
+    it("rollback says what was kept aside and comes back", async () => {
+      await using mcp = await start((project) => {
+        project.write(".gitignore", ".env\n");
+        project.write(".env", "KEY=1");
+      });
+      await acts(mcp, [
+        [{ type: "run_command", payload: { command: "git clean -fdx" } }, () => mcp.project.remove(".env")],
+      ]);
+      const [action] = (await mcp.client.call("list_actions", {})).data["actions"] as { id: string }[];
+      const rolled = await mcp.client.call("rollback", { id: action?.id });
+      expect(mcp.project.read(".env")).toBe("KEY=1");
+      expect(rolled.text).toMatch(/put back: \.env/);
+      expect(rolled.text).not.toContain("like that already");
+    });
+
     it("pages through many actions, newest first, each once", async () => {
       await using mcp = await start();
       const calls = Array.from({ length: 7 }, (_, i) => {

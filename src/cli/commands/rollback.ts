@@ -21,7 +21,8 @@ export async function rollback(context: CommandContext): Promise<number> {
   const asks = !dryRun && context.canAsk && !input.flag("yes");
   if (asks) {
     const preview = await workspace.rollback(id, { ...options, dryRun: true });
-    if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;
+    const isWithoutQuestion = preview.changes.length + (preview.notes ?? []).length === 0;
+    if (!isWithoutQuestion && !(await agreed(context, workspace, preview))) return EXIT.failed;
   }
   const result = await workspace.rollback(id, { ...options, dryRun });
   if (context.json) context.printJson(result);
@@ -35,8 +36,12 @@ export async function rollback(context: CommandContext): Promise<number> {
 async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
+  for (const note of preview.notes ?? []) context.say(context.paintErr("yellow", `note: ${printable(note)}`));
   for (const line of restoredLines(preview, style)) context.say(line);
-  return confirm(context, `Change ${counted(preview.changes.length, "path")}?`);
+  return confirm(
+    context,
+    preview.changes.length === 0 ? "Put this back?" : `Change ${counted(preview.changes.length, "path")}?`,
+  );
 }
 
 function print(
@@ -47,6 +52,8 @@ function print(
   const paths = context.paths(workspace);
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most: mostLines(result, asked) };
   for (const note of result.finished) context.print(printable(note));
+  for (const note of result.notes ?? [])
+    context.print(context.paint("yellow", `note: ${context.worded(printable(note))}`));
   for (const line of restoredLines(result, style)) context.print(line);
   context.print(restoredSentence(result, result.dry_run ? "would change" : "rolled back"));
   if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));

@@ -22,8 +22,14 @@ export function restoredLines(result: RestoreShape, style: ChangesStyle): string
   ];
 }
 
+/** Did a rollback put nothing back but what was kept aside? */
+function isAsideOnly(result: RestoreShape): boolean {
+  return !("operation" in result) && (result.notes ?? []).length > 0;
+}
+
 /** `3 modified, 1 deleted`, as the sentence that ends a restore. */
 export function restoredSentence(result: RestoreShape, verb: string): string {
   if (result.changes.length > 0) return `${verb}: ${countsOf(result.changes)}`;
-  return result.skipped.length > 0 ? "nothing was changed" : "nothing to change: it is like that already";
+  if (result.skipped.length > 0) return "nothing was changed";
+  return isAsideOnly(result) ? "nothing that is recorded was changed" : "nothing to change: it is like that already";
 }

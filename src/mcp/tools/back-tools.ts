@@ -54,6 +54,8 @@ const RESOLVE = "list_conflicts shows what did not merge; resolve_conflict settl
 function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: boolean): string {
   if (failed)
     return `Nothing ${result.dry_run ? "would be" : "was"} changed: ${counted(result.skipped.length + (result.unmerged?.length ?? 0), "path")} cannot be taken back as it is.`;
+  if (result.operation === undefined && (result.notes ?? []).length > 0)
+    return `Nothing that is recorded ${result.dry_run ? "would be" : "was"} changed.`;
   if (result.operation === null && result.finished.length === 0) return "There is nothing to take back.";
   return "Nothing to change: the files are like that already.";
 }
@@ -122,8 +124,9 @@ const rollback = defineTool({
   description:
     "Makes the files of one action's snapshot equal to what they were before the action ran, whatever came later in " +
     "those files: later edits of them go too. To keep later edits use undo with the action's id. Nothing is lost: " +
-    "what is there now is recorded first, and undo takes the rollback back. Files outside of the " +
-    "workspace come back only if they are named in `outside`.",
+    "what is there now is recorded first, and undo takes the rollback back, but for what ignore rules leave out " +
+    "(`.env`, `.git`): what was kept aside of it before the action comes back as well, and the answer names it. Files " +
+    "outside of the workspace come back only if they are named in `outside`.",
   input: z.strictObject({
     id: actionId,
     dry_run: dryRun,
