@@ -91,6 +91,8 @@ export interface IntentRecord {
   readonly actor: string;
   /** The agent's program that asked for it, as that calls itself. */
   readonly client?: string;
+  /** The mark of the process that did it (see `pid_mark`), where the system tells: several may have a program of one name. */
+  readonly process?: string;
   readonly started: string;
   /** Blob: canonical JSON of the changes (see `plan.ts`). A write without a folder is done at once: it has none. */
   readonly plan?: Hash;
@@ -298,6 +300,7 @@ const INTENT_STATES: ReadonlySet<IntentRecord["state"]> = new Set(["open", "done
 export function decodeIntent(body: RecordBody): IntentRecord {
   const target = optionalText(body, "target");
   const client = optionalText(body, "client");
+  const process = optionalText(body, "process");
   const aside = decodeAside(body);
   return {
     ...(aside === undefined ? {} : { aside }),
@@ -311,6 +314,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     fromSeq: whole(body, "from_seq"),
     ...decodeWrite(body),
     ...(client === undefined ? {} : { client }),
+    ...(process === undefined ? {} : { process }),
     ...(target === undefined ? {} : { target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
     ...decodeSelective(body),

@@ -21,6 +21,8 @@ export interface TransactionRecord {
   readonly scope?: "actions";
   /** The program that began it, as that calls itself. */
   readonly client?: string;
+  /** Of a transaction of actions whose owner began it itself: the mark of that process. Only its operations are steps. */
+  readonly process?: string;
   /** The process whose death ends it; `null`: it stays until it is told (the command line begins such). */
   readonly pid: number | null;
   /** What tells that process from others of its number. */
@@ -58,9 +60,20 @@ export function transactionRecordId(id: string): string {
 
 /** A transaction record as JSON. */
 export function encodeTransaction(record: TransactionRecord): RecordBody {
-  const { parent, name, session, scope, client, undo, run, action, holds, changed, pidMark } = record;
+  const { parent, name, session, scope, client, process, undo, run, action, holds, changed, pidMark } = record;
   const optional: Record<string, Json> = {};
-  for (const [key, value] of Object.entries({ parent, name, session, scope, client, undo, run, action, holds })) {
+  for (const [key, value] of Object.entries({
+    parent,
+    name,
+    session,
+    scope,
+    client,
+    process,
+    undo,
+    run,
+    action,
+    holds,
+  })) {
     if (value !== undefined) optional[key] = value.toWellFormed();
   }
   if (changed !== undefined) optional["changed"] = changed;
@@ -84,7 +97,7 @@ const SCOPES: ReadonlySet<string> = new Set(["actions"]);
 /** The transaction record in a body. Throws `LOG_DAMAGED`. */
 export function decodeTransaction(body: RecordBody): TransactionRecord {
   const optional: Record<string, string> = {};
-  for (const key of ["parent", "name", "session", "scope", "client", "undo", "run", "action", "holds"]) {
+  for (const key of ["parent", "name", "session", "scope", "client", "process", "undo", "run", "action", "holds"]) {
     const value = optionalText(body, key);
     if (value !== undefined) optional[key] = value;
   }

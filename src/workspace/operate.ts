@@ -83,6 +83,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
       summary: operation.summary.toWellFormed(),
       actor: context.actor,
       ...(context.client === undefined ? {} : { client: context.client.toWellFormed() }),
+      ...processOf(context, operation),
       started: new Date(context.now()).toISOString(),
       plan,
       paths: operation.changes.length,
@@ -98,6 +99,12 @@ export async function operate(context: Context, operation: Operation): Promise<O
     const done = await perform(context, commit, { id, intent, operation });
     return { ...done, aside: { ...done.aside, blocked: [...blocked, ...done.aside.blocked] } };
   });
+}
+
+/** Who carries it out; of what comes from an origin nobody asks. */
+function processOf({ processes }: Context, { kind }: Operation): Pick<IntentRecord, "process"> {
+  const process = kind === "replica" ? undefined : processes.markOf(processes.pid);
+  return process === undefined ? {} : { process };
 }
 
 /** The plan for paths that were kept aside, which is finished with the intent. */

@@ -64,9 +64,11 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
   }
 }
 
-/** In a transaction of actions only the client that began it makes steps. */
-function mayBeStepOf({ scope, actor, client }: LoggedTransaction, intent: IntentRecord): boolean {
-  return scope === undefined || (intent.actor === actor && intent.client === client);
+/** In a transaction of actions only the client that began it makes steps: of its name, and where the process is known, in that. */
+function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
+  if (scope === undefined) return true;
+  const isProcess = process === undefined || intent.process === undefined || intent.process === process;
+  return isProcess && intent.actor === actor && intent.client === client;
 }
 
 /** Is it an undo, or a redo, of nothing but what others have done since then? */

@@ -87,6 +87,7 @@ export async function openTransaction(
     const within = around.holds?.within ?? (await placeFor(context, pid, around.actions ?? []));
     const parent = parentFor(await activeTransactions(context), { pid, session, scope: options.scope, within, holds });
     const { run, action } = within;
+    const owner = ownerOf(context, pid);
     const record: TransactionRecord = {
       status: "active",
       startedAt: new Date(context.now()).toISOString(),
@@ -98,7 +99,10 @@ export async function openTransaction(
       ...(session === undefined ? {} : { session }),
       ...(options.scope === "actions" ? { scope: options.scope } : {}),
       ...(context.client === undefined ? {} : { client: context.client }),
-      ...ownerOf(context, pid),
+      ...owner,
+      ...(options.scope === "actions" && pid === context.processes.pid && owner.pidMark !== undefined
+        ? { process: owner.pidMark }
+        : {}),
       onOwnerDeath: options.onOwnerDeath ?? "rollback",
       ...(run === undefined ? {} : { run }),
       ...(action === undefined ? {} : { action }),

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ActionRequest } from "../../src/api/action-api.ts";
@@ -132,6 +132,34 @@ describe("Truth 11: the owner of a transaction", () => {
       { id, status: "committed" },
     ]);
     expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("a person's");
+  });
+});
+
+describe.skipIf(!existsSync("/proc/self/stat"))("Truth 11: two agents of one kind in one folder", () => {
+  it("take back what each has restored itself, and not what the other one has", async () => {
+    using box = new Sandbox();
+    for (const name of ["mine.txt", "theirs.txt"]) box.write(name, "0");
+    await box.must(["init"]);
+    for (const name of ["mine.txt", "theirs.txt"]) box.write(name, "1");
+    await box.must(["snapshot"]);
+    const [node = "", ...first] = box.command;
+    const servers = [0, 1].map(() =>
+      spawn(node, [...first, "mcp"], { cwd: box.project, env: box.env(), stdio: "pipe" }),
+    );
+    const [mine, theirs] = servers.map(({ stdin, stdout }) => new McpClient(stdin, stdout, { name: "claude-code" }));
+    if (mine === undefined || theirs === undefined) throw new Error("there are two");
+    await Promise.all([mine.initialize(), theirs.initialize()]);
+    const begun = await mine.call("begin_transaction", { session: "A" });
+    await theirs.call("restore", { moment: "baseline", paths: ["theirs.txt"] });
+    await mine.call("restore", { moment: "baseline", paths: ["mine.txt"] });
+    await mine.call("rollback_transaction", { id: (begun.data["transaction"] as TransactionShape).id });
+    const now = ["mine.txt", "theirs.txt"].map((name) => readFileSync(join(box.project, name), "utf8"));
+    expect(now).toEqual(["1", "0"]);
+    for (const server of servers) {
+      const ended = once(server, "exit");
+      server.stdin.end();
+      await ended;
+    }
   });
 });
 
