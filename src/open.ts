@@ -204,8 +204,11 @@ export async function open(options: StoreOptions & OpenOptions): Promise<Workspa
     const workspace = await store.open(options);
     const close = workspace.close.bind(workspace);
     workspace.close = async () => {
-      await close();
-      await store.close();
+      try {
+        await close();
+      } finally {
+        await store.close();
+      }
     };
     return workspace;
   } catch (error) {

@@ -72,6 +72,8 @@ export function agentView(workspace: WorkspaceApi, context: AgentContext): Works
         if (key === "verify") return verify;
         if (key === "snapshot") return snapshot;
         if (Object.hasOwn(shown, key)) return Reflect.get(shown, key);
+        // Whoever hands the view out may have wrapped `close`.
+        if (key === Symbol.asyncDispose) return () => target.close();
         return key === "as" ? as : Reflect.get(target, key, target);
       },
     },
