@@ -94,7 +94,8 @@ export class Recorder {
   }
 
   #plan(delay: number): void {
-    if (this.#timer !== undefined || this.#working !== undefined) return;
+    // The last look is at everything.
+    if (this.#stopping || this.#timer !== undefined || this.#working !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#working = this.#work();
