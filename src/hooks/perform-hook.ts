@@ -1,6 +1,7 @@
-import type { ActionEnd } from "../api/action-api.ts";
+import type { ActionRequest } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { endCall, endEarlier, forgetCall, NOT_KEPT, noteOpen } from "./end-calls.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";
 import type { SessionNote, SessionNotes } from "./session-note.ts";
@@ -33,26 +34,38 @@ export class SnapshotRefused extends Error {
   }
 }
 
-/** Codes of `snapshotAction` that say that what the tool destroys could not be kept; others are trouble of our own. */
-const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
-
 /** Does what a hook's call asks for. Returns what the user ought to know. Throws `SnapshotRefused` if the tool must not run, `ChronicleError` for trouble. */
 export async function performHook(adapter: HookAdapter, call: HookCall, doors: HookDoors): Promise<string | undefined> {
-  const going = { ...doors, adapter, call };
-  if (call.kind === "none") return undefined;
-  if (call.kind === "session-start") return unsignedIn(await startSession(going), doors);
-  if (call.kind === "turn-start") return unsignedIn(await beginTurn(going), doors);
-  if (call.kind === "before") await beforeTool(going);
-  else if (call.kind === "after") await afterTool(going);
-  else if (call.kind === "turn-end") await endTurn(going);
-  else await endSession(going);
-  return undefined;
+  const told = await perform({ ...doors, adapter, call });
+  return told.length === 0 ? undefined : told.join("; ");
+}
+
+/** Returns what the user ought to know. */
+async function perform(going: Going): Promise<readonly string[]> {
+  switch (going.call.kind) {
+    case "none":
+      return [];
+    case "session-start":
+      return unsignedIn(await startSession(going), going);
+    case "turn-start": {
+      const { folder, troubles } = await beginTurn(going);
+      return [...troubles, ...(await unsignedIn(folder, going))];
+    }
+    case "before":
+      return beforeTool(going);
+    case "after":
+      return afterTool(going);
+    case "turn-end":
+      return endTurn(going);
+    case "session-end":
+      return endSession(going);
+  }
 }
 
 /** That what is recorded is not signed: recording goes on. */
-async function unsignedIn(folder: string, { open }: HookDoors): Promise<string | undefined> {
+async function unsignedIn(folder: string, { open }: HookDoors): Promise<readonly string[]> {
   const { state, detail, hint } = await (await open(folder, false)).signing();
-  return state === "unsigned" ? `what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})` : undefined;
+  return state === "unsigned" ? [`what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})`] : [];
 }
 
 /** Where a session is at work. */
@@ -117,15 +130,21 @@ function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
-/** Returns the workspace's folder. */
-async function beginTurn(going: Going): Promise<string> {
+/** Returns the workspace's folder, and what went wrong. */
+async function beginTurn(going: Going): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
   const { call, notes } = going;
   const { note, workspace } = await workplace(going);
-  await endUnsaid(workspace, note);
-  await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
+  const troubles = await endEarlier({ note, workspace });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
-  notes.put(call.session, { workspace: note.workspace, turn, open: {} });
-  return note.workspace;
+  // The turn has begun, whatever becomes of what the one before left open.
+  let next: SessionNote = { ...note, turn };
+  try {
+    await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
+    next = { workspace: note.workspace, turn, open: {} };
+  } finally {
+    notes.put(call.session, next);
+  }
+  return { folder: note.workspace, troubles };
 }
 
 /**
@@ -141,32 +160,37 @@ function keyOf({ lane, toolCall }: HookCall): string {
   return `${lane} ${toolCall ?? ""}`;
 }
 
-async function beforeTool(going: Going): Promise<void> {
+async function beforeTool(going: Going): Promise<readonly string[]> {
   const { adapter, call, notes } = going;
   const { note, workspace } = await workplace(going);
+  const key = keyOf(call);
   // Hooks of the user and of the project, or of a plugin, may both be installed: the first has kept it.
-  if (note.open[keyOf(call)] !== undefined) return;
-  if (adapter.sequential) await endForgotten(workspace, note, call.lane);
-  await endUnsaid(workspace, note);
-  // Where the turn's beginning was not seen, it begins with this call.
-  const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
-  const snapshot = await keep(() =>
-    workspace.snapshotAction({
-      type: call.action?.type ?? "unknown",
-      payload: call.action?.payload ?? {},
-      ...(call.action?.summary === undefined ? {} : { summary: call.action.summary }),
-      actor: adapter.name,
-      session: call.session,
-      turn,
-      ...(call.toolCall === undefined ? {} : { toolCall: call.toolCall }),
-      depth: call.depth,
-      onFailure: "block",
-      pid: going.owner,
-    }),
-  );
-  if (snapshot !== null) note.open[keyOf(call)] = snapshot.id;
-  if (snapshot !== null && call.action?.unsaid === true) note.unsaid = [...(note.unsaid ?? []), keyOf(call)];
-  notes.put(call.session, note);
+  if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
+  try {
+    const troubles = await endEarlier({ note, workspace }, adapter.sequential ? call.lane : undefined);
+    // Where the turn's beginning was not seen, it begins with this call.
+    const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
+    const snapshot = await keep(() => workspace.snapshotAction(requestOf(going, turn)));
+    if (snapshot !== null) noteOpen(note, key, { id: snapshot.id, isUnsaid: call.action?.unsaid === true });
+    return troubles;
+  } finally {
+    notes.put(call.session, note);
+  }
+}
+
+function requestOf({ adapter, call, owner }: Going, turn: string): ActionRequest {
+  return {
+    type: call.action?.type ?? "unknown",
+    payload: call.action?.payload ?? {},
+    ...(call.action?.summary === undefined ? {} : { summary: call.action.summary }),
+    actor: adapter.name,
+    session: call.session,
+    turn,
+    ...(call.toolCall === undefined ? {} : { toolCall: call.toolCall }),
+    depth: call.depth,
+    onFailure: "block",
+    pid: owner,
+  };
 }
 
 async function keep<T>(snapshot: () => Promise<T>): Promise<T> {
@@ -178,51 +202,20 @@ async function keep<T>(snapshot: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The agent goes on without having said what came of a call: it was denied, or never ran. */
-async function endForgotten(workspace: WorkspaceApi, note: SessionNote, lane: string): Promise<void> {
-  for (const [key, id] of Object.entries(note.open)) {
-    if (!key.startsWith(`${lane} `)) continue;
-    await workspace.finishAction(id, { outcome: "denied", reason: "the agent went on without it" });
-    delete note.open[key];
-  }
-}
-
-/** Calls whose end nobody says have ended once their files have changed. Others may be going on still. */
-async function endUnsaid(workspace: WorkspaceApi, note: SessionNote): Promise<void> {
-  const going: string[] = [];
-  for (const key of note.unsaid ?? []) {
-    const id = note.open[key];
-    if (id === undefined) continue;
-    if ((await workspace.diffAction(id)).changes.length === 0) going.push(key);
-    else {
-      await workspace.finishAction(id);
-      delete note.open[key];
-    }
-  }
-  if (note.unsaid !== undefined) note.unsaid = going;
-}
-
-async function afterTool(going: Going): Promise<void> {
+async function afterTool(going: Going): Promise<readonly string[]> {
   const { call, notes } = going;
   const { note, workspace } = await workplace(going);
-  const id = note.open[keyOf(call)] ?? (await findOpen(workspace, call));
+  const key = keyOf(call);
+  const id = note.open[key] ?? (await findOpen(workspace, call));
   // A call that nobody announced: the hooks were installed while it ran.
-  if (id === undefined) return;
-  const end: ActionEnd = {
-    outcome: call.outcome ?? "done",
-    ...(call.reason === undefined ? {} : { reason: call.reason }),
-  };
+  if (id === undefined) return [];
+  const { outcome = "done", reason } = call;
   try {
-    await workspace.finishAction(id, end);
-  } catch (error) {
-    if (!(error instanceof ChronicleError) || !NOT_KEPT.includes(error.code)) throw error;
-    // It has ended, whether that can be recorded or not; the user is told.
-    await workspace.finishAction(id, { ...end, onFailure: "warn" });
-    throw error;
+    await endCall({ note, workspace }, { key, id, end: { outcome, ...(reason === undefined ? {} : { reason }) } });
   } finally {
-    delete note.open[keyOf(call)];
     notes.put(call.session, note);
   }
+  return [];
 }
 
 async function findOpen(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
@@ -231,25 +224,31 @@ async function findOpen(workspace: WorkspaceApi, { session, toolCall }: HookCall
   return all.findLast((one) => one.state === "open" && isMeant(one))?.id;
 }
 
-async function endTurn({ call, notes, open }: Going): Promise<void> {
+async function endTurn({ call, notes, open }: Going): Promise<readonly string[]> {
   const note = notes.get(call.session);
-  if (note === undefined) return;
+  if (note === undefined) return [];
   const workspace = await open(note.workspace, false);
-  await endUnsaid(workspace, note);
-  await workspace.abandonActions({ session: call.session, reason: "the turn ended" });
-  for (const key of Object.keys(note.open)) delete note.open[key];
-  notes.put(call.session, note);
+  const troubles = await endEarlier({ note, workspace });
+  try {
+    await workspace.abandonActions({ session: call.session, reason: "the turn ended" });
+    for (const key of Object.keys(note.open)) forgetCall(note, key);
+  } finally {
+    notes.put(call.session, note);
+  }
+  return troubles;
 }
 
-async function endSession({ call, notes, open }: Going): Promise<void> {
+async function endSession({ call, notes, open }: Going): Promise<readonly string[]> {
   const note = notes.get(call.session);
   notes.remove(call.session);
   try {
     const workspace = await open(note?.workspace ?? call.cwd, false);
-    if (note !== undefined) await endUnsaid(workspace, note);
+    const troubles = note === undefined ? [] : await endEarlier({ note, workspace });
     await workspace.endSession(call.session);
+    return troubles;
   } catch (error) {
     // It never began here.
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    return [];
   }
 }

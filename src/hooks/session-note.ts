@@ -1,3 +1,5 @@
+import type { ActionEnd } from "../api/action-api.ts";
+
 /** What is remembered of an agent's session between two of its hooks. Losing it costs nothing but a look into the log. */
 export interface SessionNote {
   /** The folder of its workspace: a session stays in the one in which it began, wherever its agent goes. */
@@ -8,6 +10,8 @@ export interface SessionNote {
   readonly open: Record<string, string>;
   /** Those of them, by the same names, whose end may never be said. */
   unsaid?: readonly string[];
+  /** Ends that were said and could not be recorded, by the same names. */
+  ends?: Record<string, ActionEnd>;
 }
 
 /** Where notes are kept: in memory by the long-lived process, in files without it. */

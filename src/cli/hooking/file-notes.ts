@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { ActionEnd } from "../../api/action-api.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { SessionNote, SessionNotes } from "../../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
@@ -81,9 +82,27 @@ function parseNote(text: string): SessionNote | undefined {
   if (typeof value !== "object" || value === null || !("workspace" in value) || !("open" in value)) return undefined;
   const { workspace, open } = value;
   if (typeof workspace !== "string" || typeof open !== "object" || open === null) return undefined;
-  const calls = Object.entries(open).filter((pair): pair is [string, string] => typeof pair[1] === "string");
   const turn = "turn" in value && typeof value.turn === "string" ? { turn: value.turn } : {};
   const list: unknown = "unsaid" in value ? value.unsaid : undefined;
   const unsaid = Array.isArray(list) ? { unsaid: list.filter((one) => typeof one === "string") } : {};
-  return { workspace, open: Object.fromEntries(calls), ...turn, ...unsaid };
+  const ends = "ends" in value ? { ends: endsOf(value.ends) } : {};
+  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends };
 }
+
+function textsOf(value: object): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === "string"),
+  );
+}
+
+function endsOf(value: unknown): Record<string, ActionEnd> {
+  const ends: Record<string, ActionEnd> = {};
+  for (const [key, end] of Object.entries(value ?? {}) as [string, unknown][]) {
+    if (typeof end !== "object" || end === null) continue;
+    const outcome = OUTCOMES.find((one) => "outcome" in end && one === end.outcome) ?? "done";
+    ends[key] = { outcome, ...("reason" in end && typeof end.reason === "string" ? { reason: end.reason } : {}) };
+  }
+  return ends;
+}
+
+const OUTCOMES = ["done", "failed", "denied"] as const;

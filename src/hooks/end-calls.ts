@@ -1,0 +1,93 @@
+import type { ActionEnd } from "../api/action-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { SessionNote } from "./session-note.ts";
+
+/** Codes that say that what a tool destroys, or has left, could not be kept; others are trouble of our own. */
+export const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
+
+/** A session's note, and its workspace. */
+interface Workplace {
+  readonly note: SessionNote;
+  readonly workspace: WorkspaceApi;
+}
+
+/**
+ * Records the end of a call. An end that cannot be recorded now stays in the note, and is said again at the next hook: the
+ * action would be open, and a rival of all that follows, until the turn ends. Throws what went wrong.
+ */
+export async function endCall(
+  { note, workspace }: Workplace,
+  { key, id, end }: { readonly key: string; readonly id: string; readonly end: ActionEnd },
+): Promise<void> {
+  note.open[key] = id;
+  note.ends = { ...note.ends, [key]: end };
+  try {
+    await workspace.finishAction(id, end);
+    forgetCall(note, key);
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    if (NOT_KEPT.includes(error.code)) {
+      // It has ended, whether that can be recorded or not; the user is told.
+      await workspace.finishAction(id, { ...end, onFailure: "warn" });
+      forgetCall(note, key);
+    }
+    if (error.code === "NOT_FOUND") forgetCall(note, key);
+    throw error;
+  }
+}
+
+/** Notes that a call is going on. */
+export function noteOpen(
+  note: SessionNote,
+  key: string,
+  { id, isUnsaid }: { readonly id: string; readonly isUnsaid: boolean },
+): void {
+  forgetCall(note, key);
+  note.open[key] = id;
+  if (isUnsaid) note.unsaid = [...(note.unsaid ?? []), key];
+}
+
+/** Takes a call out of the note. */
+export function forgetCall(note: SessionNote, key: string): void {
+  delete note.open[key];
+  delete note.ends?.[key];
+  if (note.unsaid !== undefined) note.unsaid = note.unsaid.filter((one) => one !== key);
+}
+
+/** Ends, before a call of a lane begins, what has ended without that having been recorded. Returns what went wrong. */
+export async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
+  const { note } = workplace;
+  const troubles: string[] = [];
+  for (const key of Object.keys(note.open)) {
+    try {
+      const end = note.ends?.[key] ?? (await endOf(workplace, key, lane));
+      if (end !== undefined) await endCall(workplace, { key, id: note.open[key] ?? "", end });
+    } catch (error) {
+      const told = troubleOf(error);
+      if (told === undefined) forgetCall(note, key);
+      else troubles.push(told);
+    }
+  }
+  return troubles;
+}
+
+/** How a call has ended that nobody has said the end of; `undefined`: it may be going on still. */
+async function endOf({ note, workspace }: Workplace, key: string, lane?: string): Promise<ActionEnd | undefined> {
+  // The agent goes on without having said what came of it: it was denied, or never ran.
+  if (lane !== undefined && key.startsWith(`${lane} `)) {
+    return { outcome: "denied", reason: "the agent went on without it" };
+  }
+  // The end of a patch in a shell line is never said: it has ended once its files have changed.
+  if (note.unsaid?.includes(key) !== true) return undefined;
+  const { changes } = await workspace.diffAction(note.open[key] ?? "");
+  return changes.length === 0 ? undefined : {};
+}
+
+/** `undefined`: the history has no such action, since it was begun anew, or put back from a copy. */
+function troubleOf(error: unknown): string | undefined {
+  if (!(error instanceof ChronicleError)) throw error;
+  if (error.code === "NOT_FOUND") return undefined;
+  const hint = error.hint === undefined ? "" : ` (${error.hint})`;
+  return `what an earlier call left is not recorded: ${error.message}${hint}`;
+}

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { claude } from "../../src/hooks/claude.ts";
+import { codex } from "../../src/hooks/codex.ts";
+import { Project } from "../helpers/project.ts";
+import { Agent, quiet } from "./hooked-agent.ts";
+
+const bash = (id: string, command = "make") => ({ tool_name: "Bash", tool_input: { command }, tool_use_id: id });
+const patched = (file: string): string =>
+  `apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch\nEOF`;
+
+async function calls(workspace: WorkspaceApi) {
+  return (await workspace.list()).map((one) => [one.tool_call, one.state, one.changed]);
+}
+
+/** Another process that has the lock of the only workspace. */
+async function lockHeld(project: Project): Promise<ChildProcess> {
+  const [id = ""] = readdirSync(join(project.home, "workspaces"));
+  const script = `
+    const { DatabaseSync } = require("node:sqlite");
+    new DatabaseSync(process.argv[1]).exec("BEGIN EXCLUSIVE");
+    console.log("held");
+    setInterval(() => {}, 1_000);`;
+  const path = join(project.home, "workspaces", id, "lock.db");
+  const holder = spawn(process.execPath, ["-e", script, path], { stdio: ["ignore", "pipe", "inherit"] });
+  await once(holder.stdout, "data");
+  return holder;
+}
+
+async function killed(process: ChildProcess): Promise<void> {
+  process.kill("SIGKILL");
+  await once(process, "exit");
+}
+
+describe("an end that cannot be recorded", () => {
+  it("is recorded before the next call, once it can be", async () => {
+    await using project = new Project();
+    await (await project.init()).close();
+    const workspace = await (await project.store({ waitMs: 20 })).open({ folder: project.folder });
+    const agent = new Agent(claude, project, { open: async () => workspace });
+    const of = { prompt_id: "t1" };
+    quiet(await agent.hears("PreToolUse", { ...bash("c1"), ...of }));
+    project.write("one", "1\n");
+    const holder = await lockHeld(project);
+    expect((await agent.hears("PostToolUse", { ...bash("c1"), ...of })).problem).toContain("held by");
+    await killed(holder);
+    await agent.runs("make", () => project.write("two", "2\n"), "c2");
+    expect(await calls(workspace)).toEqual([
+      ["c1", "done", 1],
+      ["c2", "done", 1],
+    ]);
+    quiet(await agent.hears("Stop", of));
+    await workspace.undo({ action: "c2" });
+    expect(Object.keys(project.tree())).toEqual(["one"]);
+  });
+
+  it("of a patch that does not fit is said, and what comes next is recorded", async () => {
+    await using project = new Project();
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: 1024 * 1024 } });
+    const workspace = await store.open({ folder: project.folder });
+    const agent = new Agent(codex, project, { open: async () => workspace });
+    const of = { turn_id: "t1" };
+    quiet(await agent.hears("PreToolUse", { ...bash("c1", patched("large")), ...of }));
+    project.write("large", randomBytes(2 * 1024 * 1024));
+    const next = { tool_name: "apply_patch", tool_input: { command: patched("small") }, tool_use_id: "c2", ...of };
+    const answer = await agent.hears("PreToolUse", next);
+    expect(answer.blocked).toBe(false);
+    expect(answer.problem).toMatch(/^what an earlier call left is not recorded: .*max_store_bytes/);
+    project.write("small", "x\n");
+    quiet(await agent.hears("PostToolUse", next));
+    expect(await calls(workspace)).toEqual([
+      ["c1", "done", 0],
+      ["c2", "done", 1],
+    ]);
+  });
+
+  it.each([claude, codex])("of a history that was begun anew stops nothing: $title", async (adapter) => {
+    await using project = new Project();
+    const first = await project.store();
+    const agent = new Agent(adapter, project, { open: () => project.open({ create: true, role: "agent" }) });
+    quiet(await agent.hears("PreToolUse", bash("c1", patched("a"))));
+    const [old] = await first.workspaces();
+    await first.forget(old?.id ?? "");
+    const workspace = await project.init();
+    quiet(await agent.hears("PreToolUse", bash("c2")));
+    project.write("made", "made\n");
+    quiet(await agent.hears("PostToolUse", bash("c2")));
+    expect(await calls(workspace)).toEqual([["c2", "done", 1]]);
+    quiet(await agent.hears("UserPromptSubmit", {}));
+    expect(agent.notes.get("s1")?.open).toEqual({});
+  });
+});
