@@ -16,7 +16,15 @@ it("the options", () => {
   members.push(
     ...["StoreOptions", "OpenOptions", "InitOptions"].map((name) => [name, membersOf("src/api/store-api.ts", name)]),
   );
-  const asked = ["ActionRequest", "ActionPayload", "ActionEnd", "Selection", "RollbackOptions", "TransactionOptions"];
+  const asked = [
+    "ActionRequest",
+    "ActionPayload",
+    "ActionEnd",
+    "ActionsOf",
+    "Selection",
+    "RollbackOptions",
+    "TransactionOptions",
+  ];
   members.push(
     ...[...asked, "ResolveOptions", "PruneOptions", "SessionStart"].map((name) => [
       name,
@@ -52,6 +60,12 @@ it("the options", () => {
         "readonly onFailure?: "block" | "warn"",
         "readonly otr?: boolean",
         "readonly pid?: number | null",
+      ],
+      "ActionsOf": [
+        "readonly session: string",
+        "readonly turn?: string",
+        "readonly reason?: string",
+        "readonly except?: readonly string[]",
       ],
       "DiffOptions": [
         "readonly paths?: readonly string[]",

@@ -73,6 +73,15 @@ export interface ActionEnd {
   readonly onFailure?: "block" | "warn";
 }
 
+/** Open actions that are abandoned: those of a session, or of one of its turns. */
+export interface ActionsOf {
+  readonly session: string;
+  readonly turn?: string;
+  readonly reason?: string;
+  /** The ids of actions that go on: those of a sub-agent that works in the background. */
+  readonly except?: readonly string[];
+}
+
 /** Whose work is meant. Exactly one is given; `turn: "last"` is the last that changed something or has ended. */
 export interface Selection {
   /** An action's id, its beginning, or the agent's own id of the call. */
@@ -202,7 +211,7 @@ export interface ActionApi {
   /** Ends it, by its whole id; open actions of it are abandoned. Throws `NOT_FOUND`: the beginning of an id is none. */
   endSession(id: string): Promise<SessionShape>;
   /** Abandons the open actions of a session, or of one of its turns: it has ended. Returns their ids. */
-  abandonActions(of: { readonly session: string; readonly turn?: string; readonly reason?: string }): Promise<string[]>;
+  abandonActions(of: ActionsOf): Promise<string[]>;
 
   /**
    * Begins a transaction; within an active one of the same session and owner: a savepoint. What is there now is captured

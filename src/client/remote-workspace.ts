@@ -272,7 +272,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     return this.#caller.one(action.endSession, id);
   }
 
-  async abandonActions(of: Parameters<acts.ActionApi["abandonActions"]>[0]): Promise<string[]> {
+  async abandonActions(of: acts.ActionsOf): Promise<string[]> {
     return (await this.#caller.one(action.abandonActions, of)).actions;
   }
 

@@ -137,14 +137,26 @@ async function beginTurn(going: Going): Promise<{ readonly folder: string; reado
   const troubles = await endEarlier({ note, workspace });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
   // The turn has begun, whatever becomes of what the one before left open.
-  let next: SessionNote = { ...note, turn };
   try {
-    await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
-    next = { workspace: note.workspace, turn, open: {} };
+    // A turn that was interrupted has taken its sub-agents along.
+    await abandon({ note, workspace }, call, { reason: "the next turn began", all: note.isIdle !== true });
+    note.isIdle = false;
   } finally {
-    notes.put(call.session, next);
+    notes.put(call.session, { ...note, turn });
   }
   return { folder: note.workspace, troubles };
+}
+
+/** Abandons what an agent of the session has open, and with `all` what its other ones have. */
+async function abandon(
+  { note, workspace }: Workplace,
+  { session, lane }: HookCall,
+  { reason, all }: { readonly reason: string; readonly all: boolean },
+): Promise<void> {
+  const over = Object.keys(note.open).filter((key) => all || key.startsWith(`${lane} `));
+  const except = Object.entries(note.open).flatMap(([key, id]) => (over.includes(key) ? [] : [id]));
+  await workspace.abandonActions({ session, reason, except });
+  for (const key of over) forgetCall(note, key);
 }
 
 /**
@@ -206,7 +218,7 @@ async function afterTool(going: Going): Promise<readonly string[]> {
   const { call, notes } = going;
   const { note, workspace } = await workplace(going);
   const key = keyOf(call);
-  const id = note.open[key] ?? (await findOpen(workspace, call));
+  const id = note.open[key] ?? (await findUnfinished(workspace, call));
   // A call that nobody announced: the hooks were installed while it ran.
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
@@ -218,10 +230,11 @@ async function afterTool(going: Going): Promise<readonly string[]> {
   return [];
 }
 
-async function findOpen(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
+/** The action of a call that the note does not name. One that was abandoned may be finished after all. */
+async function findUnfinished(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
   const all = await workspace.list();
-  const isMeant = (one: (typeof all)[number]): boolean => one.session === session && one.tool_call === toolCall;
-  return all.findLast((one) => one.state === "open" && isMeant(one))?.id;
+  const last = all.findLast((one) => one.session === session && one.tool_call === toolCall);
+  return last?.state === "open" || last?.state === "abandoned" ? last.id : undefined;
 }
 
 async function endTurn({ call, notes, open }: Going): Promise<readonly string[]> {
@@ -230,8 +243,8 @@ async function endTurn({ call, notes, open }: Going): Promise<readonly string[]>
   const workspace = await open(note.workspace, false);
   const troubles = await endEarlier({ note, workspace });
   try {
-    await workspace.abandonActions({ session: call.session, reason: "the turn ended" });
-    for (const key of Object.keys(note.open)) forgetCall(note, key);
+    await abandon({ note, workspace }, call, { reason: "the turn ended", all: false });
+    note.isIdle = call.lane === "";
   } finally {
     notes.put(call.session, note);
   }

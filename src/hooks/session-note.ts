@@ -6,6 +6,8 @@ export interface SessionNote {
   readonly workspace: string;
   /** The turn that is going on, for agents that do not say it with each call. */
   turn?: string;
+  /** The agent itself has ended its turn: what goes on is the work of sub-agents in the background. */
+  isIdle?: boolean;
   /** Actions that have begun, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
   /** Those of them, by the same names, whose end may never be said. */

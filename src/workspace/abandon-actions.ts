@@ -1,3 +1,4 @@
+import type { ActionsOf } from "../api/action-api.ts";
 import { actionRecordId, encodeAction, type ActionState } from "../core/action-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
@@ -112,20 +113,14 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
   return (await index.record(`session:${session}`))?.open === false;
 }
 
-/** Which open actions are meant. */
-export interface ActionsOf {
-  readonly session: string;
-  readonly turn?: string;
-  readonly reason?: string;
-}
-
 /** Abandons the open actions of a session or turn. What they have done so far is recorded as theirs. Returns their ids. */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
   if (typeof of.session !== "string" || of.session === "") {
     throw new ChronicleError("USAGE", "no session was given", { hint: "name the session whose actions have ended" });
   }
-  const isMeant = (action: LoggedAction): boolean =>
-    action.session === of.session && (of.turn === undefined || action.turn === of.turn);
+  const { except = [] } = of;
+  const isMeant = ({ id, session, turn }: LoggedAction): boolean =>
+    session === of.session && (of.turn === undefined || turn === of.turn) && !except.includes(id);
   const meant = (await openActions(context)).filter(isMeant);
   if (meant.length === 0) return [];
   const reason = of.reason ?? (of.turn === undefined ? "its session has ended" : "its turn has ended");

@@ -45,9 +45,15 @@ export interface AskedAction {
   readonly onOpen: (same: LoggedAction) => void;
 }
 
-/** Open actions that are over because their session has begun a new turn. */
-export function ofEarlierTurns(actions: readonly LoggedAction[], { session, turn }: ActionRequest): LoggedAction[] {
-  if (session === undefined || turn === undefined) return [];
+/**
+ * Open actions that are over because their session has begun a new turn. Its sub-agents begin none: one in the background
+ * goes on with the turn that started it.
+ */
+export function ofEarlierTurns(
+  actions: readonly LoggedAction[],
+  { session, turn, depth = 0 }: ActionRequest,
+): LoggedAction[] {
+  if (session === undefined || turn === undefined || depth > 0) return [];
   return actions.filter((one) => one.session === session && one.turn !== undefined && one.turn !== turn);
 }
 
@@ -59,7 +65,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
   const { request, actor, targets, outside } = asked;
   const git = asked.git ?? NO_GIT;
   const isKept = ({ path }: Omission): boolean => git.kept.includes(path);
-  const drafts = await endings(context, request, found);
+  const drafts = await endings(context, asked, found);
   const files = await keptFiles(context, asked, found);
   const kept = files.length + keptOutside(request, outside) + outside.omitted.length + git.kept.length;
   const inside = [...asked.omitted, ...found.omitted, ...git.exposed].filter((one) => !isKept(one));
@@ -115,14 +121,17 @@ async function openCall(context: Context, asked: AskedAction, head: Head): Promi
   return same === undefined ? undefined : (await goingOn(context, [same]))[0];
 }
 
-/** Actions whose process is gone, and those of the session's earlier turns, are over. */
-async function endings(context: Context, request: ActionRequest, found: Found): Promise<EventDraft[]> {
+/** Actions whose process is gone, and those of the session's earlier turns, but for its sub-agents', are over. */
+async function endings(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const open = await openActions(context, found.head);
   const dead = await withoutOwner(context, open);
-  const earlier = ofEarlierTurns(open, request).filter((one) => !dead.includes(one));
+  const earlier = ofEarlierTurns(open, asked.request).filter((one) => !dead.includes(one));
+  const depth =
+    earlier.length === 0 ? 0 : (await placeIn(context, asked, await openBrackets(context, found.head))).depth;
+  const over = earlier.filter((one) => one.recursionDepth <= depth);
   return [
     ...(await abandoning(context, dead, { found })),
-    ...(await abandoning(context, earlier, { found, reason: "a new turn has begun" })),
+    ...(await abandoning(context, over, { found, reason: "a new turn has begun" })),
   ];
 }
 
@@ -153,14 +162,18 @@ interface Kept {
 }
 
 /** The bracket in which an action begins: the transaction that was named, else the innermost one. Throws `NOT_FOUND`. */
-async function placeOfAction(context: Context, { request, around }: AskedAction, head: Head): Promise<Place> {
-  const { session, transaction } = request;
-  const pid = request.pid === undefined ? context.processes.pid : request.pid;
+async function placeOfAction(context: Context, asked: AskedAction, head: Head): Promise<Place> {
   const brackets = await openBrackets(context, head);
-  const nesting = await Nesting.of(context, brackets);
-  const place = await placeOf(context, nesting, { pid, session, within: around, guess: true });
+  const place = await placeIn(context, asked, brackets);
+  const { transaction } = asked.request;
   if (transaction === undefined) return place;
   return { ...place, within: { ...place.within, transaction: namedTransaction(brackets, transaction) } };
+}
+
+async function placeIn(context: Context, { request, around }: AskedAction, brackets: Brackets): Promise<Place> {
+  const pid = request.pid === undefined ? context.processes.pid : request.pid;
+  const nesting = await Nesting.of(context, brackets);
+  return placeOf(context, nesting, { pid, session: request.session, within: around, guess: true });
 }
 
 async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promise<ActionRecord> {

@@ -366,7 +366,7 @@ export class Workspace implements api.WorkspaceApi {
     return this.#turns.change(() => endAgentSession(this.#context, id));
   }
 
-  abandonActions(of: Parameters<acts.ActionApi["abandonActions"]>[0]): Promise<string[]> {
+  abandonActions(of: acts.ActionsOf): Promise<string[]> {
     return this.#turns.change(() => abandonActions(this.#context, of));
   }
 

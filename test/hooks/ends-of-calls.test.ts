@@ -96,3 +96,46 @@ describe("an end that cannot be recorded", () => {
     expect(agent.notes.get("s1")?.open).toEqual({});
   });
 });
+
+describe("a sub-agent", () => {
+  const lane = (id: string, turn: string) => ({ ...bash(id, "npm run codegen"), agent_id: "a1", prompt_id: turn });
+
+  it("in the background has what it does after its turn, and the turns of the agent go on beside it", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const agent = new Agent(claude, project);
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t1" }));
+    quiet(await agent.hears("PreToolUse", lane("b1", "t1")));
+    quiet(await agent.hears("Stop", { prompt_id: "t1" }));
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t2" }));
+    const write = { tool_name: "Write", tool_input: { file_path: "mine" }, tool_use_id: "c2", prompt_id: "t2" };
+    quiet(await agent.hears("PreToolUse", write));
+    project.write("mine", "m\n");
+    project.write("generated", "g\n");
+    quiet(await agent.hears("PostToolUse", lane("b1", "t1")));
+    // Its next call names its own turn still: the one that goes on is not over by that.
+    quiet(await agent.hears("PreToolUse", lane("b2", "t1")));
+    quiet(await agent.hears("PostToolUse", write));
+    quiet(await agent.hears("PostToolUse", lane("b2", "t1")));
+    expect(await calls(workspace)).toEqual([
+      ["b1", "done", 1],
+      ["c2", "done", 1],
+      ["b2", "done", 0],
+    ]);
+    await workspace.undo({ turn: "t1" });
+    expect(Object.keys(project.tree())).toEqual(["mine"]);
+  });
+
+  it("whose turn is interrupted leaves nothing open, and its end counts all the same if it comes", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const agent = new Agent(claude, project);
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t1" }));
+    quiet(await agent.hears("PreToolUse", lane("b1", "t1")));
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t2" }));
+    expect(await calls(workspace)).toEqual([["b1", "abandoned", 0]]);
+    project.write("generated", "g\n");
+    quiet(await agent.hears("PostToolUse", lane("b1", "t1")));
+    expect(await calls(workspace)).toEqual([["b1", "done", 1]]);
+  });
+});

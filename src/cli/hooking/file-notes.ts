@@ -86,7 +86,8 @@ function parseNote(text: string): SessionNote | undefined {
   const list: unknown = "unsaid" in value ? value.unsaid : undefined;
   const unsaid = Array.isArray(list) ? { unsaid: list.filter((one) => typeof one === "string") } : {};
   const ends = "ends" in value ? { ends: endsOf(value.ends) } : {};
-  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends };
+  const idle = "isIdle" in value && value.isIdle === true ? { isIdle: true } : {};
+  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends, ...idle };
 }
 
 function textsOf(value: object): Record<string, string> {

@@ -1,7 +1,7 @@
 import type {
-  ActionApi,
   ActionEnd,
   ActionRequest,
+  ActionsOf,
   ConflictsOptions,
   ResolveOptions,
   SessionStart,
@@ -113,7 +113,7 @@ export const abandonActions = defineCall({
   method: "POST",
   path: `${WORKSPACE}/abandon`,
   reply: { json: "AbandonedShape" },
-  ask: ({ session, turn, reason }: Parameters<ActionApi["abandonActions"]>[0]) => ({ body: { session, turn, reason } }),
+  ask: ({ session, turn, reason, except }: ActionsOf) => ({ body: { session, turn, reason, except } }),
 });
 
 export const listTransactions = defineCall({

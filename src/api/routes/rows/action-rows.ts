@@ -120,6 +120,7 @@ const abandon = workspaceRoute(calls.abandonActions, {
     session: word("the session"),
     turn: word("only this turn's").optional(),
     reason: text("for people", 2_000).optional(),
+    except: z.array(word("an action that goes on")).max(1_000).optional(),
   }),
   answer: async (on, { body }) => ({ actions: await on.abandonActions(body) }),
 });
