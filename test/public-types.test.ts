@@ -278,7 +278,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "RepairFailureShape": "place reason",
       "RepairShape": "healed missing set_aside failed",
       "ResolveShape": "conflict changes undo_id",
-      "RestoreShape": "changes undo_id skipped conflicts dry_run finished to? rollback_id? notes?",
+      "RestoreShape": "changes undo_id skipped conflicts dry_run finished seq? to? rollback_id? notes?",
       "RetentionShape": "max_snapshots max_age_days min_age_hours max_store_bytes",
       "RetentionSourcesShape": "sources",
       "RootStatusShape": "id path only? file_system? lacks?",

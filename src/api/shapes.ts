@@ -214,6 +214,8 @@ export interface RestoreShape {
   dry_run: boolean;
   /** Interrupted operations that were (or would be) finished first, for people. */
   finished: string[];
+  /** For `restore`: the event whose state was (or would be) restored; `seq:N` names it. */
+  seq?: number;
   /** The folder that was filled, for a restore elsewhere. */
   to?: string;
   /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, takes this back. */

@@ -70,16 +70,48 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
   context.print(context.paint("dim", next));
 }
 
+/** Shows a step and asks. Resolves to the options of the step that was shown; `undefined`: it is not wanted. */
 async function agreed(
   context: CommandContext,
   workspace: WorkspaceApi,
   options: UndoOptions,
   direction: Direction,
-): Promise<boolean> {
-  const preview = await direction.step(workspace, { ...options, dryRun: true });
-  // There is nothing to ask about: the step itself says why it has nothing to do.
+): Promise<UndoOptions | undefined> {
+  const look = (how: UndoOptions): Promise<UndoShape> => direction.step(workspace, { ...how, dryRun: true });
+  let meant = options;
+  let preview = await look(meant);
+  for (;;) {
+    const resumes = preview.finished.length > 0;
+    // There is nothing to ask about: the step itself says why it has nothing to do.
+    if (!resumes && isWithoutQuestion(preview)) return meant;
+    if (!(await isWanted(context, workspace, preview))) return undefined;
+    meant = shownStep(meant, preview);
+    // An operation is the same whenever it is named; somebody's work goes on.
+    if (!resumes && preview.operation !== null) return meant;
+    const now = await look(meant);
+    if (isSameStep(preview, now)) return meant;
+    context.say("something else was done meanwhile, so that this is asked again:");
+    preview = now;
+  }
+}
+
+/** Names what was shown: the last operation, and a time ago, may be another one by the time of the answer. */
+function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
+  if (finished.length > 0) return options;
+  if (operation !== null) return { ...options, operation: operation.id };
+  return options.since === undefined || !selection.startsWith("since seq:")
+    ? options
+    : { ...options, since: selection.slice("since ".length) };
+}
+
+function isSameStep(one: UndoShape, other: UndoShape): boolean {
+  const told = ({ operation, selection, finished, changes, unmerged }: UndoShape): string =>
+    JSON.stringify([operation?.id, selection, finished, changes, unmerged]);
+  return told(one) === told(other);
+}
+
+async function isWanted(context: CommandContext, workspace: WorkspaceApi, preview: UndoShape): Promise<boolean> {
   const resumes = preview.finished.length > 0;
-  if (!resumes && isWithoutQuestion(preview)) return true;
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
@@ -119,8 +151,9 @@ export async function stepBack(context: CommandContext, given: Direction): Promi
     ...context.progress(),
   };
   const asks = !dryRun && context.canAsk && !input.flag("yes");
-  if (asks && !(await agreed(context, workspace, options, direction))) return EXIT.failed;
-  const result = await direction.step(workspace, { ...options, dryRun });
+  const meant = asks ? await agreed(context, workspace, options, direction) : options;
+  if (meant === undefined) return EXIT.failed;
+  const result = await direction.step(workspace, { ...meant, dryRun });
   if (context.json) context.printJson(result);
   else if (isNothing(result)) context.say(`there is nothing to ${direction.verb}`);
   else print(context, workspace, result, { ...direction, asked: asks });

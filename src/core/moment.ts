@@ -52,6 +52,11 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
   return { base, back };
 }
 
+/** Does it name the same state whenever it is looked up? */
+export function isFixed({ base, back }: Moment): boolean {
+  return back === 0 && !["latest", "now", "ago", "time"].includes(base.kind);
+}
+
 /**
  * The same moment, with its zone in it: a time without one is where `toUtc` says. Everything else comes back as it is, what names no
  * moment too.

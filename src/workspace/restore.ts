@@ -33,7 +33,7 @@ export async function restore(
     isProved: true,
     ...(force ? { blocked: "leave" } : {}),
     ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
-    report: (done) => ({ ...changedShape(done), finished }),
+    report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),
   });
   return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));
 }

@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -52,6 +53,56 @@ describe("a terminal", () => {
     const said = onTerminal(box, `rollback ${id}`, "y");
     expect(readFileSync(join(box.project, ".env"), "utf8")).toBe("KEY=1");
     expect(said).not.toContain("like that already");
+  });
+
+  /** The same, with something that is done while it asks; `typed`: one answer a question. */
+  async function whileAsking(box: Sandbox, words: string, meanwhile: () => Promise<unknown>, typed: string) {
+    const line = `stty rows 24 cols 80; ${box.command.join(" ")} ${words}`;
+    const env = box.env({ TERM: "xterm", SHELL: "/bin/sh" });
+    const child = spawn("script", ["-qec", line, "/dev/null"], { cwd: box.project, env });
+    let shown = "";
+    let questions = 0;
+    child.stdout.on("data", (bytes: Buffer) => {
+      shown += bytes.toString();
+      while (shown.split(/Take this back\?|Change \d+ path/).length - 1 > questions) {
+        const key = typed[questions] ?? "n";
+        questions += 1;
+        if (questions === 1) void meanwhile().then(() => child.stdin.write(key));
+        else child.stdin.write(key);
+      }
+    });
+    await once(child, "close");
+    return shown;
+  }
+
+  it.skipIf(script.error !== undefined)("undo takes back what it asked about, whatever was done meanwhile", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    await box.must(["run", "--", "sh", "-c", "echo 1 > a"]);
+    await whileAsking(box, "undo", () => box.must(["run", "--", "sh", "-c", "echo 2 > b"]), "y");
+    expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "b"))]).toEqual([false, true]);
+  });
+
+  it.skipIf(script.error !== undefined)("undo of somebody's work that goes on asks again", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    await box.must(["run", "--", "sh", "-c", "echo 1 > a; echo 1 > b"]);
+    const more = () => box.must(["run", "--", "sh", "-c", "echo 2 > d/c"]);
+    box.write("d/keep", "");
+    const shown = await whileAsking(box, "undo --since 0", more, "yn");
+    expect(shown).toContain("asked again");
+    expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "d/c"))]).toEqual([true, true]);
+    await whileAsking(box, "undo --since 0", () => Promise.resolve(), "y");
+    expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "d/c"))]).toEqual([false, false]);
+  });
+
+  it.skipIf(script.error !== undefined)("restore brings back the state that it asked about", async () => {
+    using box = new Sandbox();
+    box.write("a", "one");
+    await box.must(["init"]);
+    box.write("a", "two");
+    await whileAsking(box, "restore latest", () => box.must(["snapshot", "-m", "later"]), "y");
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
   });
 
   it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", async () => {

@@ -1,6 +1,7 @@
 import { EXIT } from "../../api/problems.ts";
 import type { RestoreShape } from "../../api/shapes.ts";
 import type { RestoreOptions, WorkspaceApi } from "../../api/workspace-api.ts";
+import { isFixed, parseMoment } from "../../core/moment.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { withCandidates } from "../find-file.ts";
@@ -55,6 +56,11 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
   return confirm(context, `Change ${counted(preview.changes.length, "path")} in ${workspaceName(workspace)}?`);
 }
 
+/** The state that was shown: a time ago, or the latest snapshot, may be another one by the time of the answer. */
+function shownMoment(asked: string, { seq }: RestoreShape): string {
+  return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;
+}
+
 function workspaceName({ path }: WorkspaceApi): string {
   return path === "" ? "the workspace" : printable(path);
 }
@@ -66,15 +72,17 @@ export async function restore(context: CommandContext): Promise<number> {
   const asks = !dryRun && input.text("to") === undefined && context.canAsk && !input.flag("yes");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options = await optionsOf(context, workspace);
-  const go = (how: RestoreOptions) =>
-    restoredBy(context, workspace)(moment, how).catch(async (error: unknown) => {
+  const go = (to: string, how: RestoreOptions) =>
+    restoredBy(context, workspace)(to, how).catch(async (error: unknown) => {
       throw await withCandidates(workspace, error);
     });
+  let meant = moment;
   if (asks) {
-    const preview = await go({ ...options, dryRun: true });
+    const preview = await go(moment, { ...options, dryRun: true });
     if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;
+    meant = shownMoment(moment, preview);
   }
-  const result = await go({ ...options, dryRun });
+  const result = await go(meant, { ...options, dryRun });
   if (context.json) context.printJson(result);
   else print(context, workspace, result, asks);
   return result.skipped.length > 0 ? EXIT.failed : EXIT.done;
