@@ -82,7 +82,7 @@ export interface ActionsOf {
   readonly except?: readonly string[];
 }
 
-/** Whose work is meant. Exactly one is given; `turn: "last"` is the last that changed something or has ended. */
+/** Whose work is meant. Exactly one is given; `turn: "last"` is the one that changed something last; if none did, the last. */
 export interface Selection {
   /** An action's id, its beginning, or the agent's own id of the call. */
   readonly action?: string;

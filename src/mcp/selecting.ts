@@ -7,7 +7,7 @@ import { actionId, inWorkspace, moment, named, path } from "./arguments.ts";
 /** The arguments that say whose work is meant: at most one is given. */
 export const selectionShape = {
   action: actionId.optional(),
-  turn: named("an agent's turn, as list_actions shows it; `last` is the last that changed something").optional(),
+  turn: named("an agent's turn, as list_actions shows it; `last` is the one that changed something last").optional(),
   session: named("an agent's session, as list_actions shows it").optional(),
   actor: named("everything that this actor did, for example `agent` or `human`").optional(),
   file: path.describe("every recorded change of this path, or beneath it").optional(),

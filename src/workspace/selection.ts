@@ -152,7 +152,7 @@ interface Turn {
   readonly turn: string;
 }
 
-/** A turn, or what was done in one; `last`: in the latest turn of which something has ended. */
+/** What was done in a turn; `last`: see `lastTurn`. */
 async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
   const all = await allTurns(context);
   const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
@@ -210,11 +210,16 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
   return one.turn !== undefined;
 }
 
-/** What came from an origin is not the last turn of anybody here; what a replica has written is. */
+/**
+ * The turn that changed something last; where none did, the one that ended last. What came from an origin is not the last turn of
+ * anybody here; what a replica has written is.
+ */
 function lastTurn({ actions, elsewhere, others }: Turns): Turn {
-  const here = actions.findLast((one) => one.state !== "open") ?? actions.at(-1);
+  const ended = actions.filter((one) => one.state !== "open").toSorted((a, b) => a.lastSeq - b.lastSeq);
+  const here = ended.findLast(hasChanged);
   const there = elsewhere.findLast((one) => one.from === "replica");
-  const last = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
+  const changed = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
+  const last = changed ?? ended.at(-1) ?? actions.at(-1);
   if (last !== undefined) return last;
   if (others > 0) {
     throw new ChronicleError("NOT_FOUND", "none of the recorded actions belongs to a turn", {
@@ -227,6 +232,10 @@ function lastTurn({ actions, elsewhere, others }: Turns): Turn {
       "turns are those of agents whose hooks call Chronicle: `chronicle agents status` says whether they do, `chronicle agents " +
       "install` sets them up; plain `chronicle undo` takes the last run or restore back",
   });
+}
+
+function hasChanged({ changed, omittedChanges }: LoggedAction): boolean {
+  return changed !== 0 || omittedChanges.some(({ kept }) => kept);
 }
 
 function turnNamed(asked: string, all: readonly Turn[]): Turn {

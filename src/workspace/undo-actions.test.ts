@@ -98,6 +98,33 @@ describe("undo of actions", () => {
     expect(project.read("f")).toBe(BASE);
   });
 
+  it("the last turn is the one that changed something last, whichever action of two agents began last", async () => {
+    await using project = new Project();
+    project.write("f", BASE);
+    project.write("g", "g\n");
+    const workspace = await project.init();
+    const long = await workspace.snapshotAction({
+      ...{ actor: "codex", session: "s1", turn: "t1" },
+      ...{ type: "write_file", payload: { path: "f" } },
+    });
+    await edit(project, workspace, { actor: "claude", session: "s2", turn: "t2", path: "g", from: "g", to: "G" });
+    project.write("f", text(["one", "ONE"]));
+    await workspace.finishAction(long?.id ?? "");
+    expect((await workspace.changes({})).selection).toBe("turn t1");
+    await edit(project, workspace, { actor: "claude", session: "s2", turn: "t3", path: "g", from: "G", to: "G" });
+    expect((await workspace.undo({ turn: "last" })).selection).toBe("turn t1");
+    expect([project.read("f"), project.read("g")]).toEqual([BASE, "G\n"]);
+  });
+
+  it("where no turn changed anything, the last is the one that ended last", async () => {
+    await using project = new Project();
+    project.write("g", "g\n");
+    const workspace = await project.init();
+    await edit(project, workspace, { session: "s", turn: "t1", path: "g", from: "g", to: "g" });
+    await edit(project, workspace, { session: "s", turn: "t2", path: "g", from: "g", to: "g" });
+    expect((await workspace.changes({})).selection).toBe("turn t2");
+  });
+
   it("two agents in one folder: undoing one leaves the other's work, in one file too", async () => {
     await using project = new Project();
     project.write("shared", BASE);

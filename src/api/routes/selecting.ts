@@ -5,7 +5,7 @@ import { moment, path, word } from "./fields.ts";
 /** The fields that say whose work is meant: at most one is given. */
 export const selectionFields = {
   action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
-  turn: word("an agent's turn; `last` is the last that changed something or has ended").optional(),
+  turn: word("an agent's turn; `last` is the one that changed something last").optional(),
   session: word("an agent's session").optional(),
   actor: word("everything that this actor did").optional(),
   file: path("every change to this path, or beneath it").optional(),

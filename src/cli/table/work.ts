@@ -3,7 +3,7 @@ import type { CommandSpec, OptionSpec } from "../spec.ts";
 /** Whose work is meant: `undo` and `changes` take the same. */
 export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   { flags: "--action <id>", description: "of one action: its id, or the agent's own id of the call" },
-  { flags: "--turn <id>", description: "of a turn of an agent (last: the latest)" },
+  { flags: "--turn <id>", description: "of a turn of an agent (last: the one that changed something last)" },
   { flags: "--session <id>", description: "of a run, a watch or an agent's session", completes: "session" },
   { flags: "--actor <name>", description: "of an actor" },
   { flags: "--file <path>", description: "of everybody, to this path and beneath it", completes: "path" },
