@@ -37,13 +37,14 @@ import { openParts } from "./open-parts.ts";
 import { notePartsOf } from "./parts-of.ts";
 import { removeTree } from "./remove-tree.ts";
 import { RootsCache, type ListedWorkspace } from "./roots-cache.ts";
-import { refuseUnsafe, rootsFrom } from "./roots.ts";
+import { placeOfRoot, refuseUnsafe, rootsFrom } from "./roots.ts";
 import { refuseOthersStore } from "./store-owner.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/actor-name.ts";
 import { meantBy } from "../core/meant-by.ts";
+import { refuseFurther, refuseOtherKind, refuseWithin } from "./refuse-place.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
@@ -90,12 +91,22 @@ class FileStore implements StoreApi {
     const [first] = roots;
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     await this.#refuseAgentsForce(options, first);
-    const standing =
-      options.adopt === undefined
-        ? await this.#standing(first, true)
-        : await this.#takeOver(options.adopt, first, options);
+    const standing = await this.#goingOn(roots, first, options);
     const opened = standing === undefined ? await this.#begin(roots, options) : await this.#openId(standing.id);
     return this.#begun(opened, standing === undefined, role);
+  }
+
+  /** The workspace that goes on where the first root is; the others must be among its roots. */
+  async #goingOn(
+    roots: readonly RootRecord[],
+    first: RootRecord,
+    options: InitOptions,
+  ): Promise<ListedWorkspace | undefined> {
+    const { adopt } = options;
+    const found = adopt === undefined ? await this.#standing(first, false) : await this.#byId(adopt);
+    if (found === undefined) return undefined;
+    refuseFurther(found, roots);
+    return adopt === undefined ? this.#standing(first, true) : this.#takeOver(found, first, options);
   }
 
   async #begun(
@@ -369,14 +380,16 @@ class FileStore implements StoreApi {
     if (here !== undefined) return here;
     const moved = this.#movedTo(root, all);
     if (moved === undefined) return this.#boundTo(root, all);
-    if (root.only !== undefined) return moved;
+    refuseWithin(moved, root);
     return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
   }
 
-  /** The workspace whose folder was moved here. */
+  /** The workspace whose folder was moved here. That of a single file was moved with its file. */
   #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
     const { disk } = this.#parts.backends;
-    return all.find((one) => isFolderOf(disk, placeOfRoot(root), one) && !isPresent(this.#parts, one));
+    const isLike = ({ single, folders: [old] }: ListedWorkspace): boolean =>
+      single ? root.only !== undefined && old?.endsWith(`/${root.only}`) === true : root.only === undefined;
+    return all.find((one) => isLike(one) && isFolderOf(disk, root.folder, one) && !isPresent(this.#parts, one));
   }
 
   /** The workspace whose folder this is, too: a bind mount leads to it. It is looked at here, and stays where it is. */
@@ -386,7 +399,7 @@ class FileStore implements StoreApi {
     const { device, inode } = identityAt(disk, folder);
     const bound = all.find((one) => {
       const [own] = one.folders;
-      if (own === undefined || own === folder || one.inode !== inode || inode === "0") return false;
+      if (one.single || own === undefined || own === folder || one.inode !== inode || inode === "0") return false;
       const there = identityAt(disk, own);
       return there.device === device && there.inode === inode;
     });
@@ -402,8 +415,7 @@ class FileStore implements StoreApi {
   }
 
   /** `init --adopt`: nobody's history is taken away, and none is hidden behind another, unless that is meant. */
-  async #takeOver(id: string, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
-    const found = await this.#byId(id);
+  async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
     const [old] = found.folders;
     if (old === undefined) {
@@ -413,6 +425,8 @@ class FileStore implements StoreApi {
       });
     }
     if (old === folder) return found;
+    refuseOtherKind(found, root);
+    refuseWithin(found, root);
     const all = await this.#cache.list();
     const moved = this.#movedTo(root, all);
     const own = all.find((one) => one.folders[0] === folder) ?? (force === true ? undefined : moved);
@@ -443,11 +457,6 @@ class FileStore implements StoreApi {
   #shape(one: ListedWorkspace): Promise<WorkspaceShape | undefined> {
     return workspaceShape(this.#parts, one, (id, work) => this.#with(id, work, { readOnly: true }));
   }
-}
-
-/** What is tracked first: the folder, or the one file in it. */
-function placeOfRoot(root: RootRecord): string {
-  return root.only === undefined ? root.folder : `${root.folder}/${root.only}`;
 }
 
 /** Throws `USAGE` for a place that is not absolute, or an actor that is none: nothing was made yet. */

@@ -35,6 +35,7 @@ import { NO_INGEST } from "./no-ingest.ts";
 import { listedWorkspace, RootsCache } from "./roots-cache.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
 import { FileTraitsMemory } from "./traits-memory.ts";
+import { placeOfRoot } from "./roots.ts";
 import type { StoreGauge } from "./store-gauge.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 
@@ -248,7 +249,7 @@ function folderFiles(
     disk,
     home: parts.userHome,
     own,
-    roots: roots.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
+    roots: roots.map(placeOfRoot),
   });
   const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads });
   return { worktree, outside, ingest, early: { worktree, pools } };

@@ -6,6 +6,7 @@ import { makeFolders, readDerived } from "./file-head-keeper.ts";
 import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { lastWorkspaceRecord } from "./last-workspace-record.ts";
+import { placeOfRoot } from "./roots.ts";
 
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
@@ -15,6 +16,8 @@ export interface ListedWorkspace {
   readonly name?: string;
   /** None for a hosted one. */
   readonly folders: readonly string[];
+  /** The first of them is a single file. */
+  readonly single: boolean;
   readonly device: string;
   readonly inode: string;
   /** When the folder was made; not known everywhere. */
@@ -109,7 +112,7 @@ export class RootsCache {
     // Written when the workspace is begun, and never again.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
-    return { id, seq: 0, folders: [], device: "", inode: "", created, problem };
+    return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };
   }
 
   #load(): ReadonlyMap<string, ListedWorkspace> {
@@ -145,7 +148,8 @@ export function listedWorkspace(id: string, record: WorkspaceRecord, seq: number
     id,
     seq,
     ...(name === undefined ? {} : { name }),
-    folders: onDisk.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
+    folders: onDisk.map(placeOfRoot),
+    single: onDisk[0]?.only !== undefined,
     device,
     inode,
     ...(born === undefined ? {} : { born }),
@@ -166,10 +170,7 @@ function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> 
 
 function isListed(value: unknown): value is ListedWorkspace {
   if (value === null || typeof value !== "object") return false;
-  const { id, seq, folders, device, inode, created } = value as Record<string, unknown>;
-  return (
-    typeof seq === "number" &&
-    [id, device, inode, created].every((one) => typeof one === "string") &&
-    Array.isArray(folders)
-  );
+  const { id, seq, folders, single, device, inode, created } = value as Record<string, unknown>;
+  if (typeof seq !== "number" || typeof single !== "boolean" || !Array.isArray(folders)) return false;
+  return [id, device, inode, created].every((one) => typeof one === "string");
 }

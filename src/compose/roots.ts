@@ -28,22 +28,24 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
 /** A file that lies in two roots would be recorded twice, and put back twice. */
 function refuseNested(places: readonly Place[]): void {
   for (const [i, inner] of places.entries()) {
-    const outer = places.find((one, at) => at !== i && one.only === undefined && isIn(pathOf(inner), one.folder));
-    const twin = places.find((one, at) => at < i && pathOf(one) === pathOf(inner));
+    const outer = places.find((one, at) => at !== i && one.only === undefined && isIn(placeOfRoot(inner), one.folder));
+    const twin = places.find((one, at) => at < i && placeOfRoot(one) === placeOfRoot(inner));
     if (outer === undefined && twin === undefined) continue;
-    const path = pathOf(inner);
-    throw new ChronicleError("REFUSED", `${path} is tracked already, with ${pathOf(outer ?? twin ?? inner)}`, {
+    const path = placeOfRoot(inner);
+    throw new ChronicleError("REFUSED", `${path} is tracked already, with ${placeOfRoot(outer ?? twin ?? inner)}`, {
       hint: "leave it out: a tracked folder is tracked with all it holds",
       data: { path },
     });
   }
 }
 
-function isIn(path: string, folder: string): boolean {
+/** Whether a path is a folder, or lies in it. */
+export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }
 
-function pathOf({ folder, only }: Place): string {
+/** The place of a root: the folder, or the one file in it. */
+export function placeOfRoot({ folder, only }: Place): string {
   return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
 }
 
