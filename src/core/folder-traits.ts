@@ -111,6 +111,15 @@ export function whyNotHeldAt(traits: FolderTraits, entry: Pick<Entry, "path" | "
   return whyNotHeld(traits, entry);
 }
 
+/** Characters that some file systems have in no name, beside those that cannot be printed. */
+export const REFUSED_SOMEWHERE = '"*:<>?\\|';
+
+/** Are there disks that cannot hold an entry, by its kind or its name? */
+export function mayNotBeHeld({ path, kind }: Pick<Entry, "path" | "kind">): boolean {
+  if (kind === "symlink" || !isUtf8Path(path)) return true;
+  return [...path].some((one) => one < " " || REFUSED_SOMEWHERE.includes(one));
+}
+
 /** Can it hold every name and every link? Then nothing has to be asked of single paths. */
 export function holdsAllEntries(traits: FolderTraits): boolean {
   return traits.symlinks && holdsAllNames(traits);

@@ -15,6 +15,11 @@ export interface ProposalRecord {
   readonly iteration: number;
 }
 
+/** The record id of a path's proposals. */
+export function proposalRecordId(path: WorkspacePath): string {
+  return PREFIX + fileRecordId(path);
+}
+
 /** The path of a proposal's record id, or `undefined` for other records. Throws `LOG_DAMAGED`. */
 export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
@@ -22,7 +27,7 @@ export function proposedPath(recordId: string): WorkspacePath | undefined {
 
 /** The event that writes a proposal. */
 export function proposalDraft({ path, iteration }: ProposalRecord): EventDraft {
-  return { op: "upsert", recordId: PREFIX + fileRecordId(path), record: { iteration } };
+  return { op: "upsert", recordId: proposalRecordId(path), record: { iteration } };
 }
 
 /** The proposal in a body, for the path that its id names. Throws `LOG_DAMAGED`. */

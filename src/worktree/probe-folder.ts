@@ -1,4 +1,4 @@
-import { HOLDS_ALL, type FolderTraits } from "../core/folder-traits.ts";
+import { HOLDS_ALL, REFUSED_SOMEWHERE, type FolderTraits } from "../core/folder-traits.ts";
 import type { NameRules } from "../core/find-collisions.ts";
 import { childOf, decodeName, parentOf, ROOT, type WorkspacePath } from "../core/path.ts";
 import { errnoOf } from "../core/errors.ts";
@@ -10,8 +10,6 @@ import { removeTree } from "./remove-staged.ts";
 
 /** Tries out what a folder can hold, in a folder of our own that is gone again afterwards. */
 
-/** What some file systems have in no name. */
-const SUSPECTS = '"*:<>?\\|';
 /** Names of a folder that are looked at for one with letters. */
 const MOST_NAMES = 16;
 /** 2001-09-09 01:46:40.123 UTC. */
@@ -75,7 +73,7 @@ class Probe {
         ...(this.#has("pROBE") ? { caseInsensitive: true } : {}),
         ...(this.#takesForOne("caf\u00e9", "cafe\u0301") ? { normalise: true } : {}),
       },
-      refusedCharacters: [...SUSPECTS].filter((one) => !this.#takes(`a${one}b`)).join(""),
+      refusedCharacters: [...REFUSED_SOMEWHERE].filter((one) => !this.#takes(`a${one}b`)).join(""),
       anyBytes: this.#takes("a\udce9b"),
     };
   }

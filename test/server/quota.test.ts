@@ -39,7 +39,7 @@ it("a tool's answer is not lost where its caller only wants a warning", async ()
 
 it("a token for some workspaces learns nothing of what the whole store takes", async () => {
   await using serving = await full();
-  const { default_workspace: id = "" } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
+  const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
   const token = serving.token("agent", [id]);
   const sizes = /takes|taken/;
   const commands = { "chronicle-hints": "commands" };

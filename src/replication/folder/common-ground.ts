@@ -1,22 +1,32 @@
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
+import { isEditorName } from "../../core/editor-files.ts";
 import { sameEntry, type Entry } from "../../core/entry.ts";
+import { mayNotBeHeld } from "../../core/folder-traits.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { SyncBase } from "../../core/upstream-change.ts";
+import type { WriteBackEntry } from "../../core/write-back.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { settable, type CyclePath } from "./decide-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
+import type { StoodOn } from "./stood-on.ts";
 
-/** Where it is found out what a folder and its origin have had in common. */
-interface BothHistories {
+/** The histories of an origin and of its replica's folder, by which it is found out what they have had in common. */
+export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations">;
-  /** The origin's event whose state came into the folder with this own event; `undefined`: none did, or nobody knows. Default: nobody knows. */
-  readonly originsEvent?: ((path: WorkspacePath, ownSeq: number) => Promise<number | undefined>) | undefined;
+  /** Reads what the folder's states stand on. Default: nobody knows. */
+  readonly stoodOn?: Pick<StoodOn, "at" | "isLeftOut"> | undefined;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
+  readonly rules: ReplicatedPaths;
+}
+
+/** The same as of a cycle. */
+interface CycleHistories extends BothHistories {
   /** Open ones: their paths have bases of their own. */
   readonly conflicts: readonly IdentifiedConflict[];
-  readonly rules: ReplicatedPaths;
+  /** The folder's own last event. */
+  readonly local: number;
 }
 
 /** What both sides agreed on of a path that they never had in common. */
@@ -26,11 +36,11 @@ export const NEVER: SyncBase = { entry: undefined, seq: 0 };
 const MOST_LOOKED_BACK = 50;
 
 /**
- * A secret may have lain apart on both sides, until somebody asked for it (`--with-protected`), and any path while a filter withheld it.
- * Then the origin's state at `applied` is nothing that the folder was reconciled with: the two have in common only what the folder has
- * had, too.
+ * Some paths may have lain apart on both sides: secrets, until somebody asked for them (`--with-protected`), or took their names off
+ * the list; editors' files; any path while a filter withheld it; and what the folder's disk could not hold. Then the origin's state
+ * at `applied` is nothing that the folder was reconciled with: the two have in common only what the folder has had, too.
  */
-export async function onCommonGround(paths: readonly CyclePath[], sides: BothHistories): Promise<CyclePath[]> {
+export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
   const ground: CyclePath[] = [];
   for (const one of paths) {
@@ -42,49 +52,65 @@ export async function onCommonGround(paths: readonly CyclePath[], sides: BothHis
   return ground;
 }
 
-async function commonOf(one: CyclePath, sides: BothHistories): Promise<SyncBase> {
+async function commonOf(one: CyclePath, sides: CycleHistories): Promise<SyncBase> {
   const { path, base, local, remote } = one;
   const isFolder = [base.entry, local, remote].some((entry) => entry?.kind === "dir");
   const wasWithheld = sides.rules.wasWithheld(path, isFolder);
   // What was deleted here while the origin's was withheld is no deletion there.
   if (wasWithheld && local === undefined) return NEVER;
-  return wasWithheld || mayLieApart(one, sides) ? await lastCommon(path, base, sides) : base;
-}
-
-function mayLieApart({ path, base, local, remote }: CyclePath, { rules }: BothHistories): boolean {
-  if (!rules.isShared(path, false)) return false;
-  return rules.isSecret(path) || [base.entry, local, remote].some((entry) => entry?.class === "protected");
+  const isDoubtful = wasWithheld || mayLieApart(path, [base.entry, local, remote], sides.rules);
+  return isDoubtful ? await lastCommon(path, base, { ...sides, upTo: sides.local }) : base;
 }
 
 /**
- * The last state that one side has had from the other, up to the base; where nobody knows that, the last one that the origin had up to
- * then, and the folder at whatever time.
+ * Has the folder had the state that a change of its own says to have seen? If it has not, the change is no edit of that state: it stays
+ * until a step has compared both sides.
  */
-async function lastCommon(path: WorkspacePath, base: SyncBase, sides: BothHistories): Promise<SyncBase> {
-  const rows = await sides.own.iterations(path);
-  const states = rows.flatMap(({ entry }) => entry ?? []);
-  const wasHere = (entry: Entry): boolean => states.some((one) => sameEntry(settable(one), settable(entry)));
-  const brought = await lastBrought(path, rows, sides);
-  let [at, same]: [SyncBase, SyncBase | undefined] = [base, undefined];
-  for (let looked = 0; states.length > 0 && looked < MOST_LOOKED_BACK; looked += 1) {
-    if (at.seq === brought || (await sides.isOwn(at.seq))) return at;
-    if (at.entry !== undefined && wasHere(at.entry)) same ??= at;
+export async function hasHadSeen(
+  { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
+  sides: BothHistories,
+): Promise<boolean> {
+  const [row] = seen === 0 ? [] : await sides.mirror.iterationsAt([path], seen);
+  if (row?.entry === undefined || !mayLieApart(path, [row.entry, entry], sides.rules)) return true;
+  const common = await lastCommon(path, { entry: row.entry, seq: row.seq }, { ...sides, upTo: localSeq });
+  return common.seq === row.seq;
+}
+
+function mayLieApart(path: WorkspacePath, states: readonly (Entry | undefined)[], rules: ReplicatedPaths): boolean {
+  if (!rules.isShared(path, false)) return false;
+  if (rules.isSecret(path) || isEditorName(path)) return true;
+  return states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)));
+}
+
+/** `upTo`: the own event as of which it is asked. */
+interface AsOf extends BothHistories {
+  readonly upTo: number;
+}
+
+/**
+ * The last state that the folder has had of the origin's, up to the base: one that the two were brought together on, or one that both
+ * had later, by whomever. Where nobody knows the former, the last one that the folder had at whatever time.
+ */
+async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Promise<SyncBase> {
+  const { own, stoodOn, upTo } = sides;
+  const rows = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);
+  if ((await stoodOn?.isLeftOut(path, rows.at(-1))) === true) return NEVER;
+  const stood = await stoodOn?.at(path, rows, upTo);
+  let [at, earlier]: [SyncBase, SyncBase | undefined] = [base, undefined];
+  for (let looked = 0; rows.length > 0 && looked < MOST_LOOKED_BACK; looked += 1) {
+    if (at.seq === stood?.seq || (await sides.isOwn(at.seq))) return at;
+    const here = lastSame(rows, at.entry);
+    if (here > (stood?.ownSeq ?? 0)) return at;
+    if (here > 0) earlier ??= at;
     const [row] = await sides.mirror.iterationsAt([path], at.seq - 1);
     if (row === undefined) break;
     at = { entry: row.entry, seq: row.seq };
   }
-  return same ?? NEVER;
+  return earlier ?? NEVER;
 }
 
-/** The origin's event whose state was the last one that came into the folder. */
-async function lastBrought(
-  path: WorkspacePath,
-  rows: readonly IterationRow[],
-  { originsEvent }: BothHistories,
-): Promise<number | undefined> {
-  for (const { seq } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
-    const brought = await originsEvent?.(path, seq);
-    if (brought !== undefined) return brought;
-  }
-  return undefined;
+/** The last own event with which the folder had this state; 0: it never had. */
+function lastSame(rows: readonly IterationRow[], entry: Entry | undefined): number {
+  if (entry === undefined) return 0;
+  return rows.findLast((row) => sameEntry(settable(row.entry), settable(entry)))?.seq ?? 0;
 }

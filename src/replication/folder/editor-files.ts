@@ -1,11 +1,12 @@
 import { editorFile, isEditorName } from "../../core/editor-files.ts";
 import { sameEntry, type Entry } from "../../core/entry.ts";
-import { decodeFile, isOriginsState, pathOfRecordId } from "../../core/file-record.ts";
+import { decodeFile, isOriginsState, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
 import type { Context } from "../../workspace/context.ts";
 import { isInBase } from "../../workspace/read-base.ts";
 import { readEvent } from "../../workspace/read-events.ts";
+import { hasWritten } from "../../workspace/replica/journal.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { SidesOf } from "./git-paths.ts";
 
@@ -142,10 +143,17 @@ export class EditorFiles {
       const row = await this.#mirror.iterationAt(path, seq);
       if (row === undefined) break;
       const record = await this.#mirror.record(row.seq);
-      found.push({ entry: row.entry, wasSent: record && record.replica?.id === this.#sandboxId });
+      found.push({ entry: row.entry, wasSent: record && (await this.#isOurs(path, record)) });
       seq = row.seq - 1;
     }
     return found;
+  }
+
+  /** Whether this folder wrote it, also as the replica that it was before it went on as another one: its own event says the same then. */
+  async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
+    if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;
+    if (!(await hasWritten(this.#context, replica.localSeq, path))) return false;
+    return sameEntry((await this.#context.index.iterationAt(path, replica.localSeq))?.entry, entry);
   }
 
   async #hereOnce(path: WorkspacePath): Promise<State[]> {

@@ -30,7 +30,6 @@ import { ignoredOn } from "./ignored-paths.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { haltedSync } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
-import { originsEventOf } from "./origins-event.ts";
 import { OriginErasures } from "./origin-erasures.ts";
 import { planFirst } from "./plan-first.ts";
 import { refuseDisputed } from "./refuse-disputed.ts";
@@ -44,6 +43,7 @@ import type { SharedNames } from "./shared-names.ts";
 import { Retries } from "./retries.ts";
 import { isRecognised, sampleContents } from "./sample-contents.ts";
 import { settleMerges } from "./settle-merges.ts";
+import { StoodOn } from "./stood-on.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
 import { NO_LOSSES, sidesToRestore, weighLosses, type Losses } from "./weigh-losses.ts";
 
@@ -134,7 +134,7 @@ export class FolderCycle implements Disposable {
   readonly #back: BroughtBack;
   readonly #erasures: OriginErasures;
   /** What is known of where states of paths came from. */
-  readonly #sources: Pick<CycleSides, "isOwn" | "originsEvent">;
+  readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
   #record: ReplicaRecord;
   /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
   #applied: number;
@@ -168,7 +168,8 @@ export class FolderCycle implements Disposable {
     this.#losses = new RecentLosses(parts.timers);
     this.#back = new BroughtBack(parts.mirror, record.sandboxId);
     this.#erasures = new OriginErasures(parts);
-    this.#sources = { isOwn: this.#isOwn, originsEvent: originsEventOf(parts.context) };
+    const origin = (): string => this.#record.origin;
+    this.#sources = { isOwn: this.#isOwn, stoodOn: new StoodOn({ ...parts, origin }) };
   }
 
   /** As it was last written, or is to be. */

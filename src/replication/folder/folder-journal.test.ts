@@ -17,7 +17,7 @@ function journalOf(
   log: readonly (string | undefined)[],
   more: {
     rules?: Partial<ReplicationRules>;
-    before?: Entry;
+    there?: Entry;
     deleted?: readonly string[];
     settled?: number;
     keepsHere?: (path: WorkspacePath) => Promise<boolean>;
@@ -34,7 +34,7 @@ function journalOf(
       const page = entries.filter(({ localSeq }) => localSeq > after).slice(0, limit);
       return { entries: page, upTo: page.length === limit ? (page.at(-1)?.localSeq ?? after) : log.length };
     },
-    before: async () => more.before,
+    there: async () => more.there,
     open: async () => undefined,
     isStillHeld: async () => true,
     hasWritten: async () => true,
@@ -89,7 +89,7 @@ describe("FolderJournal", () => {
   });
 
   it("a deletion that has no answer yet says nothing of what was brought back from the origin since", async () => {
-    const { journal } = journalOf(["a"], { before: file("a"), deleted: ["a"] });
+    const { journal } = journalOf(["a"], { there: file("a"), deleted: ["a"] });
     await journal.scan();
     journal.release(1);
     expect([journal.isOnItsWay(a, undefined), journal.isOnItsWay(a, file("a"))]).toEqual([true, false]);
@@ -165,8 +165,8 @@ describe("FolderJournal", () => {
     await journal.scan();
     journal.release(5);
     expect((await journal.next(0, 10)).entries.map(({ path }) => path)).toEqual(["a", "@further"]);
-    const before = { ...file("build"), kind: "dir" } as const;
-    const gone = journalOf(["build"], { rules, before, deleted: ["build"] });
+    const there = { ...file("build"), kind: "dir" } as const;
+    const gone = journalOf(["build"], { rules, there, deleted: ["build"] });
     await gone.journal.scan();
     expect(gone.journal.pending).toBe(0);
   });

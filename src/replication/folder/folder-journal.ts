@@ -20,8 +20,8 @@ export interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
 export interface JournalSource {
   /** The entries after an own event, in order, at most so many. */
   readonly read: (after: number, limit: number) => Promise<JournalPage>;
-  /** What a path was before it was deleted, as far as the origin knows. */
-  readonly before: (path: WorkspacePath) => Promise<Entry | undefined>;
+  /** What the origin has of a path, as far as is known here. */
+  readonly there: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
   readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
   readonly hasWritten: (seq: number, path: WorkspacePath) => Promise<boolean>;
@@ -30,6 +30,11 @@ export interface JournalSource {
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /** Is it an editor's own file, or does it lie where the folder cannot hold what the origin has, so that it stays here? Default: none does. */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
+  /**
+   * Is an entry left to the next step, which compares both sides: since the folder never had what the entry says to have seen, or has
+   * taken a later state of the origin's? Default: none is.
+   */
+  readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event up to which everything has had its answer when it begins. */
   readonly settled: number;
   /** The last event of the origin that is held. */
@@ -255,13 +260,16 @@ export class FolderJournal implements WriteJournal {
     return this.#source.open(hash);
   }
 
-  async #goesBack({ path, entry }: JournalEntry): Promise<boolean> {
-    const { rules, before, keepsHere } = this.#source;
-    const known = entry ?? (await before(path));
-    if (!rules.goesBack(path, known)) return false;
+  async #goesBack(one: JournalEntry): Promise<boolean> {
+    const { path, entry } = one;
+    const { rules, there, keepsHere, isLeftToStep } = this.#source;
+    const remote = await there(path);
+    const known = entry ?? remote;
+    if (!rules.goesBack(path, known, remote)) return false;
     // It was made beside what the origin has: the step proposes what is to go there.
     if (rules.wasWithheld(path, known?.kind === "dir")) return false;
-    return (await keepsHere?.(path, entry)) !== true;
+    if ((await keepsHere?.(path, entry)) === true) return false;
+    return (await isLeftToStep?.(one)) !== true;
   }
 
   /** Leaves out what was to be sent and is not to go any more. */

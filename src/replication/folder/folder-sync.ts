@@ -106,9 +106,9 @@ export class FolderSync {
     const names = (this.#names = new SharedNames({ context, mirror }, rules));
     const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
     const editorFiles = (this.#editorFiles = new EditorFiles(context, mirror, record));
-    const origin = (): string => this.record.origin;
     const notHeld = this.#notHeld;
-    this.#journal = openJournal({ context, mirror, rules, names, editorFiles, notHeld, origin }, record);
+    const shared = { context, mirror, rules, names, editorFiles, notHeld };
+    this.#journal = openJournal({ ...shared, record: () => this.record }, record);
     this.#probe = new RefusalProbe({
       journal: this.#journal,
       timers,

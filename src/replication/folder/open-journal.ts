@@ -1,13 +1,15 @@
 import type { WorkspacePath } from "../../core/path.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
 import type { Context } from "../../workspace/context.ts";
-import { hasWritten, isStillHeld, readJournal } from "../../workspace/replica/journal.ts";
+import { hasWritten, isStillHeld, readJournal, type JournalEntry } from "../../workspace/replica/journal.ts";
 import type { Mirror } from "../replica/mirror.ts";
+import { hasHadSeen } from "./common-ground.ts";
 import type { EditorFiles } from "./editor-files.ts";
 import { FolderJournal } from "./folder-journal.ts";
 import type { NotHeldPaths } from "./not-held-paths.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import type { SharedNames } from "./shared-names.ts";
+import { StoodOn } from "./stood-on.ts";
 
 /** What a journal is read from. */
 export interface JournalParts {
@@ -17,27 +19,37 @@ export interface JournalParts {
   readonly names: SharedNames;
   readonly editorFiles: EditorFiles;
   readonly notHeld: NotHeldPaths;
-  /** The origin's workspace, once it is known. */
-  readonly origin: () => string;
+  /** The state of the sync. */
+  readonly record: () => Pick<ReplicaRecord, "origin" | "sandboxId">;
 }
 
 /** The journal of a folder, as its own log has it. */
-export function openJournal(
-  { context, mirror, rules, names, editorFiles, notHeld, origin }: JournalParts,
-  { settled }: Pick<ReplicaRecord, "settled">,
-): FolderJournal {
+export function openJournal(parts: JournalParts, { settled }: Pick<ReplicaRecord, "settled">): FolderJournal {
+  const { context, mirror, rules, names, editorFiles, notHeld, record } = parts;
   const remoteOf = async (path: WorkspacePath) => (await mirror.iterationAt(path, mirror.head.seq))?.entry;
+  const isWithheld = rules.isWithheldBy.bind(rules);
   return new FolderJournal({
-    read: (after, limit) =>
-      readJournal(context, (path, seq) => mirror.iterationAt(path, seq), { origin: origin(), after, limit }),
-    before: remoteOf,
+    read: (after, limit) => {
+      const query = { origin: record().origin, after, limit, isWithheld };
+      return readJournal(context, (path, seq) => mirror.iterationAt(path, seq), query);
+    },
+    there: remoteOf,
     open: (hash) => context.blobs.open(hash),
     isStillHeld: (seq, hash) => isStillHeld(context, seq, hash),
     hasWritten: (seq, path) => hasWritten(context, seq, path),
     rules,
     names,
     keepsHere: async (path, entry) => (await notHeld.keepsHere(path, remoteOf)) || editorFiles.keepsHere(path, entry),
+    isLeftToStep: leftToStep(parts),
     settled,
     head: () => mirror.head.seq,
   });
+}
+
+function leftToStep({ context, mirror, rules, record }: JournalParts) {
+  const stoodOn = new StoodOn({ context, mirror, origin: () => record().origin });
+  const isOwn = async (seq: number): Promise<boolean> => (await mirror.record(seq))?.replica?.id === record().sandboxId;
+  const sides = { mirror, own: context.index, stoodOn, isOwn, rules };
+  return async (entry: JournalEntry): Promise<boolean> =>
+    (await stoodOn.isOvertaken(entry.path, entry.localSeq)) || !(await hasHadSeen(entry, sides));
 }

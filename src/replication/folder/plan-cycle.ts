@@ -70,7 +70,7 @@ interface Proposing {
 /** A change of the folder is an entry of the journal by itself, as it was based on what the origin had then. */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
-  if (!ground.rules.goesBack(path.path, path.local ?? path.remote)) return false;
+  if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   return isNewGround || !ground.isOnItsWay(path.path, path.local);
 }

@@ -5,7 +5,7 @@ import type { SyncBase } from "../../core/upstream-change.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { breathe } from "../../util/breathe.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
-import { NEVER, onCommonGround } from "./common-ground.ts";
+import { NEVER, onCommonGround, type BothHistories } from "./common-ground.ts";
 import type { CyclePath } from "./decide-cycle.ts";
 import type { EditorFiles } from "./editor-files.ts";
 import type { GitPaths } from "./git-paths.ts";
@@ -30,8 +30,8 @@ export interface CycleSides {
   readonly rules: ReplicatedPaths;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
-  /** See `onCommonGround`. Default: nobody knows what came from the origin. */
-  readonly originsEvent?: ((path: WorkspacePath, ownSeq: number) => Promise<number | undefined>) | undefined;
+  /** See `onCommonGround`. Default: nobody knows what the folder's states stand on. */
+  readonly stoodOn?: BothHistories["stoodOn"];
   /** May a path be recorded here as gone that an erasure of the origin has left out behind `applied`? Default: no. */
   readonly mayHaveLeft?: boolean;
   /** Is a deletion of this path, which the origin has as of this event, on its way there, refused or decided? Default: no. */

@@ -29,6 +29,9 @@ export class ReplicatedPaths {
   readonly mode: ReconcileMode;
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
+  readonly #policy: string | undefined;
+  /** Filters of other patterns than those of now, by these. */
+  readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
   #names = { here: TABLE, there: TABLE };
 
@@ -36,9 +39,9 @@ export class ReplicatedPaths {
   constructor({ mode, policy, filterTo, filterFrom, filteredTo, withProtected = false }: ReplicationRules) {
     this.mode = mode;
     this.#withProtected = withProtected;
-    this.#filter = filterOf(policy);
-    addPatterns(this.#filter, filterTo);
-    if (filteredTo !== undefined) addPatterns((this.#earlier = filterOf(policy)), filteredTo);
+    this.#policy = policy;
+    this.#filter = filterOf(policy, filterTo);
+    if (filteredTo !== undefined) this.#earlier = filterOf(policy, filteredTo);
     for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
   }
 
@@ -52,6 +55,14 @@ export class ReplicatedPaths {
   /** Was it withheld by the patterns under which the folder was reconciled last? Then neither side has heard of what the other made of it. */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#earlier?.passesPath(path, isFolder, "to-replica") === false;
+  }
+
+  /** Would these patterns withhold it, in the place of those of now? */
+  isWithheldBy(patterns: readonly string[], path: WorkspacePath, isFolder: boolean): boolean {
+    const key = JSON.stringify(patterns);
+    const filter = this.#others.get(key) ?? filterOf(this.#policy, patterns);
+    this.#others.set(key, filter);
+    return !filter.passesPath(path, isFolder, "to-replica");
   }
 
   /** The folder was reconciled under the patterns that hold now. */
@@ -92,12 +103,12 @@ export class ReplicatedPaths {
     return this.mode === "one-way-safe" || this.mode === "one-way-replica";
   }
 
-  /** Is what the folder has there written back? `entry`: as it is, or, of a deletion, as it was. */
-  goesBack(path: WorkspacePath, entry: Entry | undefined): boolean {
+  /** Is what the folder has there written back? `entry`: as it is, or, of a deletion, as it was. `remote`: what the origin has, where that was not asked before. */
+  goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;
     const kind = entry?.kind ?? "file";
     const size = entry?.size ?? 0;
-    if (this.keepsApart({ path, local: entry, remote: undefined })) return false;
+    if (this.keepsApart({ path, local: entry, remote })) return false;
     return this.isShared(path, kind === "dir") && this.#filter.passes({ path, kind, size }, "from-replica");
   }
 }
@@ -106,10 +117,8 @@ function isRecordedSecret(entry: Entry | undefined, path: WorkspacePath, names: 
   return entry?.class === "protected" && names.added(path) !== false;
 }
 
-function addPatterns(filter: DirectionalFilter, filterTo: readonly string[]): void {
+function filterOf(policy: string | undefined, filterTo: readonly string[]): DirectionalFilter {
+  const filter = DirectionalFilter.of(policy === "sandbox" ? SANDBOX_POLICY : NO_POLICY);
   for (const text of filterTo) filter.addPattern(new FilterPattern(text), "to-replica");
-}
-
-function filterOf(policy: string | undefined): DirectionalFilter {
-  return DirectionalFilter.of(policy === "sandbox" ? SANDBOX_POLICY : NO_POLICY);
+  return filter;
 }

@@ -1,3 +1,4 @@
+import type { Entry } from "../../core/entry.ts";
 import type { LogEvent } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
 import { decodeFile, isOriginsState, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
@@ -32,6 +33,8 @@ export interface JournalQuery {
   readonly after: number;
   /** At most so many entries; at least 1. */
   readonly limit: number;
+  /** Do these patterns withhold a path? What was changed while they did is no entry: neither side heard of the other. Default: none does. */
+  readonly isWithheld?: (patterns: readonly string[], path: WorkspacePath, isFolder: boolean) => boolean;
 }
 
 /** So many events are looked through at once. */
@@ -47,15 +50,16 @@ const WINDOW = 2_000;
 export async function readJournal(
   context: HistoryContext,
   mirrorIterationAt: MirrorIteration,
-  { origin, after, limit }: JournalQuery,
+  query: JournalQuery,
 ): Promise<JournalPage> {
+  const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
   // What was before a dropped archive has its answers: it is not dropped sooner.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const standing = await ReplicaStanding.at(context, origin, upTo);
   if (standing === undefined) return { entries: [], upTo: head };
-  const reader = new JournalReader(context, standing, mirrorIterationAt);
+  const reader = new JournalReader(context, standing, { ...query, mirrorIterationAt });
   while (upTo < head && reader.entries.length < limit) {
     const rows = await context.index.events({ from: upTo + 1, to: head, limit: WINDOW });
     upTo = await reader.take(rows, limit);
@@ -70,12 +74,18 @@ class JournalReader {
   readonly #context: HistoryContext;
   readonly #standing: ReplicaStanding;
   readonly #mirrorIterationAt: MirrorIteration;
+  readonly #isWithheld: JournalQuery["isWithheld"];
   readonly #turns = new Map<string, string | undefined>();
 
-  constructor(context: HistoryContext, standing: ReplicaStanding, mirrorIterationAt: MirrorIteration) {
+  constructor(
+    context: HistoryContext,
+    standing: ReplicaStanding,
+    { mirrorIterationAt, isWithheld }: Pick<JournalQuery, "isWithheld"> & { mirrorIterationAt: MirrorIteration },
+  ) {
     this.#context = context;
     this.#standing = standing;
     this.#mirrorIterationAt = mirrorIterationAt;
+    this.#isWithheld = isWithheld;
   }
 
   /** Goes through events up to the one with which there are enough entries; returns its seq, or that of the last. */
@@ -98,9 +108,17 @@ class JournalReader {
     const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
     if (path === undefined) return;
     const file = decodeFile(path, record);
-    if (isOriginsState(file)) return;
+    if (isOriginsState(file) || (await this.#wasWithheld(path, file.entry, seq))) return;
     const whose = file.cause === "merge" ? await this.#mergedBy(path, file, seq) : file;
     await this.#add(path, { ...whose, entry: file.entry }, event);
+  }
+
+  async #wasWithheld(path: WorkspacePath, entry: Entry | undefined, seq: number): Promise<boolean> {
+    const isWithheld = this.#isWithheld;
+    const { filters } = this.#standing;
+    if (isWithheld === undefined || filters.length === 0) return false;
+    const state = entry ?? (await this.#context.index.iterationAt(path, seq - 1))?.entry;
+    return filters.some((patterns) => isWithheld(patterns, path, state?.kind === "dir"));
   }
 
   /** What a merge is to the origin is whose work it was that was merged with what that had. */

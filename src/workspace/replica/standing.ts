@@ -30,6 +30,7 @@ export class ReplicaStanding {
   readonly #open = new Map<string, OpenPath>();
   #paths: Map<WorkspacePath, OpenPath> | undefined;
   #sandboxThen: string | undefined;
+  #filters: readonly (readonly string[])[] = [];
   #applied = 0;
 
   private constructor(origin: string, sandboxId: string) {
@@ -52,7 +53,8 @@ export class ReplicaStanding {
   /** Goes on by an event. Is it one that this is about? */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
-      const { sandboxId, applied } = decodeReplica(record);
+      const { sandboxId, applied, filterTo, filteredTo } = decodeReplica(record);
+      this.#filters = [filterTo, filteredTo ?? []].filter((patterns) => patterns.length > 0);
       this.#sandboxThen = sandboxId;
       this.#applied = applied;
       return true;
@@ -69,6 +71,11 @@ export class ReplicaStanding {
   /** Was it the sync that goes on now? */
   get isCurrent(): boolean {
     return this.#sandboxThen === this.#sandboxId;
+  }
+
+  /** The patterns that withheld paths then: those of the sync, and those under which the folder was reconciled before them. */
+  get filters(): readonly (readonly string[])[] {
+    return this.#filters;
   }
 
   /** The origin's event on which a path's state here is based; 0: the origin had nothing of it. */

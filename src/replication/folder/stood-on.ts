@@ -1,0 +1,122 @@
+import type { Entry } from "../../core/entry.ts";
+import {
+  decodeFile,
+  isOriginsState,
+  pathOfRecordId,
+  type FileRecord,
+  type UpstreamIteration,
+} from "../../core/file-record.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { originOfRecordId } from "../../core/replica-record.ts";
+import { proposalRecordId } from "../../core/proposal-record.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "../../workspace/context.ts";
+import { isInBase } from "../../workspace/read-base.ts";
+import { readEvent } from "../../workspace/read-events.ts";
+import { ReplicaStanding } from "../../workspace/replica/standing.ts";
+import type { Mirror } from "../replica/mirror.ts";
+
+/** An own event that says on which event of the origin the folder's state of a path stands since then. */
+export interface Stood {
+  readonly ownSeq: number;
+  readonly seq: number;
+}
+
+/** Of a path that was changed more often, earlier changes are not asked about. */
+const MOST_LOOKED_BACK = 50;
+/** A merge that somebody has decided on stands this close behind the record of its step. */
+const NEAR = 32;
+
+/** What a folder's own log is read with. */
+export interface StoodParts {
+  readonly context: HistoryContext;
+  readonly mirror: Pick<Mirror, "iterationAt">;
+  /** The origin's workspace. */
+  readonly origin: () => string;
+}
+
+/**
+ * Reads from a folder's own log what its state of a path stands on: the last state that came from the origin, merge with what the origin
+ * had, or proposal. A step has written each of them, knowing what the origin had then.
+ */
+export class StoodOn {
+  readonly #parts: StoodParts;
+
+  constructor(parts: StoodParts) {
+    this.#parts = parts;
+  }
+
+  /** `rows`: the path's own iterations, up to an own event. `undefined`: no event up to then says so, or it stands in a base. */
+  async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
+    const met = await this.#met(path, rows);
+    const proposed = await this.#proposed(path, upTo);
+    return proposed === undefined || (met !== undefined && met.ownSeq > proposed.ownSeq) ? met : proposed;
+  }
+
+  /** Did a state of the origin's come into the folder after an own change of the path? Then that change is over. */
+  async isOvertaken(path: WorkspacePath, ownSeq: number): Promise<boolean> {
+    const { index } = this.#parts.context;
+    const last = await index.iterationAt(path, (await index.head()).seq);
+    if (last === undefined || last.seq <= ownSeq) return false;
+    return originsOf(await this.#fileOf(path, last.seq)) !== undefined;
+  }
+
+  /** Was the path removed by a step that left the origin's state out, since the folder could not hold it? Then nobody here has deleted it. */
+  async isLeftOut(path: WorkspacePath, last: IterationRow | undefined): Promise<boolean> {
+    if (last === undefined || last.entry !== undefined) return false;
+    const upstream = originsOf(await this.#fileOf(path, last.seq));
+    return upstream !== undefined && (await this.#parts.mirror.iterationAt(path, upstream.seq))?.entry !== undefined;
+  }
+
+  async #met(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
+    for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
+      const file = await this.#fileOf(path, ownSeq);
+      const upstream = originsOf(file);
+      if (upstream !== undefined && (await this.#isState(path, upstream, entry))) return { ownSeq, seq: upstream.seq };
+      if (file !== undefined && (await this.#isMerge(file, ownSeq))) return this.#asOf(path, ownSeq);
+    }
+    return undefined;
+  }
+
+  /** Numbers of an origin that was put back stand for other states by now. What is held no more cannot be asked. */
+  async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
+    const there = await this.#parts.mirror.iterationAt(path, seq);
+    return there === undefined || (there.entry?.kind === entry?.kind && there.entry?.hash === entry?.hash);
+  }
+
+  /** Has a step merged both sides, or somebody who settled a conflict with the origin? */
+  async #isMerge({ cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
+    if (cause === "merge") return true;
+    if (cause !== "resolve" || upstream !== undefined) return false;
+    const query = { from: Math.max(1, ownSeq - NEAR), to: ownSeq - 1, limit: NEAR, descending: true };
+    const before = await this.#parts.context.index.events(query);
+    const first = before.find(({ recordId }) => !/^(conflict:|file)/.test(recordId));
+    return first !== undefined && originOfRecordId(first.recordId) === this.#parts.origin();
+  }
+
+  async #proposed(path: WorkspacePath, upTo: number): Promise<Stood | undefined> {
+    const rows = await this.#parts.context.index.recordHistory(proposalRecordId(path));
+    const last = rows.findLast(({ seq }) => seq <= upTo);
+    return last === undefined ? undefined : this.#asOf(path, last.seq);
+  }
+
+  /** What the folder was reconciled with by the step that wrote an own event. */
+  async #asOf(path: WorkspacePath, ownSeq: number): Promise<Stood | undefined> {
+    const { context, mirror, origin } = this.#parts;
+    const standing = await ReplicaStanding.at(context, origin(), ownSeq);
+    if (standing === undefined) return undefined;
+    return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
+  }
+
+  /** The record of an own event; `undefined`: it is none of this path, or stands in a base. */
+  async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
+    const { context } = this.#parts;
+    const row = await context.index.locate(ownSeq);
+    if (row === undefined || isInBase(row) || pathOfRecordId(row.recordId) !== path) return undefined;
+    return decodeFile(path, (await readEvent(context, row)).record);
+  }
+}
+
+function originsOf(file: FileRecord | undefined): UpstreamIteration | undefined {
+  return file !== undefined && isOriginsState(file) ? file.upstream : undefined;
+}
