@@ -378,7 +378,8 @@ export class FolderCycle implements Disposable {
       if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      if (report.blocked.length > 0) throw inTheWay(report.blocked);
+      // Where something was done, only a folder stays that holds what is not tracked: it is held, and tried again.
+      if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
       return step.conflicts[0] ?? conflict;
     }

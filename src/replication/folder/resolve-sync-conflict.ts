@@ -62,8 +62,7 @@ export async function resolveSyncConflict(
   const after = fileWith(at, { hash, size: content.length });
   // What is as the folder has it already goes to the origin all the same.
   if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
-  const base = { entry: at.remote, seq: at.upstream?.seq ?? 0 };
-  return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base }], contents: [hash] };
+  return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
 }
 
 /** The conflict itself stands first. */
@@ -83,10 +82,10 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
   return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
 }
 
-function taken({ path, local, remote, upstream }: CyclePath): UpstreamChange[] {
+/** A path that is not written after all is held on the base that both sides have had, as in any other step. */
+function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
   if (sameEntry(settable(local), after)) return [];
-  const base = { entry: remote, seq: upstream?.seq ?? 0 };
   return [{ path, before: local, after, cause: "replica", base, ...(upstream === undefined ? {} : { upstream }) }];
 }
 

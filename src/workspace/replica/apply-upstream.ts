@@ -32,7 +32,10 @@ export interface UpstreamStep {
    * of these has changed since, the plan does not hold.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
-  /** Somebody has decided it, in words: an operation of theirs then, which can be undone. Default: it follows from the origin. */
+  /**
+   * Somebody has decided it, in words: an operation of theirs then, which can be undone, and all or nothing; only folders that
+   * hold what is not tracked stay. Default: it follows from the origin.
+   */
   readonly decision?: string;
 }
 
@@ -200,7 +203,8 @@ async function performStep(
     intent,
     operation: {
       changes,
-      onBlocked: "skip",
+      // Half of a decision would be another one; what follows from the origin goes on without what cannot be written.
+      onBlocked: decision === undefined ? "skip" : "fail",
       ...(keepMtime === undefined ? {} : { keepMtime }),
       ...(onProgress === undefined ? {} : { onProgress }),
     },
