@@ -254,6 +254,7 @@ it("the workspace", async () => {
     [
       "readonly id: string",
       "readonly path: string",
+      "readonly roots: readonly string[]",
       "readonly records: RecordStoreApi",
       "status(options?: ProgressOptions): Promise<StatusShape>",
       "snapshot(options?: SnapshotOptions): Promise<SnapshotShape>",
@@ -288,7 +289,7 @@ it("the workspace", async () => {
       "config(): Promise<ConfigShape>",
       "configure(change: Partial<ConfigShape>): Promise<ConfigShape>",
       "retention(): Promise<RetentionSourcesShape>",
-      "refuse?(what: string): Promise<never>",
+      "refuse?(what: string, unlisted?: number): Promise<never>",
       "as(who: ActingAs): WorkspaceApi",
       "close(): Promise<void>",
       "[Symbol.asyncDispose](): Promise<void>",

@@ -43,7 +43,10 @@ export class RemoteStore implements api.StoreApi {
 
   async create(options?: api.CreateOptions): ReturnType<api.StoreApi["create"]> {
     const result = await this.#caller.one(calls.createWorkspace, options);
-    return { workspace: new RemoteWorkspace(this.#wire, result.workspace, result.path === "" ? [] : [result.path]), result };
+    return {
+      workspace: new RemoteWorkspace(this.#wire, result.workspace, result.path === "" ? [] : [result.path]),
+      result,
+    };
   }
 
   async openById(id: string, options: api.OpenByIdOptions = {}): Promise<WorkspaceApi> {

@@ -199,7 +199,8 @@ export class RequestAnswer {
     if (row.on !== "workspace") return;
     const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
-    const conditional = row.conditional === true ? { ...received, ...conditionOf(this.#head.request.headers) } : received;
+    const conditional =
+      row.conditional === true ? { ...received, ...conditionOf(this.#head.request.headers) } : received;
     const done = async (asked: Received) => {
       using turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
       if (turn !== undefined) await this.#mustStillHold();

@@ -245,8 +245,7 @@ class Provider {
     if (said.issuer !== issuer) throw new Error(`it calls itself ${said.issuer}`);
     const uri = new URL(said.jwks_uri);
     if (!isSafe(uri)) throw new Error("its keys are not behind https");
-    if (this.#known?.uri !== uri.href)
-      this.#known = { uri: uri.href, keys: new ProviderKeys(uri, this.#options) };
+    if (this.#known?.uri !== uri.href) this.#known = { uri: uri.href, keys: new ProviderKeys(uri, this.#options) };
     return this.#known.keys;
   }
 }

@@ -121,7 +121,10 @@ function errnoIn({ data }: ChronicleError): string | undefined {
 /** The text, without these folders of the machine: of one in another, all of it. */
 export function hide(text: string, hidden: readonly string[]): string {
   const outermostLast = hidden.toSorted((a, b) => b.length - a.length);
-  return outermostLast.reduce((so, folder) => (folder === "" || folder === "/" ? so : so.replaceAll(folder, HIDDEN)), text);
+  return outermostLast.reduce(
+    (so, folder) => (folder === "" || folder === "/" ? so : so.replaceAll(folder, HIDDEN)),
+    text,
+  );
 }
 
 /** Data is for programs: texts, numbers and lists of them; absolute paths are left out. */

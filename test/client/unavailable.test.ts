@@ -34,24 +34,30 @@ async function told(create: typeof createClient, url: string) {
   return { error, ms: performance.now() - began };
 }
 
-describe.each(CLIENTS)("a server that answers otherwise than its address says is not asked again, %s", (_way, create) => {
-  it("with a certificate that nobody trusts", async () => {
-    const url = `https://127.0.0.1:${await port(createTls({ cert: CERTIFICATE, key: KEY }))}`;
-    const { error, ms } = await told(create, url);
-    expect(error).toMatchObject({
-      code: "UNAVAILABLE",
-      message: expect.stringContaining("its certificate is not trusted here: self-signed certificate"),
-      hint: expect.stringContaining("NODE_EXTRA_CA_CERTS=FILE"),
+describe.each(CLIENTS)(
+  "a server that answers otherwise than its address says is not asked again, %s",
+  (_way, create) => {
+    it("with a certificate that nobody trusts", async () => {
+      const url = `https://127.0.0.1:${await port(createTls({ cert: CERTIFICATE, key: KEY }))}`;
+      const { error, ms } = await told(create, url);
+      expect(error).toMatchObject({
+        code: "UNAVAILABLE",
+        message: expect.stringContaining("its certificate is not trusted here: self-signed certificate"),
+        hint: expect.stringContaining("NODE_EXTRA_CA_CERTS=FILE"),
+      });
+      expect(ms).toBeLessThan(1_500);
     });
-    expect(ms).toBeLessThan(1_500);
-  });
 
-  it("without TLS", async () => {
-    const url = `https://127.0.0.1:${await port(createPlain())}`;
-    const { error } = await told(create, url);
-    expect(error).toMatchObject({ message: expect.stringContaining("does not speak TLS"), hint: "use http:// for it" });
-  });
-});
+    it("without TLS", async () => {
+      const url = `https://127.0.0.1:${await port(createPlain())}`;
+      const { error } = await told(create, url);
+      expect(error).toMatchObject({
+        message: expect.stringContaining("does not speak TLS"),
+        hint: "use http:// for it",
+      });
+    });
+  },
+);
 
 it("a certificate for another name is told as one", () => {
   const behind = Object.assign(new Error("Hostname/IP does not match"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });

@@ -168,7 +168,10 @@ async function browserFetch(...[input, init]: Parameters<typeof fetch>): Promise
   const allowed = listed(String(may["access-control-allow-headers"]));
   const own = [...new Headers(headers).keys()].filter((name) => !allowed.includes(name));
   if (own.length > 0) throw new TypeError(`the preflight allows no ${own.join()}`);
-  const response = await fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(headers)), origin: SHARED } });
+  const response = await fetch(input, {
+    ...init,
+    headers: { ...Object.fromEntries(new Headers(headers)), origin: SHARED },
+  });
   const shown = [...SAFELISTED, ...listed(response.headers.get("access-control-expose-headers"))];
   const seen = [...response.headers].filter(([name]) => shown.includes(name));
   return new Response(response.body, { status: response.status, headers: seen });
@@ -192,9 +195,16 @@ describe("pages of an allowed origin", () => {
   });
 
   it("read and write by the client, with all that it sends and reads", async () => {
-    const client = createClient({ url: `http://127.0.0.1:${serving.port}`, token: OPERATOR, fetch: browserFetch, commandHints: true });
+    const client = createClient({
+      url: `http://127.0.0.1:${serving.port}`,
+      token: OPERATOR,
+      fetch: browserFetch,
+      commandHints: true,
+    });
     const { workspace } = await client.store.create({ name: "of-a-page" });
-    await workspace.as({ actor: "page", client: "editor", role: "agent" }).putFile("a.txt", new TextEncoder().encode("x"));
+    await workspace
+      .as({ actor: "page", client: "editor", role: "agent" })
+      .putFile("a.txt", new TextEncoder().encode("x"));
     expect(await (await client.readFile("of-a-page", "a.txt")).text()).toBe("x");
     expect(await (await client.fileAtIteration("of-a-page", "a.txt", 1)).text()).toBe("x");
   });

@@ -69,8 +69,13 @@ it("names none of a workspace's folders to readers and agents, also where severa
     expect([path, told.text.includes(serving.base)]).toEqual([path, false]);
   }
   const refused = await serving.send(`/v1/workspaces/${workspace.id}/snapshots`, {}, { token });
-  expect([refused.status, refused.json()["detail"]]).toEqual([404, expect.stringContaining("tracked folder … is not there")]);
-  expect(problemOf(new ChronicleError("REFUSED", roots[1] ?? ""), { hidden: roots, report: () => undefined }).detail).toBe("…");
+  expect([refused.status, refused.json()["detail"]]).toEqual([
+    404,
+    expect.stringContaining("tracked folder … is not there"),
+  ]);
+  expect(
+    problemOf(new ChronicleError("REFUSED", roots[1] ?? ""), { hidden: roots, report: () => undefined }).detail,
+  ).toBe("…");
 });
 
 it("is in the document of the interface, which is served", async () => {

@@ -80,8 +80,14 @@ describe("If-Match", () => {
     const headers = (key: string) => ({ headers: { "if-match": matched, "idempotency-key": key } });
     for (const [key, ask] of [
       ["put-again", () => serving.put("w", "again", "2", headers("put-again"))],
-      ["move-again", () => serving.send("/v1/workspaces/w/move", { from: "again", to: "moved" }, headers("move-again"))],
-      ["delete-again", () => serving.ask("/v1/workspaces/w/files/moved", { method: "DELETE", ...headers("delete-again") })],
+      [
+        "move-again",
+        () => serving.send("/v1/workspaces/w/move", { from: "again", to: "moved" }, headers("move-again")),
+      ],
+      [
+        "delete-again",
+        () => serving.ask("/v1/workspaces/w/files/moved", { method: "DELETE", ...headers("delete-again") }),
+      ],
     ] as const) {
       matched = `${none}, ${await etag(key === "delete-again" ? "moved" : "again")}`;
       const first = await ask();

@@ -100,7 +100,9 @@ describe("roles", () => {
     expect((await serving.send("/v1/workspaces", {}, { token })).status).toBe(403);
     const lines = serving.diagnostics().split("\n");
     const whose = `(agent ${serving.idOf(token)})`;
-    const refused = lines.filter((line) => line.includes("refused: an agent may not do this: ") && line.includes(whose));
+    const refused = lines.filter(
+      (line) => line.includes("refused: an agent may not do this: ") && line.includes(whose),
+    );
     expect(refused.map((line) => /this: (\w+) /.exec(line)?.[1])).toEqual(["collectStore", "createWorkspace"]);
   });
 

@@ -89,7 +89,12 @@ function troubleChecks(io: Io, places: HookPlaces): Checks {
     "hook calls",
     lines.hook,
   );
-  return [hooks, ...trouble("long-lived process", lines.process), ...replicaNotes(lines.replica, file), ...refusalNotes(lines.caller, file)];
+  return [
+    hooks,
+    ...trouble("long-lived process", lines.process),
+    ...replicaNotes(lines.replica, file),
+    ...refusalNotes(lines.caller, file),
+  ];
 }
 
 /** Whoever may follow a workspace can say anything: that is told as theirs, and nothing is wrong here by it. */

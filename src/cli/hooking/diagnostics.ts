@@ -44,7 +44,12 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
 export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
   const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
   const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());
-  const { hook = [], replica = [], caller = [], process = [] } = Object.groupBy(recent, (line) => sourceOf(line.slice(STAMP + 1)));
+  const {
+    hook = [],
+    replica = [],
+    caller = [],
+    process = [],
+  } = Object.groupBy(recent, (line) => sourceOf(line.slice(STAMP + 1)));
   return { hook, replica, caller, process };
 }
 

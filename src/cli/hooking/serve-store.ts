@@ -82,7 +82,8 @@ export class StoreServer {
       onOpen: (workspace) => this.#follow(workspace),
       onError: (error) => this.#onError(error),
     });
-    this.#hosted = folder === undefined ? undefined : new HostedFolder({ store, disk, workspaces: this.#workspaces, folder });
+    this.#hosted =
+      folder === undefined ? undefined : new HostedFolder({ store, disk, workspaces: this.#workspaces, folder });
     this.#syncs = this.#servedSyncs();
     const replicas = this.#servedReplicas();
     this.#replicas = replicas;
