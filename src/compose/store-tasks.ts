@@ -42,7 +42,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     copy: () => openCopy(parts, workspaceId, tasks),
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),
-    neededElsewhere: (hashes) => neededElsewhere(parts, workspaceId, hashes),
+    neededElsewhere: (hashes, { due = false } = {}) => neededElsewhere(parts, workspaceId, { hashes, due }),
     stored: (hashes) => parts.blobs.has(hashes),
     repairSource: (place) => repairSource(parts.backends.disk, place),
     setAside: (files) => setAside(parts, files),
@@ -212,13 +212,20 @@ async function isSomeBack(log: EventLog, workspaceId: string, from: LogPosition)
   return prunings.some(({ cause }) => cause === "brought-back") || erasures.isSomeWithdrawn;
 }
 
+/** Contents that others may need. */
+interface AskedNeeds {
+  readonly hashes: ReadonlySet<Hash>;
+  /** Only erasures count whose time is over. */
+  readonly due: boolean;
+}
+
 /** Which of these contents others need than the workspace itself: the store's other histories, and its copy of its origin's. */
-async function neededElsewhere(parts: StoreParts, own: string, hashes: ReadonlySet<Hash>): Promise<NeededElsewhere> {
+async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const workspaces: { id: string; contents: readonly Hash[] }[] = [];
   let upstream: readonly Hash[] | undefined;
   for (const at of [parts, ofForgotten(parts)]) {
     for (const id of workspaceIds(at)) {
-      const contents = await neededBy(at, id, { own, hashes });
+      const contents = await neededBy(at, id, { ...asked, own });
       if (id === own) upstream = contents;
       else if (contents !== undefined && contents.length > 0) workspaces.push({ id, contents });
     }
@@ -230,13 +237,13 @@ async function neededElsewhere(parts: StoreParts, own: string, hashes: ReadonlyS
 async function neededBy(
   parts: StoreParts,
   id: string,
-  { own, hashes }: { readonly own: string; readonly hashes: ReadonlySet<Hash> },
+  { own, ...asked }: AskedNeeds & { readonly own: string },
 ): Promise<readonly Hash[] | undefined> {
   try {
     const others = historiesOf(parts, id).filter(({ key }) => key !== own);
     if (others.length === 0) return undefined;
     const needed = new Set<Hash>();
-    for (const history of others) for (const hash of await neededIn(parts, history, hashes)) needed.add(hash);
+    for (const history of others) for (const hash of await neededIn(parts, history, asked)) needed.add(hash);
     return [...needed];
   } catch (error) {
     // One that was moved meanwhile needs nothing here any more.
@@ -245,14 +252,14 @@ async function neededBy(
   }
 }
 
-async function neededIn(parts: StoreParts, history: MarkedHistory, hashes: ReadonlySet<Hash>): Promise<Hash[]> {
+async function neededIn(parts: StoreParts, history: MarkedHistory, { hashes, due }: AskedNeeds): Promise<Hash[]> {
   const log = history.openLog();
   try {
     const workspaceId = hashes.size === 0 ? undefined : await history.workspaceOf(log);
     if (workspaceId === undefined) return [];
     const { anchor } = history;
     const now = parts.backends.now();
-    const { prunings, erasures } = await givenUpInLog(log, workspaceId);
+    const { prunings, erasures } = await givenUpInLog(log, workspaceId, due ? { due: now } : {});
     const options = { anchors: [], pruning: prunedForGood(prunings, now), erasures, anchor, now };
     const needed = new Set<Hash>();
     for await (const hash of aliveContents(log, parts.blobs, options)) if (hashes.has(hash)) needed.add(hash);

@@ -199,8 +199,11 @@ export interface StoreTasks {
   withheld(): ReadonlySet<Hash>;
   /** What this workspace holds of its origin's history, opened to be verified; `undefined`: it follows none. */
   copy(): Promise<HistoryCopy | undefined>;
-  /** Which of these contents other histories of the store need, forgotten ones too, and this workspace's copy of its origin's. */
-  neededElsewhere(hashes: ReadonlySet<Hash>): Promise<NeededElsewhere>;
+  /**
+   * Which of these contents other histories of the store need, forgotten ones too, and this workspace's copy of its origin's. With `due`
+   * as a collection sees it: what they have erased counts as needed until its time is over.
+   */
+  neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Those of the contents that the store holds, whatever this history has erased. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** Opens a place where good bytes may be. Throws `NOT_FOUND` where it is not there, `USAGE` for what is none. */

@@ -17,6 +17,7 @@ import type { Context, NeededElsewhere } from "./context.ts";
 import { unrecordedChanges } from "./diff.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { followSettings } from "./follow-settings.ts";
+import { freeErased } from "./free-erased.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { unknownPath } from "./known-paths.ts";
 import { proveLast } from "./proved-rows.ts";
@@ -74,6 +75,7 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
   await capture(context, { cause: "capture", absentRoot: "known" });
   const before = await lookAt(context, what);
   if (isNothing(before)) return shapeOf(before, {});
+  let gone: readonly Hash[] = [];
   const done = await withCommit(context, async (commit) => {
     // Asked before as well, without the lock: since then somebody may have begun.
     if (options.now === true) await refuseAtOnce(context);
@@ -97,9 +99,10 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
       { op: "upsert", recordId: `${ERASE}${id}`, record },
     ]);
     context.worktree.forget(look.untracked);
+    gone = hashesOf(look);
     return shapeOf(look, { event: events.at(-1)?.seq ?? null, id, until });
   });
-  return options.now === true && done.id !== null ? { ...done, ...(await freeNow(context, done)) } : done;
+  return options.now === true && done.id !== null ? { ...done, ...(await freeErased(context, gone)) } : done;
 }
 
 function isNothing({ erased, aside }: Look): boolean {
@@ -285,24 +288,8 @@ async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<E
   }));
 }
 
-/** The event stands, whatever comes of this: a later `gc` does the same. */
-async function freeNow(
-  context: Context,
-  { elsewhere, contents }: EraseShape,
-): Promise<Pick<EraseShape, "freed" | "not_freed">> {
-  if (elsewhere.length > 0)
-    return { freed: false, not_freed: "other histories of the store need some of these contents" };
-  try {
-    const { pending_blobs: pending } = await context.store.collect();
-    const kept = await context.store.stored(contents.map(({ hash }) => hash as Hash));
-    if (pending === 0 && kept.size === 0) return { freed: true, not_freed: null };
-    if (pending === 0)
-      return { freed: false, not_freed: "what is kept of the origin's history needs some of them for a time" };
-    return { freed: false, not_freed: "another process has a pack with such bytes in use: run `chronicle gc` later" };
-  } catch (error) {
-    if (!(error instanceof ChronicleError)) throw error;
-    return { freed: false, not_freed: error.message };
-  }
+function hashesOf({ erased, aside }: Look): Hash[] {
+  return [...new Set([...erased.map(({ hash }) => hash), ...aside.flatMap(({ hashes }) => hashes)])];
 }
 
 function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "until" | "dry_run">>): EraseShape {

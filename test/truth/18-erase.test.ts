@@ -253,6 +253,42 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
+  it("leaves the store at once also beside what another history needs, and that one is named", async () => {
+    const { project, workspace, secret } = await lived();
+    await using _ = project;
+    const token = secretBytes();
+    writeFileSync(join(project.folder, "token.txt"), token);
+    await workspace.snapshot();
+    unlinkSync(join(project.folder, "token.txt"));
+    await workspace.snapshot();
+    const store = await project.store();
+    const { workspace: other } = await store.create({ name: "other" });
+    await other.putFile("mine.txt", secret, {});
+    await other.close();
+    // It has the pack in use in which all of it lies.
+    await store.close();
+    const done = await workspace.erase({ match: "[ct]o*.txt", now: true });
+    expect(done).toMatchObject({ total: 2, freed: false, not_freed: expect.stringContaining(other.id) });
+    expect(holding(join(project.base, "store"), token)).toEqual([]);
+    expect(holding(join(project.base, "store"), secret)).toHaveLength(1);
+  });
+
+  it("names the other history that has erased the same, and keeps it for its time", async () => {
+    const { project, workspace, secret } = await lived();
+    await using _ = project;
+    const store = await project.store();
+    const { workspace: other } = await store.create({ name: "other" });
+    await other.putFile("mine.txt", secret, {});
+    await other.deleteFile("mine.txt", {});
+    await workspace.erase({ what: "config.txt" });
+    const why = (await other.erase({ what: "mine.txt", now: true })).not_freed;
+    expect(why).toContain(workspace.id);
+    expect(why).toContain("--now");
+    await other.close();
+    expect(await workspace.erase({ what: "config.txt", now: true })).toMatchObject({ freed: true, not_freed: null });
+    expect(holding(join(project.base, "store"), secret)).toEqual([]);
+  });
+
   it("takes a hash and a pattern, and nothing that means everything or nothing", async () => {
     const { project, workspace, hash } = await lived();
     await using _ = project;

@@ -113,7 +113,8 @@ function next(context: CommandContext, shape: EraseShape): string[] {
   if (id === null) return [];
   const hashes = [`not reached: ${others.join("; ")}`, "a short secret can be guessed by its hash: change the secret"];
   if (freed === true) return ["their bytes are gone from the store", ...hashes];
-  if (freed === false) return [context.paint("yellow", `their bytes are still in the store: ${why ?? ""}`), ...hashes];
+  if (freed === false)
+    return [context.paint("yellow", `not all of their bytes have left the store: ${why ?? ""}`), ...hashes];
   const back = context.worded(
     `until ${until ?? ""} \`chronicle unerase ${id.slice(0, 8)}\` brings them back; then chronicle gc frees them`,
   );
