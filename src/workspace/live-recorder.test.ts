@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { HeldLock } from "../../test/helpers/held-lock.ts";
 import { Project } from "../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 
@@ -123,6 +124,21 @@ test("a folder that is gone is told of once, and nothing counts as deleted; when
   await recorded(workspace, "a", 2);
   expect(told).toHaveLength(1);
   await workspace.close();
+});
+
+test("what could not be recorded while another process held the lock is recorded then, though nobody changes anything", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  await (await project.init()).close();
+  await using workspace = await (await project.store({ waitMs: 50 })).open({ folder: project.folder });
+  const told: unknown[] = [];
+  await workspace.follow({ record: true, onError: (error) => told.push(error) });
+  const lock = await HeldLock.take(project.home);
+  project.write("a", "two");
+  for (let waited = 0; waited < 4_000 && told.length === 0; waited += 10) await sleep(10);
+  expect(told).toMatchObject([{ code: "LOCKED" }]);
+  await lock.release();
+  await recorded(workspace, "a", 2);
 });
 
 test("a workspace without a folder, or one that is only read, has nothing to record", async () => {

@@ -19,11 +19,14 @@ const TIMERS = {
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },
 };
-/** A disk in trouble is asked again after so long, in milliseconds: at first, and at most. */
+/** What failed is tried again after so long, in milliseconds: at first, and at most. */
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 30_000;
 /** Looks may take this share of the time at most, so that a busy folder is not read all the time. */
 const BUSY_FACTOR = 3;
+
+/** What keeps it from recording. */
+type Trouble = "disk" | "other";
 
 /**
  * Records what changes in a followed folder as it changes, for as long as the workspace is open. It is no session and owns
@@ -35,6 +38,7 @@ export class LiveRecorder {
   #onError: FollowOptions["onError"];
   #listening: Disposable | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #isWanted = false;
   /** What is being written still. It stays in the live view: a look at everything does not wait for it. */
@@ -76,6 +80,7 @@ export class LiveRecorder {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
     clearTimeout(this.#timer);
+    clearTimeout(this.#retry);
     this.#busy.clear();
     await this.#working;
     this.#first.resolve();
@@ -92,27 +97,33 @@ export class LiveRecorder {
 
   async #work(): Promise<void> {
     const began = performance.now();
+    clearTimeout(this.#retry);
     this.#isWanted = false;
-    let isPassing = false;
+    let trouble: Trouble | undefined;
     try {
       await this.#turns.change(() => this.#look());
       this.#told = undefined;
       this.#retryMs = RETRY_MS;
     } catch (error) {
-      isPassing = isOfTheDisk(error);
-      this.#failed(error, isPassing);
+      trouble = isOfTheDisk(error) ? "disk" : "other";
+      this.#failed(error, trouble);
     }
     this.#working = undefined;
     this.#first.resolve();
-    if (isPassing) this.#planAgain();
-    else if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+    if (trouble !== undefined) this.#planAgain(trouble);
+    if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
   }
 
-  /** What was not recorded for want of a disk is recorded once it is there again, though nobody changes anything then. */
-  #planAgain(): void {
+  /**
+   * What was not recorded, for want of a disk, of the lock or of room, is recorded once that has passed, though nobody changes anything
+   * then. A disk in trouble is left alone until then; other trouble may be over with the next edit.
+   */
+  #planAgain(trouble: Trouble): void {
+    if (this.#listening === undefined) return;
     // Nobody knows which of the paths that were taken were recorded.
     this.#context.live.giveBack(undefined);
-    this.#plan(this.#retryMs);
+    if (trouble === "disk") this.#plan(this.#retryMs);
+    else this.#retry = setTimeout(() => this.#plan(0), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
   }
 
@@ -138,8 +149,8 @@ export class LiveRecorder {
   }
 
   /** An archived workspace is not recorded until it is taken up again: the first change after that leads to a look at everything. */
-  #failed(error: unknown, isPassing: boolean): void {
-    if (!isPassing && error instanceof ChronicleError && error.code === "READ_ONLY") {
+  #failed(error: unknown, trouble: Trouble): void {
+    if (trouble !== "disk" && error instanceof ChronicleError && error.code === "READ_ONLY") {
       this.#context.live.giveBack(undefined);
       return;
     }

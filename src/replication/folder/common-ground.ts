@@ -15,7 +15,7 @@ export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations">;
   /** Reads what the folder's states stand on. Default: nobody knows. */
-  readonly stoodOn?: Pick<StoodOn, "at" | "isLeftOut"> | undefined;
+  readonly stoodOn?: Pick<StoodOn, "at" | "isLeftOut" | "broughtBy"> | undefined;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
   readonly rules: ReplicatedPaths;

@@ -104,7 +104,7 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
     const { path, base, local, remote } = one;
     const isGoneHere = base.entry !== undefined && local === undefined && remote !== undefined;
     const [row] = isGoneHere && !disputed.has(path) ? await sides.own.iterationsAt([path], sides.local) : [];
-    const left = row === undefined ? undefined : await sides.originsEvent?.(path, row.seq);
+    const left = row === undefined ? undefined : await sides.stoodOn?.broughtBy(path, row.seq);
     ground.push(left === undefined || left <= base.seq ? one : { ...one, base: { entry: undefined, seq: left } });
   }
   return ground;

@@ -68,6 +68,11 @@ export class StoodOn {
     return upstream !== undefined && (await this.#parts.mirror.iterationAt(path, upstream.seq))?.entry !== undefined;
   }
 
+  /** The origin's event whose state came into the folder with an own event. `undefined`: none did, or it stands in a base. */
+  async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
+    return originsOf(await this.#fileOf(path, ownSeq))?.seq;
+  }
+
   async #met(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
       const file = await this.#fileOf(path, ownSeq);
