@@ -44,16 +44,21 @@ export class LazyWorkspace {
         this.#outdated.push(workspace);
       }
     } catch (error) {
-      if (this.#opening.get(client) === opening) {
-        this.#opening.delete(client);
-        void opening.then(
-          ({ workspace }) => this.#outdated.push(workspace),
-          () => undefined,
-        );
-      }
+      if (this.#opening.get(client) === opening) this.forget(client);
       throw error;
     }
     return this.get(name, folders);
+  }
+
+  /** A client works in other folders now: its workspace is found anew with the next call. */
+  forget(client: string): void {
+    const opening = this.#opening.get(client);
+    if (opening === undefined) return;
+    this.#opening.delete(client);
+    void opening.then(
+      ({ workspace }) => this.#outdated.push(workspace),
+      () => undefined,
+    );
   }
 
   #begin(client: string, folders: () => Promise<readonly string[]>): Promise<Opened> {

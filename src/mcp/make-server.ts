@@ -48,6 +48,10 @@ export function makeServer(parts: ServerParts): Server {
   const instructions = [INSTRUCTIONS, ...(parts.notes ?? [])].join(" ");
   const server = new Server(identity, { capabilities: { tools: {} }, instructions });
   const folders = async () => (parts.askClient ? clientFolders(server, parts.report) : []);
+  // From 2026-07-28 on a client is not asked for its folders.
+  server.setNotificationHandler("notifications/roots/list_changed", () => {
+    if (parts.askClient) parts.workspace.forget(nameIn(server.getClientVersion()));
+  });
   server.setRequestHandler("tools/list", () => ({ tools: LIST }));
   server.setRequestHandler("tools/call", async ({ params }, context): Promise<CallToolResult> => {
     const tool = TOOLS.find((one) => one.name === params.name);
@@ -69,7 +73,10 @@ export function makeServer(parts: ServerParts): Server {
 /** What the client calls itself: with each request (2026-07-28), or at the handshake before. */
 function nameOf(server: Server, { mcpReq }: ServerContext): string {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
-  const told: unknown = envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion();
+  return nameIn(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion());
+}
+
+function nameIn(told: unknown): string {
   const name = typeof told === "object" && told !== null && "name" in told ? told.name : undefined;
   return typeof name === "string" ? oneLine(name, 100) : "";
 }

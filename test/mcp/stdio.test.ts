@@ -116,10 +116,15 @@ describe("chronicle mcp, as a process", () => {
     mkdirSync(elsewhere);
     await box.must(["init"], { cwd: "elsewhere" });
     const roots = [pathToFileURL(join(box.folder, "missing")).href, pathToFileURL(elsewhere).href];
+    const now = [...roots];
     const child = start(box);
-    const client = new McpClient(child.stdin, child.stdout, { roots });
+    const client = new McpClient(child.stdin, child.stdout, { roots: now });
     await client.initialize();
     expect((await client.call("status")).data["path"]).toBe(elsewhere);
+    // Another project is opened in the same window.
+    now.splice(0, now.length, pathToFileURL(box.project).href);
+    client.send({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
+    expect((await client.call("status")).data["path"]).toBe(box.project);
     child.stdin.end();
     expect(await ended(child)).toBe(0);
     const told = start(box, ["-C", box.project], elsewhere);
