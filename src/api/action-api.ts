@@ -185,7 +185,10 @@ export interface ActionApi {
    * record). Throws `REFUSED` when it could not be kept and `onFailure` is `block`: the tool must not run then.
    */
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
-  /** Records what an action has left. An unknown id throws `NOT_FOUND`; finishing twice is finishing once. */
+  /**
+   * Records what an action has left. An unknown id throws `NOT_FOUND`; finishing twice is finishing once, but for one that was
+   * denied or abandoned and has run after all.
+   */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
    * Brackets a function: snapshot, run, finish (`failed` if it throws, and the error goes on). What the work has left and cannot be recorded

@@ -52,6 +52,7 @@ export function noteOpen(
 export function forgetCall(note: SessionNote, key: string): void {
   delete note.open[key];
   delete note.ends?.[key];
+  delete note.doubted?.[key];
   if (note.unsaid !== undefined) note.unsaid = note.unsaid.filter((one) => one !== key);
 }
 
@@ -61,8 +62,11 @@ export async function endEarlier(workplace: Workplace, lane?: string): Promise<s
   const troubles: string[] = [];
   for (const key of Object.keys(note.open)) {
     try {
+      const id = note.open[key] ?? "";
       const end = note.ends?.[key] ?? (await endOf(workplace, key, lane));
-      if (end !== undefined) await endCall(workplace, { key, id: note.open[key] ?? "", end });
+      if (end === undefined) continue;
+      await endCall(workplace, { key, id, end });
+      if (end.outcome === "denied") note.doubted = { ...note.doubted, [key]: id };
     } catch (error) {
       const told = troubleOf(error);
       if (told === undefined) forgetCall(note, key);
@@ -74,7 +78,8 @@ export async function endEarlier(workplace: Workplace, lane?: string): Promise<s
 
 /** How a call has ended that nobody has said the end of; `undefined`: it may be going on still. */
 async function endOf({ note, workspace }: Workplace, key: string, lane?: string): Promise<ActionEnd | undefined> {
-  // The agent goes on without having said what came of it: it was denied, or never ran.
+  // The agent goes on without having said what came of it: it was denied, or never ran. If its end comes after all, the
+  // agent has run it beside the next one.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return { outcome: "denied", reason: "the agent went on without it" };
   }

@@ -153,7 +153,7 @@ async function abandon(
   { session, lane }: HookCall,
   { reason, all }: { readonly reason: string; readonly all: boolean },
 ): Promise<void> {
-  const over = Object.keys(note.open).filter((key) => all || key.startsWith(`${lane} `));
+  const over = Object.keys({ ...note.open, ...note.doubted }).filter((key) => all || key.startsWith(`${lane} `));
   const except = Object.entries(note.open).flatMap(([key, id]) => (over.includes(key) ? [] : [id]));
   await workspace.abandonActions({ session, reason, except });
   for (const key of over) forgetCall(note, key);
@@ -218,7 +218,7 @@ async function afterTool(going: Going): Promise<readonly string[]> {
   const { call, notes } = going;
   const { note, workspace } = await workplace(going);
   const key = keyOf(call);
-  const id = note.open[key] ?? (await findUnfinished(workspace, call));
+  const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
   // A call that nobody announced: the hooks were installed while it ran.
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;

@@ -12,6 +12,8 @@ export interface SessionNote {
   readonly open: Record<string, string>;
   /** Those of them, by the same names, whose end may never be said. */
   unsaid?: readonly string[];
+  /** Actions that were taken for denied, since the agent went on: it may run calls beside each other. By the same names. */
+  doubted?: Record<string, string>;
   /** Ends that were said and could not be recorded, by the same names. */
   ends?: Record<string, ActionEnd>;
 }

@@ -19,7 +19,10 @@ import { changeShape, coverageShape, shownPath } from "./shape.ts";
 
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
-/** Records what an action has left. Finishing twice is finishing once; one that was abandoned is finished after all. */
+/**
+ * Records what an action has left. Finishing twice is finishing once; one that was abandoned is finished after all, and so is
+ * one that was taken for denied.
+ */
 export async function finishAction(
   context: Context,
   id: string,
@@ -28,7 +31,7 @@ export async function finishAction(
 ): Promise<ActionEndShape> {
   const closing = closingOf(end);
   const action = await findAction(context, id);
-  if (!isUnfinished(action)) return endShape(context, action, []);
+  if (!isUnfinished(action, closing)) return endShape(context, action, []);
   // What was denied has changed nothing: what is there is somebody else's.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
   try {
@@ -51,14 +54,15 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
   return { state: outcome, ...(reason === undefined ? {} : { reason }) };
 }
 
-function isUnfinished({ state }: LoggedAction): boolean {
-  return state === "open" || state === "abandoned";
+/** Can the action end so still? What has ended as done or failed has run, whoever took it for denied. */
+function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
+  return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
 }
 
 async function closeOnly(context: Context, action: LoggedAction, closing: Closing): Promise<LoggedAction> {
   await withCommit(context, async (commit) => {
     const now = (await actionById(context, action.id)) ?? action;
-    if (!isUnfinished(now)) return;
+    if (!isUnfinished(now, closing)) return;
     const head = await commit.head();
     const found = { head, changes: [], changesTo: head.seq };
     await commit.append([await closingDraft(context, now, { ...closing, found })]);
@@ -91,7 +95,7 @@ async function captureAndClose(
       const now = open.find((one) => one.id === action.id) ?? (await actionById(context, action.id)) ?? action;
       const others = (await withoutOwner(context, open)).filter((one) => one.id !== action.id);
       const dead = await abandoning(context, others, { found });
-      if (!isUnfinished(now)) return dead;
+      if (!isUnfinished(now, closing)) return dead;
       return [
         ...outside.drafts,
         ...dead,

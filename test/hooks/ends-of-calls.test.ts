@@ -139,3 +139,34 @@ describe("a sub-agent", () => {
     expect(await calls(workspace)).toEqual([["b1", "done", 1]]);
   });
 });
+
+describe("calls beside each other", () => {
+  it.each(["first", "second"])(
+    "of an agent that says so of none have both run, also if the %s ends first",
+    async (which) => {
+      await using project = new Project();
+      const workspace = await project.init();
+      const agent = new Agent(claude, project);
+      const [first, second] = [
+        { ...bash("c1"), prompt_id: "t1" },
+        { ...bash("c2", "npm ls"), prompt_id: "t1" },
+      ];
+      quiet(await agent.hears("PreToolUse", first));
+      quiet(await agent.hears("PreToolUse", second));
+      project.write("x", "x\n");
+      for (const call of which === "first" ? [first, second] : [second, first]) {
+        quiet(await agent.hears("PostToolUse", call));
+        quiet(await agent.hears("PostToolUse", call));
+      }
+      quiet(await agent.hears("Stop", { prompt_id: "t1" }));
+      expect((await calls(workspace)).map(([id, state]) => [id, state])).toEqual([
+        ["c1", "done"],
+        ["c2", "done"],
+      ]);
+      // Nobody knows whose it is where both were going on: it is the turn's.
+      if (which === "first") expect((await workspace.undo({ action: "c2" })).changes).toEqual([]);
+      await workspace.undo({ turn: "last" });
+      expect(Object.keys(project.tree())).toEqual([]);
+    },
+  );
+});

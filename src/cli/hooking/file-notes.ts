@@ -86,8 +86,10 @@ function parseNote(text: string): SessionNote | undefined {
   const list: unknown = "unsaid" in value ? value.unsaid : undefined;
   const unsaid = Array.isArray(list) ? { unsaid: list.filter((one) => typeof one === "string") } : {};
   const ends = "ends" in value ? { ends: endsOf(value.ends) } : {};
+  const doubted =
+    "doubted" in value && typeof value.doubted === "object" ? { doubted: textsOf(value.doubted ?? {}) } : {};
   const idle = "isIdle" in value && value.isIdle === true ? { isIdle: true } : {};
-  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends, ...idle };
+  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends, ...doubted, ...idle };
 }
 
 function textsOf(value: object): Record<string, string> {
