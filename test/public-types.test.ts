@@ -66,6 +66,7 @@ it("the options", () => {
         "readonly turn?: string",
         "readonly reason?: string",
         "readonly except?: readonly string[]",
+        "readonly unsure?: boolean",
       ],
       "DiffOptions": [
         "readonly paths?: readonly string[]",

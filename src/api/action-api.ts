@@ -80,6 +80,11 @@ export interface ActionsOf {
   readonly reason?: string;
   /** The ids of actions that go on: those of a sub-agent that works in the background. */
   readonly except?: readonly string[];
+  /**
+   * Nobody knows whether they ran: they were denied, or interrupted. What has changed since names them as candidates only; an
+   * undo of the turn or session leaves it. Default: it is theirs.
+   */
+  readonly unsure?: boolean;
 }
 
 /** Whose work is meant. Exactly one is given; `turn: "last"` is the one that changed something last; if none did, the last. */

@@ -138,8 +138,10 @@ async function beginTurn(going: Going): Promise<{ readonly folder: string; reado
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
   // The turn has begun, whatever becomes of what the one before left open.
   try {
-    // A turn that was interrupted has taken its sub-agents along.
-    await abandon({ note, workspace }, call, { reason: "the next turn began", all: note.isIdle !== true });
+    // The turn before was interrupted if its end was not said, with its sub-agents: a call that is open then was denied at a
+    // prompt or stopped, and nobody says which.
+    const all = note.isIdle !== true;
+    await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
   } finally {
     notes.put(call.session, { ...note, turn });
@@ -151,11 +153,11 @@ async function beginTurn(going: Going): Promise<{ readonly folder: string; reado
 async function abandon(
   { note, workspace }: Workplace,
   { session, lane }: HookCall,
-  { reason, all }: { readonly reason: string; readonly all: boolean },
+  { all, ...how }: { readonly reason: string; readonly all: boolean; readonly unsure: boolean },
 ): Promise<void> {
   const over = Object.keys({ ...note.open, ...note.doubted }).filter((key) => all || key.startsWith(`${lane} `));
   const except = Object.entries(note.open).flatMap(([key, id]) => (over.includes(key) ? [] : [id]));
-  await workspace.abandonActions({ session, reason, except });
+  await workspace.abandonActions({ session, ...how, except });
   for (const key of over) forgetCall(note, key);
 }
 
@@ -243,7 +245,7 @@ async function endTurn({ call, notes, open }: Going): Promise<readonly string[]>
   const workspace = await open(note.workspace, false);
   const troubles = await endEarlier({ note, workspace });
   try {
-    await abandon({ note, workspace }, call, { reason: "the turn ended", all: false });
+    await abandon({ note, workspace }, call, { reason: "the turn ended", all: false, unsure: false });
     note.isIdle = call.lane === "";
   } finally {
     notes.put(call.session, note);
@@ -257,6 +259,7 @@ async function endSession({ call, notes, open }: Going): Promise<readonly string
   try {
     const workspace = await open(note?.workspace ?? call.cwd, false);
     const troubles = note === undefined ? [] : await endEarlier({ note, workspace });
+    await workspace.abandonActions({ session: call.session, reason: "the session ended", unsure: true });
     await workspace.endSession(call.session);
     return troubles;
   } catch (error) {

@@ -113,7 +113,10 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
   return (await index.record(`session:${session}`))?.open === false;
 }
 
-/** Abandons the open actions of a session or turn. What they have done so far is recorded as theirs. Returns their ids. */
+/**
+ * Abandons the open actions of a session or turn. What they have done so far is recorded as theirs, or, where nobody knows
+ * whether they ran, as what they may have done. Returns their ids.
+ */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
   if (typeof of.session !== "string" || of.session === "") {
     throw new ChronicleError("USAGE", "no session was given", { hint: "name the session whose actions have ended" });
@@ -130,6 +133,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   await captureWithRules(context, meant, {
     cause: "capture",
     ...look,
+    ...(of.unsure === true ? { unsure: new Set(meant.map(({ id }) => id)) } : {}),
     also: async (found) => {
       const still = (await openActions(context)).filter(isMeant);
       addAll(

@@ -35,12 +35,13 @@ export type Attribute = (change: Change) => Attribution;
 
 /**
  * What a capture is recorded as where nobody's bracket is open; `late`: an action that counts as open once more;
- * `reopened`: a transaction that does although its owner is gone.
+ * `reopened`: a transaction that does although its owner is gone; `unsure`: open actions that may never have run.
  */
 export interface AttributeOptions {
   readonly cause: IterationCause;
   readonly late?: LoggedAction;
   readonly reopened?: string;
+  readonly unsure?: ReadonlySet<string>;
   /** The head, which the changes will follow. */
   readonly head: Head;
 }
@@ -50,7 +51,8 @@ export interface AttributeOptions {
  * within them), else among all that may change anything (actions of the whole workspace, runs, transactions), else to the
  * only watch. It is also that of everything around it. Of several innermost ones each may have done it: then it belongs
  * to what is around them all, and names them as candidates; where nothing is, it is `ambiguous`, and no undo takes it
- * along that does not name it. With no bracket it is the caller's.
+ * along that does not name it. So it does where the only one may never have run: a person may have made the change then.
+ * With no bracket it is the caller's.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);
@@ -63,10 +65,10 @@ export async function attributor(context: Context, options: AttributeOptions): P
     if (transaction !== undefined) return holdsFolder(transaction.record);
     return action === undefined || action.scope === "workspace";
   });
-  const other = wide.length > 0 ? ofBrackets(nesting, wide, options.cause) : ofWatch(context, found, options.cause);
+  const other = wide.length > 0 ? ofBrackets(nesting, wide, options) : ofWatch(context, found, options.cause);
   return (change) => {
     const named = declared.filter(({ action }) => action !== undefined && isDeclaredBy(action, change));
-    return named.length === 0 ? other : ofBrackets(nesting, [...named, ...inRunsOf(nesting, named)], options.cause);
+    return named.length === 0 ? other : ofBrackets(nesting, [...named, ...inRunsOf(nesting, named)], options);
   };
 }
 
@@ -85,11 +87,15 @@ function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
 }
 
 /** The owner of a change that each of these innermost brackets can have made. */
-function ofBrackets(nesting: Nesting, some: readonly Bracket[], cause: IterationCause): Attribution {
+function ofBrackets(
+  nesting: Nesting,
+  some: readonly Bracket[],
+  { cause, unsure }: Pick<AttributeOptions, "cause" | "unsure">,
+): Attribution {
   const innermost = nesting.innermost(some);
-  const [, second] = innermost;
-  const around = nesting.common(innermost);
-  if (second === undefined) return named(nesting, around);
+  const isUnsure = ({ id }: Bracket): boolean => unsure?.has(id) === true;
+  if (innermost.length === 1 && !innermost.some(isUnsure)) return named(nesting, nesting.common(innermost));
+  const around = nesting.common(innermost).filter((one) => !isUnsure(one));
   const candidates = innermost.map((one) => one.id);
   return around.length === 0
     ? { cause, actor: "ambiguous", candidates, depth: 0 }

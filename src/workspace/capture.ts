@@ -39,6 +39,8 @@ export interface CaptureOptions extends LookOptions {
   readonly late?: LoggedAction;
   /** A transaction to which changes may belong although its owner is gone. */
   readonly reopened?: string;
+  /** Open actions of which nobody knows whether they ran. */
+  readonly unsure?: ReadonlySet<string>;
   /** What else is recorded in the same commit, whether anything changed or not; asked with the lock held. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
 }
@@ -268,12 +270,13 @@ async function attributed(
     readonly head: Head;
   },
 ): Promise<AttributedChange[]> {
-  const { cause, late, reopened } = given.options;
+  const { cause, late, reopened, unsure } = given.options;
   const attribute = await attributor(context, {
     cause,
     head: given.head,
     ...(late === undefined ? {} : { late }),
     ...(reopened === undefined ? {} : { reopened }),
+    ...(unsure === undefined ? {} : { unsure }),
   });
   return changes.map((change) => ({
     ...change,

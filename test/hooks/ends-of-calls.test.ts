@@ -170,3 +170,34 @@ describe("calls beside each other", () => {
     },
   );
 });
+
+describe("a call that a person denies", () => {
+  it.each(["UserPromptSubmit", "SessionEnd"])("owns nothing of what the person then does: %s", async (event) => {
+    await using project = new Project();
+    project.write("a", "before\n");
+    project.write("b", "before\n");
+    const workspace = await project.init();
+    const agent = new Agent(claude, project);
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t1" }));
+    await agent.writes("made", "m\n", "c1");
+    const [write, shell] = [
+      { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c2", prompt_id: "t1" },
+      { ...bash("c3", "sed -i s/x/y/ b"), agent_id: "a1", prompt_id: "t1" },
+    ];
+    quiet(await agent.hears("PreToolUse", write));
+    quiet(await agent.hears("PreToolUse", shell));
+    project.write("a", "by hand\n");
+    project.write("b", "by hand\n");
+    quiet(await agent.hears(event, { prompt_id: "t2" }));
+    expect(await workspace.changes({ turn: "t1" })).toMatchObject({
+      changes: [{ path: "made" }],
+      ambiguous: ["a", "b"],
+    });
+    await workspace.undo({ turn: "t1" });
+    await workspace.undo({ session: "s1" });
+    await workspace.undo({ actor: "claude" });
+    expect([project.read("a"), project.read("b")]).toEqual(["by hand\n", "by hand\n"]);
+    expect(Object.keys(project.tree())).toEqual(["a", "b"]);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+});

@@ -113,7 +113,7 @@ export const abandonActions = defineCall({
   method: "POST",
   path: `${WORKSPACE}/abandon`,
   reply: { json: "AbandonedShape" },
-  ask: ({ session, turn, reason, except }: ActionsOf) => ({ body: { session, turn, reason, except } }),
+  ask: ({ session, turn, reason, except, unsure }: ActionsOf) => ({ body: { session, turn, reason, except, unsure } }),
 });
 
 export const listTransactions = defineCall({

@@ -121,6 +121,7 @@ const abandon = workspaceRoute(calls.abandonActions, {
     turn: word("only this turn's").optional(),
     reason: text("for people", 2_000).optional(),
     except: z.array(word("an action that goes on")).max(1_000).optional(),
+    unsure: bool("nobody knows whether they ran: what has changed since is not theirs for certain").optional(),
   }),
   answer: async (on, { body }) => ({ actions: await on.abandonActions(body) }),
 });
