@@ -1,3 +1,4 @@
+import { agentPath } from "./agent-path.ts";
 import { claude, readClaudeStyle } from "./claude.ts";
 import type { HookAdapter } from "./hook-call.ts";
 import { patchInLine, patchPaths } from "./patch-paths.ts";
@@ -11,9 +12,11 @@ function runsOrPatches(key: string): ToolReader {
   const reader = runs(key);
   return (input, cwd) => {
     const action = reader(input, cwd);
-    const patch = patchInLine(action?.payload.command ?? "");
-    if (action === undefined || patch === undefined) return action;
-    return { ...action, payload: { ...action.payload, paths: patchPaths(patch) }, unsaid: true };
+    const found = patchInLine(action?.payload.command ?? "");
+    if (action === undefined || found === undefined) return action;
+    const folder = agentPath(action.payload.cwd ?? cwd, found.folder);
+    const paths = patchPaths(found.patch).map((path) => agentPath(folder, path));
+    return { ...action, payload: { ...action.payload, paths }, unsaid: true };
   };
 }
 

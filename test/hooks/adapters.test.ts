@@ -142,6 +142,30 @@ describe("Codex's hooks", () => {
     });
   });
 
+  it("know a patch in a shell line as Codex does: under both names, and in another folder", () => {
+    const patch = "*** Begin Patch\n*** Add File: p.txt\n+x\n*** Update File: /abs\n*** End Patch";
+    const of = (line: string): unknown => {
+      const { unsaid, payload } = codexTool("PreToolUse", "Bash", { command: line }).action ?? { payload: {} };
+      return unsaid === true ? payload.paths : undefined;
+    };
+    const here = (before: string): unknown => of(`${before}<<'EOF'\n${patch}\nEOF\n`);
+    expect(here("applypatch ")).toEqual(["/p/p.txt", "/abs"]);
+    for (const folder of ["sub", "./sub/", '"sub"', "'sub'", "/p/sub"])
+      expect(here(`cd ${folder} && apply_patch `), folder).toEqual(["/p/sub/p.txt", "/abs"]);
+    expect(here("cd 'a b' &&apply_patch ")).toEqual(["/p/a b/p.txt", "/abs"]);
+    for (const before of [
+      "cd sub; ",
+      "cd sub || ",
+      "cd a b && ",
+      "cd $HOME && ",
+      "cd ~ && ",
+      "cd a && cd b && ",
+      "x && ",
+    ])
+      expect(here(`${before}apply_patch `), before).toBeUndefined();
+    expect(of(`cd sub && apply_patch <<'EOF'\n${patch}\nEOF\nrm -rf x`)).toBeUndefined();
+  });
+
   it("know every path of a patch", () => {
     const command = [
       "*** Begin Patch",
