@@ -28,6 +28,12 @@ export class FileNotes implements SessionNotes {
     removeSmall(this.#disk, this.#path(session));
   }
 
+  /** What tells the note's file from any other that was written there; `undefined`: there is none. */
+  markOf(session: string): string | undefined {
+    const stat = this.#disk.lstat(this.#path(session));
+    return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
+  }
+
   /** Removes notes that nobody wrote since a moment (epoch milliseconds): an agent that was killed never says its end. */
   removeOlder(since: number): void {
     for (const { name, kind } of this.#disk.list(this.#folder)) {
@@ -43,32 +49,56 @@ export class FileNotes implements SessionNotes {
   }
 }
 
-/** Keeps notes in memory; the file has those that another process will need when this one is gone. */
+/** A note in memory, and what its file was like when it was last read or written. */
+interface KeptNote {
+  readonly note: SessionNote;
+  readonly file: string | undefined;
+  /** What the file says that the log does not. */
+  readonly durable: string;
+}
+
+/**
+ * Keeps notes in memory; the file has those that another process will need when this one is gone. A hook that this process did
+ * not answer in time was answered by another one, which has written the file: then the file is right.
+ */
 export class KeptNotes implements SessionNotes {
   readonly #files: FileNotes;
-  readonly #known = new Map<string, SessionNote>();
+  readonly #known = new Map<string, KeptNote>();
 
   constructor(files: FileNotes) {
     this.#files = files;
   }
 
   get(session: string): SessionNote | undefined {
-    const known = this.#known.get(session) ?? this.#files.get(session);
-    if (known !== undefined) this.#known.set(session, known);
-    return known;
+    const file = this.#files.markOf(session);
+    const known = this.#known.get(session);
+    if (known !== undefined && known.file === file) return known.note;
+    this.#known.delete(session);
+    const note = this.#files.get(session);
+    if (note !== undefined) this.#known.set(session, { note, file, durable: durableOf(note) });
+    return note;
   }
 
   put(session: string, note: SessionNote): void {
+    const durable = durableOf(note);
     const known = this.#known.get(session);
-    this.#known.set(session, note);
     // Calls that are going on are found in the log, if need be: they are not worth a write each.
-    if (known?.turn !== note.turn || known?.workspace !== note.workspace) this.#files.put(session, note);
+    if (known?.durable === durable) {
+      this.#known.set(session, { ...known, note });
+      return;
+    }
+    this.#files.put(session, note);
+    this.#known.set(session, { note, file: this.#files.markOf(session), durable });
   }
 
   remove(session: string): void {
     this.#known.delete(session);
     this.#files.remove(session);
   }
+}
+
+function durableOf({ workspace, turn, isIdle, unsaid, ends }: SessionNote): string {
+  return JSON.stringify({ workspace, turn, isIdle, unsaid, ends });
 }
 
 function parseNote(text: string): SessionNote | undefined {
