@@ -129,8 +129,11 @@ interface Held {
   readonly notes: string[];
 }
 
+/** A log that begins behind a head shows nothing of it: whoever forges one can begin it anywhere. */
+const UNHELD = "head-unheld";
+
 /** Does the log hold what a head says? */
-function checkClaim({ log, notes }: Held, claim: Claim): Problem[] {
+function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   const { where, seq } = claim;
   if (log.lastSeq < seq) {
     return [
@@ -143,11 +146,8 @@ function checkClaim({ log, notes }: Held, claim: Claim): Problem[] {
   }
   const at = log.at.get(seq);
   if (at === undefined && seq < log.firstSeq) {
-    notes.push(
-      `${where}: event ${seq} was compacted away by event ${log.firstSeq}, and the archive is not there: ` +
-        "that head cannot be checked any more",
-    );
-    return [];
+    const by = `event ${seq} was compacted away by event ${log.firstSeq}, and the archive is not there`;
+    return [{ kind: UNHELD, where, detail: `${by}: that head cannot be checked any more` }];
   }
   if (at === undefined) return [{ kind: "head-unknown", where, detail: `event ${seq} could not be read` }];
   const problems: Problem[] = [];
@@ -174,8 +174,12 @@ function checkClaim({ log, notes }: Held, claim: Claim): Problem[] {
   return problems;
 }
 
-function checkKept({ workspaceId }: Context, held: Held, kept: KeptHead | undefined): Problem[] {
-  return kept === undefined ? [] : checkClaim(held, { ...claimOf(kept), where: `heads/${workspaceId}` });
+/** The head beside the history moves on with a compaction: an older one is only told. */
+function checkKept({ workspaceId }: Context, { log, notes }: Held, kept: KeptHead | undefined): Problem[] {
+  if (kept === undefined) return [];
+  const problems = checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
+  for (const { kind, where, detail } of problems) if (kind === UNHELD) notes.push(`${where}: ${detail}`);
+  return problems.filter(({ kind }) => kind !== UNHELD);
 }
 
 function claimOf({ seq, hash, logRoot, root }: KeptHead): Omit<Claim, "where"> {
@@ -244,7 +248,7 @@ function ownKey({ heads }: Context): string | undefined {
 
 function checkContent(context: Context, held: Held, given: ExpectedHead): Problem[] {
   const where = "--expect";
-  if (given.workspace === context.workspaceId) return checkClaim(held, { ...given, where });
+  if (given.workspace === context.workspaceId) return checkClaim(held.log, { ...given, where });
   const detail = `the head is of workspace ${given.workspace}, this is ${context.workspaceId}`;
   return [{ kind: "wrong-workspace", where, detail }];
 }

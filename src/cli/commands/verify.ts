@@ -54,6 +54,7 @@ function printContent(context: CommandContext, line: string, needs: readonly str
 /** What is missing is the proof, not what was recorded. */
 const UNPROVED: readonly string[] = [
   "head-missing",
+  "head-unheld",
   "key-missing",
   "key-other",
   "key-invalid",
