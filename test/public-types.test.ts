@@ -290,7 +290,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "SnapshotShape": "number id seq root coverage timestamp cause name? pinned message? parent session? changed compacted_by? pruned_by?",
       "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes protected read_only signing notes",
       "TransactionRollbackShape": "transaction undo",
-      "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? scope? orphaned?",
+      "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? scope? orphaned? run? changed?",
       "UndoShape": "operation direction selection? notes unmerged",
       "UnverifiedImportShape": "checkpoint? tear?",
       "VerifyProblemShape": "kind where detail",

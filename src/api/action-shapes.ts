@@ -104,6 +104,10 @@ export interface TransactionShape {
   scope?: "actions";
   /** The process that began it is gone, and it is still active. */
   orphaned?: true;
+  /** The run within which it was begun: `undo` takes it back with that, and not by itself. */
+  run?: string;
+  /** Once it is committed: the paths that it changed, with its savepoints. */
+  changed?: number;
 }
 
 /** What a rollback of a transaction did. */

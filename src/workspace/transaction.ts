@@ -411,8 +411,9 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
 }
 
 async function commitByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
-  await commitTransaction(context, orphan.id, { byRule: true });
-  context.tell?.(`${ownerGone(orphan)}: it was committed; \`chronicle undo\` takes it back`);
+  const { run, changed } = await commitTransaction(context, orphan.id, { byRule: true });
+  const isStep = orphan.parent === undefined && run === undefined && changed !== 0;
+  context.tell?.(`${ownerGone(orphan)}: it was committed${isStep ? "; `chronicle undo` takes it back" : ""}`);
 }
 
 async function rollBackByRule(context: Context, orphan: LoggedTransaction, before: BeforeChange): Promise<void> {
@@ -420,7 +421,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;
-  const done = count === 0 ? "nothing was recorded in it" : "`chronicle redo` brings it again";
+  const done = undo.undo_id === null ? "nothing was recorded in it" : "`chronicle redo` brings it again";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
 }

@@ -111,6 +111,8 @@ function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape 
     ...(one.session === undefined ? {} : { session: one.session }),
     ...(one.scope === undefined ? {} : { scope: one.scope }),
     ...(one.orphaned ? { orphaned: true as const } : {}),
+    ...(one.run === undefined ? {} : { run: one.run }),
+    ...(one.changed === undefined ? {} : { changed: one.changed }),
   };
 }
 

@@ -40,7 +40,7 @@ it("--keep: it is committed when its process is gone, and that is told", async (
   owner.kill("SIGKILL");
   await gone;
   expect((await box.call(["snapshot"])).stderr).toContain(
-    `that began the transaction ${id.slice(0, 8)} is gone: it was committed; `,
+    `that began the transaction ${id.slice(0, 8)} is gone: it was committed`,
   );
   expect(read(box, "a.txt")).toBe("after\n");
   expect((await box.call(["transaction", "begin", "--keep"])).code).toBe(2);
@@ -77,6 +77,15 @@ it("commit says the changes, the actions among them, and nothing of undo where t
   expect((await box.must(["transaction", "commit"])).stdout).toMatch(
     /: 3 changes, 1 action among them; chronicle undo takes it back\n$/,
   );
+});
+
+it("commit within a run says the changes, and that they go back with the run", async () => {
+  using box = new Sandbox();
+  await box.must(["init"]);
+  const chronicle = box.command.map((word) => `'${word}'`).join(" ");
+  const script = `${chronicle} transaction begin; echo x > a; ${chronicle} transaction commit`;
+  const { stdout } = await box.must(["run", "--", "sh", "-c", script]);
+  expect(stdout).toMatch(/^committed [0-9a-f]{8}: 1 change; part of run [0-9a-f]{8}, and taken back with it$/m);
 });
 
 it("what cannot be done is said, with what to do", async () => {

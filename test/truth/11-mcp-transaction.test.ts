@@ -97,7 +97,8 @@ function suite(start: StartMcp): void {
       summary: "try it (open)",
       back: `chronicle transaction rollback ${id.slice(0, 8)}`,
     });
-    await mcp.client.call("commit_transaction", { id });
+    const { text } = await mcp.client.call("commit_transaction", { id });
+    expect(text).toContain("Nothing was changed in it.");
     expect((await workspace.status()).notes.join("\n")).not.toContain("transaction");
   });
 }

@@ -65,13 +65,15 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
 
 /** The changes of a transaction, whoever made them, and the way to take them back. */
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
-  const { id, parent, snapshots } = done;
+  const { id, parent, run, changed = 0, snapshots } = done;
   // A savepoint is no step of its own.
   if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
-  const changed = (await workspace.operations()).find((one) => one.id === id)?.changed ?? 0;
-  if (changed === 0) return "no changes";
   const actions = snapshots.length === 0 ? "" : `, ${counted(snapshots.length, "action")} among them`;
-  return `${counted(changed, "change")}${actions}; ${context.worded("chronicle undo takes it back")}`;
+  const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
+  if (run !== undefined) return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
+  // Something that was kept aside makes it a step, too.
+  const isStep = (await workspace.operations()).some((one) => one.id === id);
+  return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }
 
 async function rollback(context: CommandContext, id: string | undefined): Promise<number> {

@@ -82,10 +82,20 @@ const begin = defineTool({
   },
 });
 
+/** How a committed transaction is taken back: by itself only where it is a step of its own. */
+async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
+  if (parent !== undefined) return `It is a savepoint of ${parent}, and is taken back with that.`;
+  if (run !== undefined) return `It is part of the run ${run}, and is taken back with that.`;
+  const isStep = (await workspace.operations()).some((one) => one.id === id);
+  return isStep ? `undo {"operation":"${id}"} takes it back as a whole.` : "Nothing was changed in it.";
+}
+
 const commit = defineTool({
   name: "commit_transaction",
   title: "Commit a transaction",
-  description: "Keeps the work of a transaction. It can still be undone afterwards: undo with its id as `operation`.",
+  description:
+    "Keeps the work of a transaction. It can still be undone afterwards: the answer says how (undo with its id as `operation`, " +
+    "or with what it is a part of).",
   input: z.strictObject({ id: transactionId }),
   output: { transaction: output.transaction },
   effect: "records",
@@ -95,7 +105,7 @@ const commit = defineTool({
     const transaction = await workspace.commitTransaction(id);
     return {
       summary: `Transaction ${transaction.id} is ${transaction.status}: ${counted(transaction.snapshots.length, "action")}.`,
-      next: [`undo {"operation":"${transaction.id}"} takes it back as a whole.`],
+      next: [await wayBack(workspace, transaction)],
       data: { transaction: shown(transaction) },
     };
   },
