@@ -11,6 +11,8 @@ export const BASELINE_SEQ = 3;
 export interface HistoryStart {
   /** The seq of the sentinel, or of the event: the earliest state that can be gone back to. */
   readonly seq: number;
+  /** The seq of the first line: the sentinel's, or that behind the event. */
+  readonly firstLine: number;
   readonly ts: string;
   /** The Merkle root of the files there. */
   readonly root: Hash;
@@ -37,11 +39,11 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
 /** Where the history begins, if it does not begin at event 1. */
 export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
   const { anchor } = context;
-  if (anchor !== undefined) return { seq: anchor.seq, ts: anchor.ts, root: anchor.root };
+  if (anchor !== undefined) return { seq: anchor.seq, firstLine: anchor.seq + 1, ts: anchor.ts, root: anchor.root };
   const seq = await indexedFrom(context);
   if (seq === undefined || seq === 1) return undefined;
   const row = await context.index.locate(seq);
   if (row === undefined) return undefined;
   const { root } = decodeSentinel(await readEvent(context, row));
-  return { seq, ts: row.ts, root };
+  return { seq, firstLine: seq, ts: row.ts, root };
 }

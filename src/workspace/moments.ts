@@ -147,9 +147,9 @@ function atSeq(
 ): ResolvedMoment {
   const first = snapshots[0];
   // A compaction changes no file: the state right before it is that of its base.
-  if (start !== undefined && seq === start.seq - 1) return atSeq(label, start.seq, { head, snapshots, start });
+  if (start?.firstLine === seq + 1 && seq < start.seq) return atSeq(label, start.seq, { head, snapshots, start });
   if (start !== undefined && seq < start.seq) return compactedAway(`the state at ${label}`, start.seq);
-  if (first === undefined || seq < first.seq) {
+  if (start === undefined && (first === undefined || seq < first.seq)) {
     return missing(`there is no state at ${label}: the history begins at seq:${first?.seq ?? 0}`, LOOK);
   }
   if (seq > head)
@@ -161,10 +161,12 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   const limit = new Date(ms).toISOString();
   const head = await context.index.head();
   const { start } = asked;
-  const beforeAll = start === undefined ? 0 : start.seq - 1;
-  const last = await lastAtOrBefore(context, limit, { from: beforeAll + 1, to: head.seq });
+  const last = await lastAtOrBefore(context, limit, { from: start?.firstLine ?? 1, to: head.seq });
+  if (start !== undefined) {
+    if (last === undefined && limit < start.ts) return compactedAway(`the state at ${limit}`, start.seq);
+    return atSeq(limit, last ?? start.seq, { ...asked, head: head.seq });
+  }
   const first = asked.snapshots[0];
-  if (start !== undefined && last === undefined) return compactedAway(`the state at ${limit}`, start.seq);
   if (first === undefined) return missing(`nothing was recorded yet at ${limit}`, LOOK);
   if (last === undefined || last < first.seq) return atBeginning(context, limit, first);
   return atSeq(limit, last, { ...asked, head: head.seq });

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
@@ -100,6 +101,31 @@ describe("life of a full reconciliation", () => {
     });
     const copy = await (await pair.other.store()).openById(pair.ends.replica, { upstream: true });
     expect((await copy.status()).protected).toEqual({ files: 1, first: [".env"] });
+    await copy.close();
+  });
+
+  it("leaves a copy whose moments can be named by time and by event, without a snapshot since then", async () => {
+    await using pair = await Pair.of({ "a.txt": "one\n" });
+    const { origin } = pair;
+    await origin.compact({ dropArchive: true });
+    await origin.putFile("a.txt", Buffer.from("two\n"));
+    const times: string[] = [];
+    const seqs: number[] = [];
+    await pair.push({}, async ({ mirror }) => {
+      for (const text of ["three\n", "four\n"]) {
+        await setTimeout(20);
+        times.push(new Date().toISOString());
+        const { file } = await origin.putFile("a.txt", Buffer.from(text));
+        seqs.push(file?.seq ?? 0);
+        await expect.poll(() => mirror.head.seq).toBeGreaterThanOrEqual(file?.seq ?? 0);
+      }
+    });
+    const copy = await (await pair.other.store()).openById(pair.ends.replica, { upstream: true });
+    const from = Number(/from-(\d+)/.exec(readdirSync(pair.upstream).join())?.[1]);
+    const sizes = (at: string) => copy.files({ at }).then(({ files }) => files.map(({ size }) => size));
+    expect([await sizes(times[0] ?? ""), await sizes(times[1] ?? "")]).toEqual([[4], [6]]);
+    expect([await sizes(`seq:${from}`), await sizes(`seq:${seqs[0]}`)]).toEqual([[4], [6]]);
+    for (const at of [`seq:${from - 1}`, "2020-01-01"]) await expect(sizes(at)).rejects.toMatchObject({ code: "PRUNED" });
     await copy.close();
   });
 
