@@ -17,6 +17,7 @@ import { refusePrunedContents } from "./pruning.ts";
 import { type PathClaim, proveHistories } from "./proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
+import { recordHolders } from "./record-holders.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 
 /**
@@ -113,7 +114,7 @@ export async function changeFiles<Shape>(
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
   let planned = await plan(present);
   for (;;) {
-    const completed = await complete(context, planned);
+    const completed = await complete(context, await held(context, planned, present));
     await provePlan(context, planned, completed);
     const done = present.dryRun
       ? await preview(context, planned, completed)
@@ -136,6 +137,17 @@ async function prepare(context: Context, { dryRun = false, look = {}, onProgress
   const told = onProgress === undefined ? {} : { onProgress };
   const { seq, coverage } = await capture(context, { cause: "capture", reserve: true, ...look, ...told });
   return { seq, unrecorded: [], omitted: coverage.omitted, dryRun };
+}
+
+/** The folders in which something is to be made are recorded; where one cannot be, what would be made in it is left alone. */
+async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: Present): Promise<FilePlan<Shape>> {
+  const { wanted, isMeant = () => true, skipped = [] } = plan;
+  if (dryRun || plan.isNothing === true) return plan;
+  const inNone = await recordHolders(
+    context,
+    wanted.filter(({ path }) => isMeant(path)),
+  );
+  return inNone.length === 0 ? plan : { ...plan, skipped: [...skipped, ...inNone] };
 }
 
 /** Whole databases, no deletion of what may have been there, folders that fit; what the plan leaves alone stays. */

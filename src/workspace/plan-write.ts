@@ -22,6 +22,8 @@ export interface PlanGround {
   readonly now: number;
   /** Is a folder there that nobody recorded? Then it need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
+  /** All folders on the way that could be recorded are: nothing is made in one that is not. */
+  readonly areHoldersRecorded?: boolean | undefined;
   /** Throws `ERASED` where the content of one of these files was erased: to record it at another path would give it out again. */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
@@ -133,7 +135,7 @@ function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath):
 /** The folders that must be made for a path. Throws `REFUSED` where something else is in the way. */
 export async function foldersFor(
   path: WorkspacePath,
-  ground: Pick<PlanGround, "state" | "isUnrecordedFolder">,
+  ground: Pick<PlanGround, "state" | "isUnrecordedFolder" | "areHoldersRecorded">,
 ): Promise<Change[]> {
   const made: Change[] = [];
   for (const folder of foldersAbove(path)) {
@@ -141,7 +143,10 @@ export async function foldersFor(
     // A folder that is recorded stands in folders that are.
     if (entry?.kind === "dir") break;
     if (entry !== undefined) throw refused(folder, "is no folder", "choose another path, or delete it first");
-    if (await ground.isUnrecordedFolder(folder)) break;
+    if (await ground.isUnrecordedFolder(folder)) {
+      if (ground.areHoldersRecorded !== true) break;
+      throw refused(folder, "is there, and cannot be recorded", "choose another path, or delete it first");
+    }
     made.push({ path: folder, before: undefined, after: folderEntry(folder, FOLDER_MODE) });
   }
   return made.reverse();

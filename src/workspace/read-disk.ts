@@ -28,6 +28,8 @@ export interface LookOptions extends OffRecordOptions {
   readonly only?: readonly WorkspacePath[];
   /** Take what is at and beneath `only` although a filter keeps it out. */
   readonly named?: boolean;
+  /** With `named`: take the folders on the way to `only`, too, where nothing is at the path itself. */
+  readonly holders?: boolean;
   /** Record what is gone, though a tracked folder is another one than it was and nothing of what was recorded is in it. */
   readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
@@ -116,6 +118,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
         ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
         ...(options.only === undefined ? {} : { only: options.only }),
         ...(options.named === undefined ? {} : { named: options.named }),
+        ...(options.holders === undefined ? {} : { holders: options.holders }),
         ...absent,
         elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),

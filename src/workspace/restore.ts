@@ -7,6 +7,7 @@ import { type BeforeChange, finishedNotes, NOTHING_BEFORE } from "./before-chang
 import { changedShape, changeFiles, type FilePlan, type Present } from "./change-files.ts";
 import type { Context } from "./context.ts";
 import { changesBetween } from "./diff.ts";
+import { withFolders } from "./fit-step.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { allOffRecord } from "./off-record.ts";
@@ -31,6 +32,10 @@ export async function restore(
     kind: "restore",
     summary: `restore to ${moment.label}`,
     isProved: true,
+    // The folders around what is named come back with it.
+    ...(options.paths === undefined
+      ? {}
+      : { fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !force }) }),
     ...(force ? { blocked: "leave" } : {}),
     ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
     report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),

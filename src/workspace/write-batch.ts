@@ -8,7 +8,7 @@ import type { IndexHead } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { closing, fileDraft, opening } from "./operation-drafts.ts";
 import { refuseErased } from "./erased-look.ts";
-import { planWrite } from "./plan-write.ts";
+import { planWrite, type PlanGround } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from "./write-answer.ts";
 import { writeAttributor, type WriteAttribution } from "./write-attribution.ts";
@@ -37,7 +37,8 @@ export interface PlannedWrite {
 export interface BatchGround {
   readonly head: IndexHead;
   readonly tally: Tally;
-  readonly isUnrecordedFolder: Parameters<typeof planWrite>[1]["isUnrecordedFolder"];
+  readonly isUnrecordedFolder: PlanGround["isUnrecordedFolder"];
+  readonly areHoldersRecorded?: PlanGround["areHoldersRecorded"];
   /** Throws where these may not be made, whatever the write names. Default: all may. */
   readonly refuse?: (changes: readonly Change[]) => void;
 }
@@ -85,6 +86,7 @@ export class WriteBatch {
       state: this.#state,
       now: Math.floor(this.#context.now()),
       isUnrecordedFolder: this.#ground.isUnrecordedFolder,
+      areHoldersRecorded: this.#ground.areHoldersRecorded,
       refuseErased: (entries) => refuseErased(this.#context, entries),
     });
     this.#ground.refuse?.(changes);

@@ -75,7 +75,7 @@ async function writeRound(
   const round = writes.filter((write) => !outcomes.has(write));
   if (round.length === 0) return outcomes;
   const only = round.flatMap(pathsOf);
-  const captured = await capture(context, { cause: "capture", only, named: true, reserve: true });
+  const captured = await capture(context, { cause: "capture", only, named: true, holders: true, reserve: true });
   await withCommit(context, async (commit) => {
     if ((await openIntents(context)).length > 0) {
       for (const write of round) outcomes.set(write, { error: unfinishedBefore(), overtaken: true });
@@ -86,6 +86,7 @@ async function writeRound(
       head: await commit.head(),
       tally: { entries, bytes },
       isUnrecordedFolder: async (path) => (await context.worktree.inspect(path))?.kind === "dir",
+      areHoldersRecorded: true,
     });
     for (const write of round) {
       const found = await planOne({ batch, captured, write });

@@ -59,6 +59,7 @@ export class MemoryScan {
   readonly #paranoid: boolean;
   /** Paths that no rule keeps out, with all beneath them. */
   readonly #named: readonly WorkspacePath[];
+  readonly #holders: boolean;
   readonly #filter: CompiledFilter;
   readonly #ruleFiles: Map<string, RuleFile[]>;
   readonly #children: Map<string, WorkspacePath[]>;
@@ -75,6 +76,7 @@ export class MemoryScan {
     this.#filter = compileFilter(root.filter);
     this.#paranoid = request.paranoid === true;
     this.#named = request.named === true ? (request.only ?? []).filter((one) => splitRoot(one).path !== "") : [];
+    this.#holders = request.holders === true;
     this.#ruleFiles = memoryRules(files, root);
     this.#children = Map.groupBy(files.list(), (path) => parentOf(path));
     this.tally = new ScanTally(root.limits, { entries: 0, bytes: 0 });
@@ -128,7 +130,9 @@ export class MemoryScan {
     if (!isFolder || (!verdict.tracked && !isOnTheWay && !folder.scope.walks(nameOf(inner)))) return;
     const scope = this.#filter.enter(folder.scope, inner, this.#rulesOf(inner));
     const weight = this.tally.weigh(path, folder.weight);
-    this.#enter({ path, inner, scope, weight, above: folder, tracked: verdict.tracked, overLimit: 0 });
+    const next = { path, inner, scope, weight, above: folder, tracked: verdict.tracked, overLimit: 0 };
+    if (this.#holders && isOnTheWay) this.#track(next);
+    this.#enter(next);
   }
 
   #look(folder: Folder, path: WorkspacePath, node: MemoryNode): void {

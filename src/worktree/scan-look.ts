@@ -296,15 +296,15 @@ export class ScanLook {
   }
 
   #report(work: FolderWork, scanned: ScannedPath): void {
-    this.#track(work);
+    this.track(work);
     this.changed.push(scanned);
   }
 
   /** A folder in which something is tracked is an entry too. */
-  #track(work: FolderWork): void {
+  track(work: FolderWork): void {
     if (work.tracked) return;
     work.tracked = true;
-    if (work.above !== undefined) this.#track(work.above);
+    if (work.above !== undefined) this.track(work.above);
     this.changed.push({ path: work.path, stat: work.stat });
     this.#p.tally.count(work.weight, 1, 0);
   }

@@ -86,7 +86,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     const run = start(context, open, request);
     runs.push(run);
     if (only === undefined) run.scan.look.folders.push(run.start);
-    else lookForAll(run, open, { only, named: request.named === true });
+    else lookForAll(run, open, { only, named: request.named === true, holders: request.holders === true });
     await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
     refuseMoved(run, open);
     looked += run.scan.look.looked;
@@ -298,12 +298,14 @@ const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 interface Asked {
   readonly only: readonly WorkspacePath[];
   readonly named: boolean;
+  /** Also the folders on the way to nothing. */
+  readonly holders: boolean;
 }
 
 /** Goes down to each path, and leaves those that are folders to be walked. */
 function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
-  const { only, named } = asked;
+  const { only, named, holders } = asked;
   const onTheWay = new Map<string, FolderWork | undefined>([["", run.start]]);
   for (const path of only) {
     if (path === "" || root.only !== undefined) {
@@ -313,7 +315,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
     if (isInStaging(path)) continue;
     const parts = path.split("/");
     const last = parts.pop() ?? "";
-    const above = wayTo(scan, onTheWay, { parts, named });
+    const above = wayTo(scan, onTheWay, { parts, named, holders });
     if (above !== undefined) scan.lookFor(above, last, named);
   }
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
@@ -323,14 +325,16 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
-  { parts, named }: { readonly parts: readonly string[]; readonly named: boolean },
+  { parts, named, holders }: Omit<Asked, "only"> & { readonly parts: readonly string[] },
 ): FolderWork | undefined {
   let path = ROOT;
   let work = met.get(path);
   for (const name of parts) {
     path = childOf(path, name);
     if (!met.has(path) && named && work !== undefined && isUnknownAndKeptOut(scan, work, { path, name })) {
-      met.set(path, scan.passThrough(work, name));
+      const passed = scan.passThrough(work, name);
+      met.set(path, passed);
+      if (holders && passed !== undefined) scan.look.track(passed);
     } else if (!met.has(path)) {
       const next = work === undefined ? undefined : scan.lookFor(work, name);
       // A new folder is walked whole; of a known one, and where something is named, only what was asked for.

@@ -130,6 +130,8 @@ export interface ScanRequest {
   readonly only?: readonly WorkspacePath[];
   /** Take what is at and beneath `only` although a filter keeps it out: somebody has named it. Git's own state is never taken so. */
   readonly named?: boolean;
+  /** With `named`: take the folders on the way to `only`, too, where nothing is at the path itself. */
+  readonly holders?: boolean;
   /**
    * What a tracked folder counts as that is not there. Default: nobody knows (a disk may not be mounted), and `NOT_FOUND`
    * is thrown. `removed`: a command of ours ran since it was seen, and all that was in it is gone. `known`: it was recorded

@@ -86,7 +86,7 @@ export class WriteBackOnDisk {
     const how = { cause: "capture", reserve: true } as const;
     // By its name, a folder would be captured with what the rules keep out of it.
     const before = folders.length === 0 ? undefined : await capture(this.#context, { ...how, only: folders });
-    const captured = await capture(this.#context, { ...how, only: files, named: true });
+    const captured = await capture(this.#context, { ...how, only: files, named: true, holders: true });
     const inFolders = before?.coverage.omitted ?? [];
     this.#barUncaptured(files, captured.coverage.omitted);
     this.#barUncaptured(
