@@ -8,7 +8,7 @@ import { errnoOf } from "../core/errors.ts";
 import { foldsNames, whyNotHeld } from "../core/folder-traits.ts";
 import { findCollisions, isOneName } from "../core/find-collisions.ts";
 import { sha256 } from "../core/hash.ts";
-import { childOf, decodeName, foldersAbove, nameOf, parentOf, ROOT } from "../core/path.ts";
+import { childOf, decodeName, foldersAbove, isWithin, nameOf, parentOf, ROOT } from "../core/path.ts";
 import { block, blockFor, heldBy } from "./apply-step.ts";
 import { hashFile } from "./inspect.ts";
 import { isSameStat } from "./same-stat.ts";
@@ -38,7 +38,7 @@ export function checkSteps(context: CheckContext): void {
   }
   holdSecondNames(context.steps);
   blockTogether(context.steps, planned);
-  for (const step of context.steps) keepWithAlias(step);
+  holdAliases(context.steps);
 }
 
 function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
@@ -124,10 +124,34 @@ function isCreated({ todo, blocked }: Step): boolean {
   return todo === "create" && blocked === undefined;
 }
 
-/** A file whose other name cannot be made stays as it is: it would be the only one. */
-function keepWithAlias(step: Step): void {
-  const { alias, blocked } = step;
-  if (alias !== undefined && blocked !== undefined) block(alias, blocked.reason, blocked.detail);
+/**
+ * A name that takes the place of another one, which the disk takes for it: both change, or neither, with all that lies in them.
+ * Else what lies there would go under the one, and not come under the other. What the disk cannot hold is under neither.
+ */
+export function holdAliases(steps: readonly Step[]): void {
+  for (const step of steps) {
+    const { alias } = step;
+    if (alias === undefined) continue;
+    const coming = inFolder(steps, step).filter(({ after }) => after !== undefined);
+    const going = removalsWith(steps, alias);
+    const missing = coming.find(({ blocked }) => blocked !== undefined && blocked.reason !== "not-held")?.blocked;
+    const why =
+      alias.blocked === undefined
+        ? (missing ?? step.blocked)
+        : { reason: "not-held" as const, detail: takenFor(nameOf(alias.path)) };
+    if (why !== undefined) for (const one of [...coming, ...going]) block(one, why.reason, why.detail);
+  }
+}
+
+/** The removals of a name and of all that lies in it, folders first. */
+export function removalsWith(steps: readonly Step[], alias: Step): Step[] {
+  return inFolder(steps, alias).filter(({ after }) => after === undefined);
+}
+
+/** A step, with those of what lies in its folder. */
+export function inFolder(steps: readonly Step[], step: Step): Step[] {
+  const isFolder = step.present?.kind === "dir" || step.after?.kind === "dir";
+  return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
 }
 
 /** Finishing an interrupted run: what is gone, already done, or a folder on its way to its mode. */

@@ -1,7 +1,8 @@
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import type { Blocked, Step } from "./apply-step.ts";
-import { errnoOf } from "../core/errors.ts";
+import { codedError, errnoOf } from "../core/errors.ts";
+import { inFolder, removalsWith } from "./apply-check.ts";
 import { block, blockFor } from "./apply-step.ts";
 import { isOneName } from "../core/find-collisions.ts";
 import { decodeName, nameOf, parentOf } from "../core/path.ts";
@@ -79,14 +80,26 @@ export function land(context: LandContext, step: Step): void {
   } catch (error) {
     blockFor(step, error);
   }
-  if (step.blocked !== undefined && step.alias !== undefined) putBackAlias(step.alias, step.blocked);
+  if (step.blocked !== undefined) putBackAlias(context, step, step.blocked);
 }
 
-/** What went for the sake of a name that could not be made stays under its own. Of a folder, what was in it is in the record. */
-function putBackAlias(alias: Step, { reason, detail }: Blocked): void {
-  if (!alias.landed || alias.present?.kind === "dir") return;
-  putBack(alias, removedTo(alias));
-  block(alias, reason, detail);
+/** What went for the sake of a name that could not be made stays under its own, with all that lay in it. */
+function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
+  if (step.alias === undefined) return;
+  for (const gone of removalsWith(context.steps, step.alias)) {
+    if (gone.landed) loosened(context.modes, gone, () => putBackRemoved(context, gone));
+    block(gone, reason, detail);
+  }
+  for (const coming of inFolder(context.steps, step)) block(coming, reason, detail);
+}
+
+/** A folder is writable until what lay in it is back, too. */
+function putBackRemoved({ modes }: LandContext, step: Step): void {
+  const { root, inner, present } = step;
+  if (present?.kind !== "dir") return putBack(step, removedTo(step));
+  root.fs.makeFolder(inner, present.mode | 0o700);
+  modes.owe(root, inner, present.mode);
+  step.landed = false;
 }
 
 function landOne(context: LandContext, step: Step): void {
@@ -160,8 +173,22 @@ function landReplaced(context: LandContext, step: Step): void {
   lookAtLanded(step);
   const after = staging.trash.lstat(aside(step));
   if (kept !== undefined && after !== undefined && !isStill(context, step, kept, after))
-    keepConflict(context, step, aside(step));
+    keepOrPutBack(context, step, aside(step));
+  if (step.blocked !== undefined) return;
   context.undo.push(() => putBack(step, aside(step)));
+}
+
+/** What somebody wrote at the last moment is kept beside its path; where no copy can be made, it has its name again. */
+function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
+  try {
+    keepConflict(context, step, from);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    putBack(step, from);
+    // It is the only one: the apply ends here, before staging is emptied, and is finished later as after a crash.
+    if (step.root.staging.trash.lstat(from) !== undefined) throw codedError(error);
+    block(step, "changed", "it was written meanwhile");
+  }
 }
 
 /** The stat of what lies aside, which is exactly what is about to be replaced; blocks the step if that was changed. */
@@ -250,12 +277,13 @@ function removeOne(context: LandContext, step: Step): void {
   }
   if (present.kind === "dir") {
     removeLeftFolder(fs, step.inner);
-    context.undo.push(() => fs.makeFolder(step.inner, present.mode));
+    context.undo.push(() => putBackRemoved(context, step));
     return;
   }
   fs.renameFile(step.inner, removedTo(step), staging.trash);
   const moved = staging.trash.lstat(removedTo(step));
-  if (moved !== undefined && !isStill(context, step, present, moved)) keepConflict(context, step, removedTo(step));
+  if (moved !== undefined && !isStill(context, step, present, moved)) keepOrPutBack(context, step, removedTo(step));
+  if (step.blocked !== undefined) return;
   context.undo.push(() => putBack(step, removedTo(step)));
 }
 

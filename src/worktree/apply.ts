@@ -12,10 +12,10 @@ import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, CheckRequest 
 import { isDiskFailure } from "../core/errno.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
-import { heldEntry } from "../core/folder-traits.ts";
+import { foldsNames, heldEntry } from "../core/folder-traits.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { matchEarly } from "./apply-early.ts";
-import { blockTogether, checkSteps } from "./apply-check.ts";
+import { blockTogether, checkSteps, holdAliases } from "./apply-check.ts";
 import { choosePlaces, clearPlaces } from "./apply-places.ts";
 import { checkPermissions } from "./apply-permissions.ts";
 import { changesNames, land, remove } from "./apply-land.ts";
@@ -62,6 +62,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     for (const root of roots) root.staging.prepare(request.resume === true);
     await choosePlaces(context, steps);
     if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
+    holdAliases(steps);
     if (!(await putIntoPlace(run, roots, { request, progress }))) return await takeAllBack(run, roots);
     return await finish(context, run, { roots, later: request.emptiesLater === true, startedNs });
   } finally {
@@ -339,6 +340,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   });
   run.modes.restore();
   for (const { staging } of roots) staging.purge();
+  releaseRoots(roots);
   // What is on disk decides: nothing may be reported as done that was taken back.
   return reportOf(
     run,
@@ -346,8 +348,11 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   );
 }
 
-function isAfter({ root, path, inner, after }: Step): boolean {
-  return sameEntry(heldEntry(root.traits, inspectPath(root.fs, path, inner)?.entry, after), after);
+function isAfter({ root: { fs, traits }, path, inner, after }: Step): boolean {
+  // Another name may stand there, which the disk takes for this one.
+  const isThere = !foldsNames(traits) || fs.isNamedSo(inner);
+  const found = isThere ? inspectPath(fs, path, inner)?.entry : undefined;
+  return sameEntry(heldEntry(traits, found, after), after);
 }
 
 function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {

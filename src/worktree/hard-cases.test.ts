@@ -21,6 +21,9 @@ import { removeTree } from "./remove-staged.ts";
 
 const NO_LIMITS = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
 
+/** 254 bytes in UTF-8. */
+const LONG = `${"é".repeat(125)}.pem`;
+
 let base: string;
 let root: string;
 let ahead = 0;
@@ -247,8 +250,13 @@ describe("restoring where others are", () => {
   /** Somebody acts between the last look at a file and the moment it is renamed over, or away. */
   class Intruder extends NodeDisk {
     act: (() => void) | undefined;
+    readonly #name: RegExp;
+    constructor(name = "a|b") {
+      super();
+      this.#name = new RegExp(`/(${name})$`);
+    }
     override rename(from: DiskPath, to: DiskPath): void {
-      if (/\/(a|b)$/.test(String(to)) || /\/(a|b)$/.test(String(from))) {
+      if (this.#name.test(String(to)) || this.#name.test(String(from))) {
         this.act?.();
         this.act = undefined;
       }
@@ -269,6 +277,53 @@ describe("restoring where others are", () => {
     expect(report.conflicts).toEqual([{ path: "a", keptAt: "a.conflict-ardcases" }]);
     expect(fs.readFileSync(join(root, "a.conflict-ardcases"), "utf8")).toBe("at the last moment");
     expect(fs.existsSync(join(root, "a"))).toBe(after !== undefined);
+  });
+
+  test.each([
+    ["replaced", fileEntry(parsePath(LONG), "restored")],
+    ["removed", undefined],
+  ])("the same, of a file that is %s and whose name is as long as a name may be", async (_how, after) => {
+    fs.writeFileSync(join(root, LONG), "old");
+    const disk = new Intruder(LONG);
+    const worktree = open(disk);
+    const before = await entry(worktree, LONG);
+    disk.act = () => fs.writeFileSync(join(root, LONG), "at the last moment");
+    const report = await apply(worktree, [{ path: parsePath(LONG), before, after }]);
+    const [{ path, keptAt } = { path: "", keptAt: "" }] = report.conflicts;
+    expect([path, keptAt]).toEqual([LONG, expect.stringMatching(/^é+\.pem\.conflict-ardcases$/)]);
+    expect(fs.readFileSync(join(root, keptAt), "utf8")).toBe("at the last moment");
+  });
+
+  /** Takes no new name for a copy. */
+  class Full extends Intruder {
+    override link(from: DiskPath, to: DiskPath): void {
+      this.#refuse(to);
+      super.link(from, to);
+    }
+    override rename(from: DiskPath, to: DiskPath): void {
+      this.#refuse(to);
+      super.rename(from, to);
+    }
+    #refuse(to: DiskPath): void {
+      if (String(to).includes(".conflict-")) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+    }
+  }
+
+  test.each([
+    ["replaced", "fail", fileEntry(parsePath("a"), "restored")],
+    ["replaced", "skip", fileEntry(parsePath("a"), "restored")],
+    ["removed", "fail", undefined],
+    ["removed", "skip", undefined],
+  ] as const)("where no copy can be made of a file that is %s, it stays (%s)", async (_how, onBlocked, after) => {
+    fs.writeFileSync(join(root, "a"), "old");
+    const disk = new Full();
+    const worktree = open(disk);
+    const before = await entry(worktree, "a");
+    disk.act = () => fs.writeFileSync(join(root, "a"), "at the last moment");
+    const report = await apply(worktree, [{ path: parsePath("a"), before, after }], { onBlocked });
+    expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "changed" }], conflicts: [] });
+    expect(fs.readFileSync(join(root, "a"), "utf8")).toBe("at the last moment");
+    expect(fs.readdirSync(root)).toEqual(["a"]);
   });
 
   test("a failure half-way is taken back when nothing may be skipped", async () => {

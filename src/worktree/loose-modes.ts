@@ -37,6 +37,14 @@ export class LooseModes {
     return true;
   }
 
+  /** A folder was made anew, writable for its owner: it gets this mode with the others. */
+  owe(root: ApplyRoot, folder: WorkspacePath, mode: number): void {
+    if ((mode & 0o700) === 0o700) return;
+    const modes = this.#modes.get(root) ?? new Map<WorkspacePath, number>();
+    this.#modes.set(root, modes);
+    if (!modes.has(folder)) modes.set(folder, mode);
+  }
+
   /** Sets everything back. */
   restore(): void {
     for (const [root, modes] of this.#modes) {

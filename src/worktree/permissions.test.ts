@@ -313,3 +313,24 @@ test("a folder goes although an apply that was cut off has staged something in i
   expect(done).toMatchObject({ applied: ["d", "e"], blocked: [] });
   await worktree.close();
 });
+
+test("what is taken back comes back into a folder that is closed to its owner", async () => {
+  const disk = plant({
+    "/base/a": "old",
+    "/base/other": "fresh",
+    "/base/closed/inner": "old",
+    "/base/closed": { folder: 0o555 },
+  });
+  const worktree = worktreeOn(disk);
+  const changes: Change[] = [];
+  for (const name of ["a", "closed", "closed/inner"]) {
+    const path = parsePath(name);
+    changes.push({ path, before: await worktree.inspect(path), after: undefined });
+  }
+  // Somebody saves a file by renaming, right before it is to go.
+  const begin = async (): Promise<void> => disk.rename("/base/other", "/base/a");
+  const report = await worktree.apply({ token: "TOKEN", changes, contents, onBlocked: "fail", begin });
+  expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "changed" }] });
+  expect(disk.content("/base/closed/inner")?.toString()).toBe("old");
+  expect(disk.lstat("/base/closed")?.mode).toBe(0o555);
+});

@@ -73,6 +73,32 @@ describe.each(KINDS)("Truth 45: names of case only, on %s", (kind) => {
     expect(await recorded()).toEqual(["dir", "dir/a.txt", "dir/sub", "dir/sub/b.txt"]);
   });
 
+  it.skipIf(whyNot !== undefined)(
+    "a rename of a folder that holds an ignored file is left alone, with all in it",
+    async () => {
+      await begun({ ".gitignore": "*.o\n", "dir/a.txt": "a\n", "dir/sub/b.txt": "b\n", "dir/out.o": "ignored\n" });
+      renameSync(join(folder(), "dir"), join(folder(), "DIR"));
+      expect((await call("snapshot")).code).toBe(0);
+      for (const args of [
+        ["undo", "--dry-run"],
+        ["restore", "baseline"],
+        ["restore", "baseline", "--force"],
+      ]) {
+        const left = await call(...args);
+        expect([args, left.stdout + left.stderr]).toEqual([args, expect.not.stringContaining("meanwhile")]);
+        expect(names("DIR")).toEqual(["a.txt", "out.o", "sub"]);
+        expect(readFileSync(join(folder(), "DIR/sub/b.txt"), "utf8")).toBe("b\n");
+      }
+      expect(await recorded()).toEqual([".gitignore", "DIR", "DIR/a.txt", "DIR/sub", "DIR/sub/b.txt"]);
+      rmSync(join(folder(), "DIR/out.o"));
+      expect((await call("restore", "baseline")).code).toBe(0);
+      expect([names(), names("dir")]).toEqual([
+        [".gitignore", "dir"],
+        ["a.txt", "sub"],
+      ]);
+    },
+  );
+
   it.skipIf(whyNot !== undefined)("the only file is never deleted, with force neither", async () => {
     await begun({ "foo.txt": "content\n" });
     renameSync(join(folder(), "foo.txt"), join(folder(), "FOO.txt"));
