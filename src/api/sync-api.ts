@@ -188,6 +188,11 @@ export interface SyncResolution {
   readonly keep: "local" | "upstream" | "merge";
   /** With `merge`: what becomes of the file. */
   readonly content?: Uint8Array;
+  /**
+   * What it was decided about, as `conflicts` has given it: where one side is another one by now, `REFUSED`. Without it a merged content
+   * takes the place of whatever both sides are by then.
+   */
+  readonly from?: Pick<ConflictShape, "current_hash" | "undo_hash">;
 }
 
 /** What was settled. */
@@ -255,7 +260,7 @@ export interface SyncApi {
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
   /** Those that are open. `current` is the folder's side, `undo` the upstream's. */
   conflicts(id: string): Promise<ConflictShape[]>;
-  /** `path` as `conflicts` gives it. Throws `NOT_FOUND`; with `merge`, `REFUSED` for what does not merge. */
+  /** `path` as `conflicts` gives it. Throws `NOT_FOUND`; `REFUSED` with `merge` for what does not merge, and for other sides than `from`. */
   resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape>;
   /** What happens from now on; first the state of each. Of all syncs, or of one. Ends with `signal`. */
   events(id?: string, signal?: AbortSignal): AsyncIterable<SyncEventShape>;

@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { SyncApi, SyncEventShape, SyncShape } from "../../src/api/sync-api.ts";
 import { whoAnswers } from "../../src/cli/hooking/ask-server.ts";
+import { sha256 } from "../../src/core/hash.ts";
 import { createClient } from "../../src/client/create-node-client.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 
@@ -164,9 +165,17 @@ describe("sync", () => {
     expect([failing.status, failing.err]).toEqual([6, expect.stringContaining("nothing was settled")]);
     const idle = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", "true"], desk);
     expect([idle.status, idle.err]).toEqual([6, expect.stringContaining("has not written the merged file")]);
+    // The origin changes its side while the tool is at work: that side was not merged, and what was merged is not lost.
+    const isTold = `'${process.execPath}' '${chronicleBin()}' sync conflicts '${desk}' --json | grep -q ${sha256("theirs 4\n")}`;
+    const slow = `echo 'theirs 4' > '${join(origin, "notes.txt")}'; until ${isTold}; do sleep 0.2; done; cat "$LOCAL" "$UPSTREAM" > "$MERGED"`;
+    const late = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", slow], desk);
+    expect([late.status, late.err]).toEqual([6, expect.stringContaining("was changed while it was decided about")]);
+    const kept = /merged is in (\S+):/.exec(late.err)?.[1] ?? "";
+    expect([readFileSync(kept, "utf8"), read(origin, "notes.txt")]).toEqual(["ours 3\ntheirs 3\n", "theirs 4\n"]);
+    rmSync(join(kept, ".."), { recursive: true });
     const tool = 'cat "$LOCAL" "$UPSTREAM" "$BASE" > "$MERGED"';
     sync(["resolve", "notes.txt", "--merge", "--tool", tool], desk);
-    await until(() => expect(read(origin, "notes.txt")).toBe("ours 3\ntheirs 3\ntheirs 2\n"));
+    await until(() => expect(read(origin, "notes.txt")).toBe("ours 3\ntheirs 4\ntheirs 2\n"));
     await same("notes.txt");
   });
 

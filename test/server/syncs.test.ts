@@ -76,7 +76,12 @@ describe("a sync", () => {
     await client.syncs.resume(begun.id.slice(0, 8));
     await until(async () => expect(await client.syncs.conflicts(desk)).toMatchObject([{ path: "notes.txt" }]));
     const content = new TextEncoder().encode("both\n");
-    const settled = await client.syncs.resolve(desk, "notes.txt", { keep: "merge", content });
+    const [from] = await client.syncs.conflicts(desk);
+    const merge = { keep: "merge", content } as const;
+    const other = { current_hash: from?.undo_hash ?? "", undo_hash: "" };
+    const refused = client.syncs.resolve(desk, "notes.txt", { ...merge, from: other });
+    await expect(refused).rejects.toMatchObject({ code: "REFUSED", data: { changed: true } });
+    const settled = await client.syncs.resolve(desk, "notes.txt", { ...merge, ...(from && { from }) });
     expect(settled).toMatchObject({ path: "notes.txt", kept: "merge" });
     await until(async () => expect((await serving.read("session-1", "notes.txt")).text).toBe("both\n"));
     expect(await client.syncs.stop(begun.id)).toMatchObject({ state: "stopped" });

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { HOLDS_ALL } from "../../src/core/folder-traits.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 import type { WorkspacePath } from "../../src/core/path.ts";
+import { resolveConflict } from "../../src/workspace/conflicts.ts";
 import { undo } from "../../src/workspace/undo.ts";
 
 /** A folder's state counts as an edit of the origin's state only if the folder has had that state. */
@@ -94,7 +95,20 @@ describe("Truth 52: what both sides agreed on later than the origin's last state
     expect(desk.sync.shape).toMatchObject({ conflicts: 0, pending: 0 });
   });
 
-  it("is a decision for the folder's side, until the origin has it", async () => {
+  /** Somebody decides, whose word the origin does not hear for a while. */
+  const decisions: [string, (desk: FolderRig["desk"]) => Promise<unknown>][] = [
+    ["for the folder's side", (desk) => desk.sync.resolve(".env" as WorkspacePath, { keep: "local" })],
+    [
+      "for what was merged",
+      (desk) => desk.sync.resolve(".env" as WorkspacePath, { keep: "merge", content: Buffer.from(FIRST + SECOND) }),
+    ],
+    [
+      "for what was merged, by the other command",
+      (desk) => resolveConflict(desk.context, ".env", { keep: "merged", content: Buffer.from(FIRST + SECOND) }),
+    ],
+  ];
+
+  it.each(decisions)("is a decision %s, until the origin has it", async (_how, decide) => {
     const { desk } = await following({ ".env": FIRST, "a.txt": "a" }, WITHOUT);
     desk.edit(".env", SECOND);
     await rig.flush();
@@ -104,7 +118,8 @@ describe("Truth 52: what both sides agreed on later than the origin's last state
     await rig.flush();
     expect(desk.sync.shape.conflicts).toBe(1);
     desk.cut();
-    await rig.during(desk.sync.resolve(".env" as WorkspacePath, { keep: "local" }));
+    await rig.during(decide(desk));
+    desk.hint(".env");
     await rig.pass(5_000);
     expect(desk.sync.shape.conflicts).toBe(0);
     desk.edit(".env", THIRD);

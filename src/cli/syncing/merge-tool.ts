@@ -46,6 +46,13 @@ export async function mergeByTool(
   });
 }
 
+/** Writes what was merged to a file of its own, which stays; its path. */
+export function keepMerged(content: Uint8Array): string {
+  const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
+  writeWholeFile(path, content);
+  return path;
+}
+
 /** Another one after each time that a file is written, also with what was in it before. */
 function stampOf(path: string): string {
   const stat = new NodeDisk().lstat(path);

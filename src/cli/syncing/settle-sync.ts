@@ -12,7 +12,7 @@ import { keptLines } from "../render/syncs.ts";
 import { printable } from "../render/printable.ts";
 import { UserPaths } from "../user-path.ts";
 import { usageError } from "../usage-error.ts";
-import { mergeByTool } from "./merge-tool.ts";
+import { keepMerged, mergeByTool } from "./merge-tool.ts";
 import { targetHolding, targetOf } from "./sync-target.ts";
 
 const HOW =
@@ -55,13 +55,30 @@ export async function settleConflict(
   const sync = await targetHolding(context, syncs, typed);
   const conflict = await conflictAt(context, { syncs, sync, typed });
   const resolution: SyncResolution = how === "tool" ? await byTool(context, sync, conflict) : how;
-  const done = await syncs.resolve(sync.id, conflict.path, resolution);
+  const { current_hash, undo_hash } = conflict;
+  const decided = resolution.content === undefined ? resolution : { ...resolution, from: { current_hash, undo_hash } };
+  const done = await syncs
+    .resolve(sync.id, conflict.path, decided)
+    .catch((error: unknown) => refusedWith(error, how === "tool" ? resolution.content : undefined));
   if (context.json) context.printJson(done);
   else {
     context.print(`${shownFrom(context, sync)(conflict.path)}: ${SENTENCES[done.kept]}`);
     if (done.conflicts > 0) context.print(`${counted(done.conflicts, "conflict")} left`);
   }
   return EXIT.done;
+}
+
+/** What somebody has merged by hand is not lost with the refusal. Always throws. */
+function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
+  const isChanged = error instanceof ChronicleError && error.data["changed"] === true;
+  if (!isChanged || merged === undefined) throw error;
+  const { message, data, code } = error;
+  const kept = keepMerged(merged);
+  throw new ChronicleError(code, message, {
+    hint: `nothing was settled; what was merged is in ${printable(kept)}: merge it with what both sides are now, then give it with --merged`,
+    data: { ...data, merged: kept },
+    cause: error,
+  });
 }
 
 const SENTENCES: Readonly<Record<SyncResolution["keep"], string>> = {

@@ -16,6 +16,8 @@ export interface Resolution {
   readonly keep: "local" | "upstream" | "merge";
   /** With `merge`: what becomes of the file. Default: both, as far as they merge. */
   readonly content?: Uint8Array;
+  /** The sides that it was decided about (see `SyncResolution`). Default: whatever they are by then. */
+  readonly from?: { readonly current_hash: string; readonly undo_hash: string };
 }
 
 /** A conflict, and what is there now: its path, and what lies beneath. */
@@ -42,7 +44,7 @@ const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn"
   merge: "merged",
 };
 
-/** The step that settles a conflict. Throws `REFUSED` for what does not merge, and is to be. */
+/** The step that settles a conflict. Throws `REFUSED` for what does not merge, and is to be, and where it was decided about other sides. */
 export async function resolveSyncConflict(
   blobs: BlobStore,
   disputed: Disputed,
@@ -53,9 +55,10 @@ export async function resolveSyncConflict(
   const conflicts = settledWith(disputed, how);
   const settled = { changes: [], proposals: [], conflicts, contents: [], decision: settledInWords(path, how) };
   const within = disputed.paths.filter((one) => isWithin(one.path, path));
+  const at = within.find((one) => one.path === path);
+  if (!isDecidedAbout(resolution.from, at)) throw changedMeanwhile(path);
   if (resolution.keep === "local") return { ...settled, proposals: proposed(within) };
   if (resolution.keep === "upstream") return { ...settled, changes: within.flatMap(taken) };
-  const at = within.find((one) => one.path === path);
   if (at === undefined) throw unmergeable(path);
   const content = resolution.content ?? (await merged(blobs, at));
   const [hash = sha256(content)] = await keepContents(blobs, [content]);
@@ -63,6 +66,11 @@ export async function resolveSyncConflict(
   // What is as the folder has it already goes to the origin all the same.
   if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
   return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
+}
+
+function isDecidedAbout(from: Resolution["from"], at: CyclePath | undefined): boolean {
+  if (from === undefined) return true;
+  return (at?.local?.hash ?? "") === from.current_hash && (at?.remote?.hash ?? "") === from.undo_hash;
 }
 
 /** The conflict itself stands first. */
@@ -116,6 +124,13 @@ function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry
   const file = [local, remote].find((entry) => entry?.kind === "file");
   const mtimeMs = Math.max(local?.mtimeMs ?? 0, remote?.mtimeMs ?? 0);
   return { path, kind: "file", mode: (file?.mode ?? 0o644) & 0o777, size, mtimeMs, hash };
+}
+
+function changedMeanwhile(path: WorkspacePath): ChronicleError {
+  return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} was changed while it was decided about`, {
+    hint: "nothing was settled; look at the conflict again, and settle it as it is now",
+    data: { path: displayPath(path), changed: true },
+  });
 }
 
 /** There is no conflict to be settled. */

@@ -1,3 +1,4 @@
+import { decodeConflict } from "../../core/conflict-record.ts";
 import type { Entry } from "../../core/entry.ts";
 import {
   decodeFile,
@@ -7,12 +8,11 @@ import {
   type UpstreamIteration,
 } from "../../core/file-record.ts";
 import type { WorkspacePath } from "../../core/path.ts";
-import { originOfRecordId } from "../../core/replica-record.ts";
 import { proposalRecordId } from "../../core/proposal-record.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { isInBase } from "../../workspace/read-base.ts";
-import { readEvent } from "../../workspace/read-events.ts";
+import { readEvent, readEvents } from "../../workspace/read-events.ts";
 import { ReplicaStanding } from "../../workspace/replica/standing.ts";
 import type { Mirror } from "../replica/mirror.ts";
 
@@ -24,7 +24,7 @@ export interface Stood {
 
 /** Of a path that was changed more often, earlier changes are not asked about. */
 const MOST_LOOKED_BACK = 50;
-/** A merge that somebody has decided on stands this close behind the record of its step. */
+/** A merge that somebody has decided on stands this close behind the end of its conflict. */
 const NEAR = 32;
 
 /** What a folder's own log is read with. */
@@ -78,7 +78,7 @@ export class StoodOn {
       const file = await this.#fileOf(path, ownSeq);
       const upstream = originsOf(file);
       if (upstream !== undefined && (await this.#isState(path, upstream, entry))) return { ownSeq, seq: upstream.seq };
-      if (file !== undefined && (await this.#isMerge(file, ownSeq))) return this.#asOf(path, ownSeq);
+      if (file !== undefined && (await this.#isMerge(path, file, ownSeq))) return this.#asOf(path, ownSeq);
     }
     return undefined;
   }
@@ -89,14 +89,19 @@ export class StoodOn {
     return there === undefined || (there.entry?.kind === entry?.kind && there.entry?.hash === entry?.hash);
   }
 
-  /** Has a step merged both sides, or somebody who settled a conflict with the origin? */
-  async #isMerge({ cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
+  /** Has a step merged both sides, or somebody who settled a conflict with the origin? The end of that conflict stands before it. */
+  async #isMerge(path: WorkspacePath, { cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
     if (cause === "merge") return true;
     if (cause !== "resolve" || upstream !== undefined) return false;
+    const { context, origin } = this.#parts;
     const query = { from: Math.max(1, ownSeq - NEAR), to: ownSeq - 1, limit: NEAR, descending: true };
-    const before = await this.#parts.context.index.events(query);
-    const first = before.find(({ recordId }) => !/^(conflict:|file)/.test(recordId));
-    return first !== undefined && originOfRecordId(first.recordId) === this.#parts.origin();
+    const before = await context.index.events(query);
+    const end = before.findIndex(({ recordId }) => !/^(conflict:|file)/.test(recordId));
+    const settled = before.slice(0, end).filter(({ recordId }) => recordId.startsWith("conflict:"));
+    return (await readEvents(context, settled)).some(({ record }) => {
+      const conflict = decodeConflict(record);
+      return conflict.path === path && conflict.state === "settled" && conflict.sync?.origin === origin();
+    });
   }
 
   async #proposed(path: WorkspacePath, upTo: number): Promise<Stood | undefined> {

@@ -168,3 +168,29 @@ it.each(["keep", "forget"] as const)("cut off anywhere it is done or not, and on
     if (!isThrough) await rig.close();
   }
 });
+
+describe("a content that was merged from what both sides were", () => {
+  const given = async () => {
+    const { current, wanted } = (await rig.during(rig.desk.sync.conflicts()))[0]?.record ?? {};
+    return { current_hash: current?.hash ?? "", undo_hash: wanted?.hash ?? "" };
+  };
+
+  it.each<[string, () => Promise<unknown>]>([
+    ["the origin", () => rig.during(rig.host.write("f", "theirs, later"))],
+    ["the folder", async () => rig.desk.edit("f", "mine, later")],
+  ])("settles nothing once %s has changed its side", async (_, change) => {
+    await disputed();
+    const from = await given();
+    await change();
+    await rig.flush();
+    const sides = async () => [rig.desk.tree()["f"], (await rig.during(rig.host.tree()))["f"]];
+    const before = await sides();
+    const merge = { keep: "merge", content: Buffer.from("both") } as const;
+    await expect(resolve("f", { ...merge, from })).rejects.toMatchObject({ code: "REFUSED", data: { changed: true } });
+    await rig.flush();
+    expect([await sides(), rig.desk.sync.shape.conflicts]).toEqual([before, 1]);
+    await resolve("f", { ...merge, from: await given() });
+    await rig.flush();
+    expect([await sides(), rig.desk.sync.shape.conflicts]).toEqual([["both", "both"], 0]);
+  });
+});

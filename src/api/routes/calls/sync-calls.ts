@@ -87,9 +87,14 @@ export const resolveSync = defineCall({
   method: "POST",
   path: `${SYNC}/resolve`,
   reply: { json: "SyncResolvedShape" },
-  ask: (sync: string, path: string, { keep, content }: SyncResolution) => ({
+  ask: (sync: string, path: string, { keep, content, from }: SyncResolution) => ({
     params: { sync },
-    body: { path, keep, content_b64: content === undefined ? undefined : base64Of(content) },
+    body: {
+      path,
+      keep,
+      content_b64: content === undefined ? undefined : base64Of(content),
+      from: from === undefined ? undefined : { current_hash: from.current_hash, undo_hash: from.undo_hash },
+    },
   }),
 });
 

@@ -130,6 +130,11 @@ const conflicts = syncRoute(calls.syncConflicts, {
   answer: async (on, { params: { sync = "" }, query }) => pageOf(await on.conflicts(sync), query, ({ id }) => id),
 });
 
+const sideHash = z
+  .string()
+  .regex(/^([0-9a-f]{64})?$/)
+  .describe("SHA-256, in hex; empty: nothing, or no file");
+
 const resolve = syncRoute(calls.resolveSync, {
   tag,
   role: "agent",
@@ -143,10 +148,17 @@ const resolve = syncRoute(calls.resolveSync, {
       .max(MAX_MERGED)
       .describe("with `merge`: what becomes of the file, as Base64; default: both sides, as far as they merge")
       .optional(),
+    from: z
+      .strictObject({ current_hash: sideHash, undo_hash: sideHash })
+      .describe(
+        "what it was decided about, as the conflict names it: where one side is another one by now, it is refused; default: whatever both are by then",
+      )
+      .optional(),
   }),
-  answer: (on, { params: { sync = "" }, body: { path: at, keep, content_b64 } }) =>
+  answer: (on, { params: { sync = "" }, body: { path: at, keep, content_b64, from } }) =>
     on.resolve(sync, at, {
       keep,
+      ...(from === undefined ? {} : { from }),
       ...(content_b64 === undefined ? {} : { content: new Uint8Array(Buffer.from(content_b64, "base64")) }),
     }),
 });
