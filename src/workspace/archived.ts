@@ -1,10 +1,9 @@
 import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { decodeReplica } from "../core/replica-record.ts";
 import { withCommit } from "./commit.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
-import { readEvent } from "./read-events.ts";
+import { followedOrigin } from "./replica/followed-origin.ts";
 
 /** Archives a workspace, or takes it up again; one event, unless it is so already. Throws `REFUSED` for one that is being synced. */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
@@ -25,11 +24,9 @@ export async function setArchived(context: Context, archived: boolean): Promise<
 
 /** What is only read cannot follow anything: its sync would fail again and again, and say so to nobody. */
 async function refuseSynced(context: Context): Promise<void> {
-  // The last one is in force: the first was written before the origin had said which workspace it is.
-  const row = (await context.index.records("replica:")).at(-1);
-  const last = row === undefined ? undefined : decodeReplica((await readEvent(context, row)).record);
-  if (last === undefined || last.stopped === true) return;
-  throw new ChronicleError("REFUSED", `this workspace is in a sync with ${last.url}`, {
+  const followed = await followedOrigin(context);
+  if (followed === undefined) return;
+  throw new ChronicleError("REFUSED", `this workspace is in a sync with ${followed.url}`, {
     hint: "end that first: `chronicle sync stop`, with the folder or this id",
     data: { workspace: context.workspaceId },
   });

@@ -15,7 +15,7 @@ import { type AroundReturned, coverageAroundReturned, coverageDrafts } from "./c
 import { isHosted } from "./hosted.ts";
 import { dropNotes, endDeadOffRecord } from "./off-record.ts";
 import { openIntents, settle } from "./operate.ts";
-import { followedOrigin, lostInCrash, putBackLost, tellLost } from "./put-back.ts";
+import { lostInCrash, putBackLost, tellLost } from "./put-back.ts";
 import { proveLast } from "./proved-rows.ts";
 import {
   compare,
@@ -28,6 +28,7 @@ import {
 } from "./read-disk.ts";
 import { doubtRecorded, noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
+import { followedOrigin } from "./replica/followed-origin.ts";
 import { isSomeTakenBack } from "./taken-back.ts";
 
 /** Records what changed on disk since it was last looked at. */

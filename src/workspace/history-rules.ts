@@ -60,7 +60,8 @@ export class HistoryRules {
   /** Of the actions in a base, the first event of the one begun last. */
   #newest = 0;
   readonly #outside = new Map<string, number>();
-  readonly #replicas = new Map<string, number>();
+  /** The last record of a sync, and up to which own event its origin has answered; `Infinity`: it was stopped, or there is none. */
+  #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far; the ones before a base are not known, but the last. */
   readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   #beginning: string | undefined;
@@ -84,7 +85,7 @@ export class HistoryRules {
       if (recordId.startsWith("workspace:")) this.#takeOldWorkspace(record);
       else if (recordId.startsWith("action:")) this.#takeOldAction(recordId, record, seq);
       else if (recordId.startsWith("outside")) this.#outside.set(recordId, Number(record["iteration"]));
-      else if (recordId.startsWith("replica:")) this.#takeReplica(recordId, record);
+      else if (recordId.startsWith("replica:")) this.#takeReplica(one);
       else if (recordId.startsWith("prune:")) this.#prunings.push(decodePrune(record));
     }
   }
@@ -101,7 +102,7 @@ export class HistoryRules {
     else if (recordId.startsWith("workspace:")) this.#takeWorkspace(record);
     else if (recordId.startsWith("snapshot:")) this.#checkSnapshot(event);
     else if (recordId.startsWith("proposal:")) this.#checkProposal(event);
-    else if (recordId.startsWith("replica:")) this.#takeReplica(recordId, record);
+    else if (recordId.startsWith("replica:")) this.#takeReplica(event);
     else if (recordId.startsWith("prune:")) this.#checkPruning(event);
   }
 
@@ -206,10 +207,10 @@ export class HistoryRules {
     if (iteration !== own) this.#tell(event, `it proposes iteration ${iteration}, the path has ${own}`);
   }
 
-  #takeReplica(recordId: string, record: RecordBody): void {
+  #takeReplica({ seq, record }: Pick<LogEvent, "seq" | "record">): void {
+    if (seq < this.#replica.seq) return;
     const { settled, stopped } = decodeReplica(record);
-    if (stopped === true) this.#replicas.delete(recordId);
-    else this.#replicas.set(recordId, settled);
+    this.#replica = { seq, settled: stopped === true ? Number.POSITIVE_INFINITY : settled };
   }
 
   #checkPruning(event: LogEvent): void {
@@ -226,8 +227,8 @@ export class HistoryRules {
     if (floorSeq < before.floorSeq) this.#tell(event, `its floor_seq is ${floorSeq}, and was ${before.floorSeq}`);
     const again = kept.find((state) => !keepsState(before, state));
     if (again !== undefined) this.#tell(event, `it keeps the state after event ${again}, which was given up`);
-    const settled = [...this.#replicas.values()].find((one) => floorSeq > Math.max(one, before.floorSeq));
-    if (settled !== undefined)
+    const { settled } = this.#replica;
+    if (floorSeq > Math.max(settled, before.floorSeq))
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
   }
 

@@ -156,11 +156,11 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   const rolledBackTo: number[] = [];
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);
-  const unsent = await unsentFrom(context);
+  const unsent = (await unsentFrom(context)) ?? Number.POSITIVE_INFINITY;
   const begun = [...runs, ...watches].map(({ record }) => record.fromSeq - 1);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),
-    hold: Math.min(leastOf(rolledBackTo), leastOf(unsent), Number.POSITIVE_INFINITY),
+    hold: Math.min(leastOf(rolledBackTo), unsent),
     states: begun.filter((state) => keepsState(pruning, state)),
   };
 }

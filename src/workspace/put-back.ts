@@ -2,14 +2,13 @@ import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { quotePath } from "../core/quote-command.ts";
-import { decodeReplica, type ReplicaRecord } from "../core/replica-record.ts";
 import { isLostInCrash } from "../core/whereabouts.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepPlan, openIntents, perform, settable } from "./operate.ts";
 import { compare, type Reading } from "./read-disk.ts";
-import { readEvent } from "./read-events.ts";
+import { followedOrigin } from "./replica/followed-origin.ts";
 import { givenPath, shownPath } from "./shape.ts";
 
 /** What an unclean end (the power went, a disk was pulled out) has left of files, and what becomes of it. */
@@ -23,14 +22,6 @@ export async function lostInCrash(context: Context, reading: Reading): Promise<r
   if (unclean === undefined) return [];
   const { changes } = await compare(context, reading);
   return changes.filter((change) => isLostInCrash(change, unclean));
-}
-
-/** The sync that sends what is recorded of a folder to its origin; `undefined`: there is none. */
-export async function followedOrigin(context: Context): Promise<ReplicaRecord | undefined> {
-  const row = (await context.index.records("replica:")).at(-1);
-  if (row === undefined) return undefined;
-  const record = decodeReplica((await readEvent(context, row)).record);
-  return record.stopped === true ? undefined : record;
 }
 
 /**

@@ -365,6 +365,7 @@ function givenUpCases(): Case[] {
       ),
     );
   const replica = upsert("replica:o", { ...REPLICA, settled: 3 });
+  const unnamed = upsert("replica:", { ...REPLICA, origin: "" });
   return [
     ...fields((changed) => one(upsert("erase:1", withFields(erase, changed))), {
       "an erasure's state is one of the list": { state: "gone" },
@@ -405,6 +406,10 @@ function givenUpCases(): Case[] {
       "the floor does not pass what an origin has answered": [
         [...one(replica), ...one(prune(3))],
         [...one(replica), ...one(prune(4))],
+      ],
+      "the last record of a sync says what its origin has answered": [
+        [...one(unnamed), ...one(replica), ...one(prune(3))],
+        [...one(unnamed), ...one(replica), ...one(prune(5))],
       ],
     }),
   ];

@@ -852,7 +852,7 @@ class History:
         self.entries, self.iterations, self.outside = {}, {}, {}
         self.roots, self.record = [], None
         self.actions, self.previous = {}, ""
-        self.prunings, self.replicas = [(0, [])], {}
+        self.prunings, self.settled = [(0, [])], None
         self.plans, self.filters, self.accepted = {}, set(), False
         self.commit, self.last_root, self.start = [], 0, 0
         self.beginning = True
@@ -879,10 +879,7 @@ class History:
             elif kind == "prune":
                 self.prune(event)
             elif kind == "replica":
-                if record.get("stopped") is True:
-                    self.replicas.pop(rest, None)
-                else:
-                    self.replicas[rest] = int(record["settled"].text)
+                self.settled = None if record.get("stopped") is True else int(record["settled"].text)
             elif kind == "proposal":
                 demand(int(record["iteration"].text) == self.iterations.get(file_path(rest), 0), "not the path's iteration")
             elif kind == "signer":
@@ -964,7 +961,7 @@ class History:
         else:
             demand(one[0] >= before[0], "the floor falls")
             demand(all(keeps(before, n) for n in one[1]), "a state becomes kept again")
-            demand(all(one[0] <= max(n, before[0]) for n in self.replicas.values()), "an origin has not answered that far")
+            demand(self.settled is None or one[0] <= max(self.settled, before[0]), "an origin has not answered that far")
         self.prunings.append(one)
 
     def sentinel(self, event):

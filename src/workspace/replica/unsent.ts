@@ -2,40 +2,31 @@ import { ChronicleError } from "../../core/errors.ts";
 import { decodeFile, isOriginsState, pathOfRecordId } from "../../core/file-record.ts";
 import { isHash, type Hash } from "../../core/hash.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
-import { decodeReplica, type ReplicaRecord } from "../../core/replica-record.ts";
 import type { HistoryContext } from "../context.ts";
 import { indexedFrom } from "../history-start.ts";
-import { readEvent, readRange } from "../read-events.ts";
+import { readRange } from "../read-events.ts";
+import { followedOrigin } from "./followed-origin.ts";
 
 /** What is changed in the folder of a replica must stay as it was recorded until its origin has answered. */
 
-/** The syncs of a workspace that were not stopped. */
-async function liveReplicas(context: HistoryContext): Promise<ReplicaRecord[]> {
-  const live: ReplicaRecord[] = [];
-  for (const row of await context.index.records("replica:")) {
-    const record = decodeReplica((await readEvent(context, row)).record);
-    if (record.stopped !== true) live.push(record);
-  }
-  return live;
-}
-
-/** For each sync that goes on, the own event up to which its origin has answered: later states are to be kept. */
-export async function unsentFrom(context: HistoryContext): Promise<number[]> {
-  return (await liveReplicas(context)).map((one) => one.settled);
+/** The own event up to which the origin has answered: later states are to be kept. `undefined`: no sync goes on. */
+export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
+  return (await followedOrigin(context))?.settled;
 }
 
 /** Throws `REFUSED` where events are to be removed of which an origin was not told: the changes would be lost to it. */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
+  const followed = await followedOrigin(context);
+  if (followed === undefined) return;
+  const { settled, url } = followed;
   const { seq: head } = await context.index.head();
   const begins = (await indexedFrom(context)) ?? 1;
-  for (const { settled, url } of await liveReplicas(context)) {
-    for await (const { recordId, record, seq } of readRange(context, Math.max(settled + 1, begins), head)) {
-      if (!isJournaled(recordId, record)) continue;
-      throw new ChronicleError("REFUSED", `event ${seq} is a change that ${url} has not answered yet`, {
-        hint: "wait until the sync is quiet (`chronicle sync flush`), or stop it, and try again",
-        data: { seq, upstream: url },
-      });
-    }
+  for await (const { recordId, record, seq } of readRange(context, Math.max(settled + 1, begins), head)) {
+    if (!isJournaled(recordId, record)) continue;
+    throw new ChronicleError("REFUSED", `event ${seq} is a change that ${url} has not answered yet`, {
+      hint: "wait until the sync is quiet (`chronicle sync flush`), or stop it, and try again",
+      data: { seq, upstream: url },
+    });
   }
 }
 
