@@ -6,9 +6,12 @@ import type { HistoryAnchor } from "../core/history-anchor.ts";
 import { LogTree } from "../core/log-tree.ts";
 import { parsePath } from "../core/path.ts";
 import { encodeWorkspace } from "../core/workspace-record.ts";
+import type { CrashFate } from "../disk/sim-crash.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
 import { LogMirror } from "../replication/replica/log-mirror.ts";
 import { storeLayout } from "../storage/files/layout.ts";
+import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { sweepCrashes } from "../testing/crash-sweep.ts";
 import { fileEvent } from "../testing/protocol-samples.ts";
 import { simBackends } from "../testing/sim-store.ts";
@@ -40,11 +43,32 @@ function history(length: number): SealedEvent[] {
 const EVENTS = history(12);
 const at = (seq: number): SealedEvent => EVENTS[seq - 1] as SealedEvent;
 
-async function opened(disk: SimDisk): Promise<{ readonly parts: StoreParts; readonly mirror: LogMirror }> {
-  const parts = await openParts(
-    { home: "/store", configFolder: "/config", waitMs: 50 },
-    simBackends(disk, { firstId: 1 }),
-  );
+/** An index that is there when it is opened again. */
+class LastingIndexStore extends MemoryIndexStore {
+  override async close(): Promise<void> {}
+}
+
+/** Indexes that stay through a crash, as a database does, for as long as their file is there. */
+class LastingIndexes {
+  readonly #stores = new Map<string, LastingIndexStore>();
+
+  open(disk: SimDisk, path: string): LastingIndexStore {
+    const known = disk.lstat(path) === undefined ? undefined : this.#stores.get(path);
+    if (known !== undefined) return known;
+    const store = new LastingIndexStore();
+    this.#stores.set(path, store);
+    writeFileDurably(disk, path, new Uint8Array());
+    return store;
+  }
+}
+
+async function opened(
+  disk: SimDisk,
+  indexes?: LastingIndexes,
+): Promise<{ readonly parts: StoreParts; readonly mirror: LogMirror }> {
+  const backends = simBackends(disk, { firstId: 1 });
+  const openIndex = indexes === undefined ? {} : { openIndex: (path: string) => indexes.open(disk, path) };
+  const parts = await openParts({ home: "/store", configFolder: "/config", waitMs: 50 }, { ...backends, ...openIndex });
   return { parts, mirror: await LogMirror.open(new FileMirrorPlaces(parts, UPSTREAM)) };
 }
 
@@ -253,6 +277,39 @@ describe("a mirror on a disk", () => {
       every: 3,
     });
     expect(result.points).toBeGreaterThan(20);
+  });
+
+  it.each<[string, CrashFate, (mirror: LogMirror) => Promise<void>, number]>([
+    ["are not needed any more", "keep", (mirror) => mirror.applied(12), 12],
+    ["are not needed any more", "forget", (mirror) => mirror.applied(12), 12],
+    ["go back", "keep", (mirror) => mirror.rewind(4), 4],
+    ["go back", "forget", (mirror) => mirror.rewind(4), 4],
+  ])("parts that %s, cut off anywhere, with indexes that stay: it opens (%s)", async (_, fate, work, last) => {
+    let isThrough = false;
+    for (let cut = 0; !isThrough; cut += 1) {
+      const indexes = new LastingIndexes();
+      const disk = newDisk();
+      const { parts, mirror } = await opened(disk, indexes);
+      await mirror.append(EVENTS.slice(0, 5));
+      await mirror.startAt(await anchorAt(parts, 6));
+      await mirror.append(EVENTS.slice(6, 8));
+      await mirror.startAt(await anchorAt(parts, 9));
+      await mirror.append(EVENTS.slice(9));
+      let writes = 0;
+      disk.plan = ({ reads }) => (!reads && (writes += 1) > cut ? "stop-after" : "go");
+      await work(mirror).catch(() => undefined);
+      isThrough = !disk.stopped;
+      const then = disk.crash(fate);
+      const again = (await opened(then, indexes)).mirror;
+      expect([4, 5, 6, 8, 9, 12], `cut after write ${cut}`).toContain(again.head.seq);
+      // It is done once more, and goes on.
+      await work(again);
+      expect(again.head.seq).toBe(last);
+      if (again.start === 0) await again.append(EVENTS.slice(again.head.seq));
+      await check(again, again.head.seq);
+      await again.close();
+      await (await opened(then, indexes)).mirror.close();
+    }
   });
 
   it("knows nothing of lines that it could not take on a full disk, and takes them later", async () => {

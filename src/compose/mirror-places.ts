@@ -47,6 +47,9 @@ export class FileMirrorPlaces implements MirrorPlaces {
     const disk = this.#disk;
     const start = anchor?.seq ?? 0;
     const { folder, log, index } = this.#layout.mirror(start);
+    // Before the lines: an index that knows of more than there is would say that the copy was cut.
+    discardSqliteFiles(disk, index);
+    disk.syncFolder(folder);
     if (disk.lstat(log) !== undefined) {
       makeFolders(disk, this.#layout.former);
       disk.rename(log, `${this.#layout.former}/${start + 1}-${last}.wal`);
@@ -54,8 +57,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
       disk.syncFolder(folder);
     }
     // The first one lies where the others lie too.
-    if (anchor === undefined) discardSqliteFiles(disk, index);
-    else removeTree(disk, folder);
+    if (anchor !== undefined) removeTree(disk, folder);
   }
 
   get #disk(): Disk {
