@@ -47,7 +47,11 @@ export class Metrics {
     this.#gauge("stored_bytes", "bytes that the store takes, as of a minute ago", () => this.#storedBytes());
     this.#total("commits_total", "commits that this process has made", () => sources.recorded().commits);
     this.#total("events_total", "events that this process has recorded", () => sources.recorded().events);
-    this.#total("errors_total", "lines that were added to the diagnostics", sources.errors);
+    this.#total(
+      "errors_total",
+      "lines that were added to the diagnostics, but those about refused agents",
+      sources.errors,
+    );
   }
 
   get contentType(): string {

@@ -159,7 +159,7 @@ describe("what goes out", () => {
     await using peer = await ScriptedPeer.start(json({ items: [], next: null }), json({ seq: 1 }));
     const workspace = peer.client().workspace("w").as({ role: "agent", actor: "claude code", client: "cli" });
     await workspace.snapshots();
-    await workspace.deleteFile("a b/c", { ifMatch: "ab", actor: "x", requestId: "mine" });
+    await workspace.deleteFile("a b/c", { ifMatch: "ab".repeat(32), actor: "x", requestId: "mine" });
     const [list, deletion] = peer.requests;
     expect(list?.url).toBe("/v1/workspaces/w/snapshots?limit=1000");
     expect(deletion?.url).toBe("/v1/workspaces/w/files/a%20b/c?actor=x");
@@ -169,7 +169,7 @@ describe("what goes out", () => {
       "chronicle-client": "cli",
       "chronicle-role": "agent",
       "idempotency-key": "mine",
-      "if-match": '"ab"',
+      "if-match": `"${"ab".repeat(32)}"`,
     });
   });
 

@@ -359,8 +359,10 @@ describe("A1, A2: one token, one workspace, no more", () => {
   });
 });
 
-it("H7: all of this left no word in the diagnostics, and every history whole", async () => {
-  expect(serving.diagnostics()).toBe("");
+it("H7: all of this left no word in the diagnostics but of refusals, and every history whole", async () => {
+  const lines = serving.diagnostics().split("\n");
+  expect(lines.filter((line) => line !== "" && !line.includes(" refused: "))).toEqual([]);
+  expect((await serving.ask("/metrics")).text).toMatch(/^chronicle_errors_total 0$/m);
   for (const name of ["mine", "theirs", folder]) {
     expect((await serving.ask(`/v1/workspaces/${name}/verify`)).json()).toMatchObject({ problems: [] });
   }

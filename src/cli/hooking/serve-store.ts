@@ -271,7 +271,7 @@ export class StoreServer {
       isStarting: () => !this.#isFolderSettled,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
-      onRefused: (line) => this.#diagnose(`${OF_CALLER}${line}`),
+      onRefused: (line) => this.#diagnostics.note(`${OF_CALLER}${line}`),
       ...(syncs === undefined ? {} : { syncs: () => syncs.get() }),
       upgrade: (request, socket, visit) => {
         if (this.#replicas?.upgrade(request, socket, visit) !== true) gateway.upgrade(request, socket, visit);

@@ -25,13 +25,18 @@ export class ServerDiagnostics {
     this.#options = options;
   }
 
-  /** How many lines there were. */
+  /** How many lines about troubles there were. */
   get count(): number {
     return this.#count;
   }
 
   add(line: string): void {
     this.#count += 1;
+    this.note(line);
+  }
+
+  /** As `add`, for what is no trouble of this process. */
+  note(line: string): void {
     this.writeKept();
     if (this.#kept.length === 0 && this.#write(line)) return;
     this.#options.say?.(line);
