@@ -11,6 +11,7 @@ import { answer } from "../workspace/answer.ts";
 import type { GivenUp } from "../workspace/history-needs.ts";
 import type { NeededElsewhere, StoreTasks } from "../workspace/context.ts";
 import { salvagedContents } from "../workspace/salvaged-contents.ts";
+import { oldestSeq } from "../workspace/history-start.ts";
 import { signingFault, unsigned } from "../workspace/signing.ts";
 import type { SigningFault } from "../workspace/signing-fault.ts";
 import { givenUpInLog, prunedForGood } from "../workspace/pruning-in-log.ts";
@@ -141,13 +142,18 @@ interface Marker {
   readonly mark: () => Promise<void>;
 }
 
+/** Up to where a history is marked, and the seq of its oldest line then. */
+interface MarkedTo extends NonNullable<AliveOptions["from"]> {
+  readonly begins: number;
+}
+
 /** Marks what all workspaces need; called once more, only what was appended since. */
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
   const damaged = new Map<string, string>();
   const erasures = new Map<string, LoggedErasure>();
   const now = parts.backends.now();
-  const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
+  const ends = new Map<string, MarkedTo>();
   const markOne = async (history: MarkedHistory): Promise<void> => {
     const { key, anchor } = history;
     const log = history.openLog();
@@ -155,15 +161,18 @@ function marker(parts: StoreParts): Marker {
       const { seq, hash: last, bytes } = log.head;
       const workspaceId = await history.workspaceOf(log);
       if (workspaceId === undefined) return;
+      const begins = await oldestSeq(log);
       const end = ends.get(key);
-      // A pruning or an erasure that was taken back meanwhile needs more than the first look has found.
-      const from = end === undefined || (await isSomeBack(log, workspaceId, end.position)) ? undefined : end;
+      // Lines that were dropped with an archive meanwhile are not gone on from. A pruning or an erasure that was taken back meanwhile needs
+      // more than the first look has found.
+      const isSame = end?.begins === begins && !(await isSomeBack(log, workspaceId, end.position));
+      const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
       const givenUp = from === undefined ? await givenUpForGood(log, workspaceId, now) : undefined;
       const options = from === undefined ? { anchors, ...givenUp, anchor, now } : { anchors, from, now };
       for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
       for (const one of givenUp?.erasures?.all ?? []) erasures.set(`${key} ${one.recordId} ${one.seq}`, one);
-      if (seq > 0) ends.set(key, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
+      if (seq > 0) ends.set(key, { begins, position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
     } finally {
       await log.close();
     }

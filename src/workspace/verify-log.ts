@@ -15,6 +15,7 @@ import type { RawLine } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { breathe, Breather } from "../util/breathe.ts";
 import { addAll } from "../util/long-lists.ts";
+import { withFirstRead } from "../util/with-first-read.ts";
 import { isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import { checkRecord } from "./check-record.ts";
@@ -105,12 +106,15 @@ const MOST_PLACES = 20;
 export async function verifyLog(context: Context, options: VerifyLogOptions): Promise<LogFindings> {
   const index = context.store.scratchIndex();
   try {
-    // Its whole history is only needed where a compaction's base, or the caller, is held against it.
-    const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
-    const reader = new LogVerifier({ ...context, index }, options, { isIndexed, ...(await givenUpIn(context)) });
+    const givenUp = await givenUpIn(context);
     const end = await context.log.refresh();
+    await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
+    // Its whole history is only needed where a compaction's base, or the caller, is held against it. A log that is sealed from here on is
+    // read to where it ended, without that base.
+    const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
+    const reader = new LogVerifier({ ...context, index }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
-    await reader.read(context.log.read({ seq: 1, offset: 0 }));
+    await reader.read(lines);
     // What was recorded for certain was not torn, and stays where it is: it is damaged, and named as that.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
