@@ -44,6 +44,7 @@ class RecordVerifier {
     const { torn } = this.#loaded;
     // Never acknowledged: the notes tell of it.
     if (torn !== undefined && this.#isLive(line) && line.offset >= torn.from.offset) return;
+    if (this.#isAtEnd) return;
     if (this.#events === 0) this.#begin(line);
     this.#events += 1;
     if (line.file !== this.#file.name) {
@@ -60,7 +61,7 @@ class RecordVerifier {
       this.#bad(line, mark);
       return;
     }
-    if (event.op === "compact") this.#checkSentinel(event);
+    if (event.op === "compact") await this.#checkSentinel(event);
     const { bound } = this.#loaded;
     if (event.seq === bound.seq && event.hash !== bound.hash) {
       this.#report("log-replaced", `event ${event.seq}`, "it is not the one that was recorded");
@@ -86,6 +87,12 @@ class RecordVerifier {
       problems,
       notes: [...this.#notes, ...notes],
     };
+  }
+
+  /** Was everything read that is answered from? Others may have written more since then; of a damaged store all lines are looked at. */
+  get #isAtEnd(): boolean {
+    const { state, damage } = this.#loaded;
+    return damage === undefined && !this.#broken && this.#state.head.seq >= state.head.seq;
   }
 
   #isLive(line: RawLine): boolean {
@@ -139,7 +146,7 @@ class RecordVerifier {
   }
 
   /** The sentinel goes on from the state; the one that begins the present log has its base in a file. */
-  #checkSentinel(event: LogEvent): void {
+  async #checkSentinel(event: LogEvent): Promise<void> {
     const { base, range, frontier, store } = decodeRecordSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
     const isStart = this.#events === 1;
@@ -154,7 +161,12 @@ class RecordVerifier {
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
       this.#report("base-wrong", where, `it names ${base}, which is not what the events before it amount to`);
     }
-    if (!isStart && event.seq === this.#log.firstSeq) this.#base(base, where);
+    // Only the base of the present log is kept: somebody may have sealed it since.
+    if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);
+  }
+
+  async #isSealed(seq: number): Promise<boolean> {
+    return (await this.#log.archived()).some(({ first, last }) => first <= seq && seq <= last);
   }
 }
 
