@@ -51,11 +51,11 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     root: damage === undefined ? await provedRoot(context, head.seq) : "",
     seq: head.seq,
     head: { seq: head.seq, hash: head.hash },
-    changes: changes.map(changeShape),
+    changes: (changes ?? []).map(changeShape),
     coverage: coverageShape(coverageOf(reading.omitted, reading.report.unapplied)),
     snapshots: latest === undefined ? 0 : latest.number + 1,
     latest_snapshot: latest?.number ?? null,
-    ...recordedSize(reading.report, changes),
+    ...(changes === undefined ? { entries: 0, bytes: 0 } : recordedSize(reading.report, changes)),
     protected: await toldProtectedFiles(context, damage),
     read_only: damage !== undefined,
     signing,
@@ -122,24 +122,32 @@ function sizeOf(entry: Entry | undefined): number {
 
 /** What the history says. */
 interface RecordedParts {
-  readonly changes: readonly Change[];
+  /** `undefined`: it is not known what is recorded. */
+  readonly changes: readonly Change[] | undefined;
   readonly latest: Snapshot | undefined;
   readonly notes: readonly string[];
 }
 
-/** Where the log lacks events that the index knows, the history may not say anything any more: that is in the notes. */
+/** Where the log lacks events that the index knows, a part of this may not be known any more: that is in the notes. */
 async function recordedParts(
   context: Context,
   reading: Reading,
   damage: ChronicleError | undefined,
 ): Promise<RecordedParts> {
-  try {
-    const { changes } = await compare(context, reading);
-    return { changes, latest: await latestSnapshot(context), notes: await notesOf(context) };
-  } catch (error) {
-    if (damage === undefined || !(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
-    return { changes: [], latest: undefined, notes: [`what is recorded cannot be read: ${error.message}`] };
-  }
+  const failures = new Set<string>();
+  const known = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (damage === undefined || !(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+      failures.add(`what is recorded cannot be read: ${error.message}`);
+      return undefined;
+    }
+  };
+  const compared = await known(() => compare(context, reading));
+  const latest = await known(() => latestSnapshot(context));
+  const notes = (await known(() => notesOf(context))) ?? [];
+  return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
 }
 
 /** The first of all notes: whether what is recorded proves anything. */

@@ -52,9 +52,12 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
     expect(ran.stderr).toContain("chronicle head --accept");
     const status = await box.call(["status"]);
     expect(status.stdout.split("\n")[0]).toMatch(/read-only .*put back from an older copy.*head --accept/);
+    expect(status.stdout).not.toContain("everything on disk is recorded");
+    box.write("mine.txt", "in no history\n");
     const { value } = await box.json(["status"]);
     expect(value).toMatchObject({
       read_only: true,
+      changes: expect.arrayContaining([expect.objectContaining({ path: "mine.txt", change_type: "created" })]),
       signing: { state: "read-only", hint: expect.stringContaining("head --accept") },
     });
     const verified = await box.call(["verify"]);

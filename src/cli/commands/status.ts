@@ -64,7 +64,8 @@ function rootPath({ path, only }: StatusShape["roots"][number]): string {
 }
 
 /** The words for a folder without unrecorded changes: they claim no more than the coverage does. */
-function nothingNew({ path, coverage }: StatusShape): string {
+function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
+  if (isDamaged) return "none are known: of a damaged history it cannot be said that all is recorded";
   if (path === "") return "none";
   if (!coverage.complete) return "none that can be recorded; the coverage names the rest";
   return coverage.omitted.length === 0
