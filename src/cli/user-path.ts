@@ -51,13 +51,14 @@ function beneathRoot({ path: folder, only }: Root, path: string): string | undef
 }
 
 /** A path beneath the first root as `parseGivenPath` takes it: what begins like a marked path is not one. */
-function unmarked(inner: string, typed: string): string {
-  return /^(?:@|base64:)/.test(inner) && !typed.startsWith("base64:") ? `./${inner}` : inner;
+function unmarked(inner: string): string {
+  return /^(?:@|base64:)/.test(inner) ? `./${inner}` : inner;
 }
 
 /**
  * Paths between a user, who stands in some folder, and a workspace, where they begin at its root.
- * `@<root id>:path` names a path beneath a further root and stays as it is.
+ * `@<root id>:path` names a path beneath a further root, and `base64:…` the bytes of a path from the first one: both stay as they
+ * are.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
@@ -83,15 +84,16 @@ export class UserPaths {
 
   /** A path as the user typed it, as the workspace knows it. Throws `USAGE` for one that is outside. */
   async toWorkspace(typed: string): Promise<string> {
-    if (/^@[a-z0-9][a-z0-9-]*:/.test(typed)) return typed;
+    // Of bytes as base64 a slash is a digit.
+    if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
-    if (this.#workspace.path === "" || inner !== undefined) return unmarked(inner ?? absolute, typed);
+    if (this.#workspace.path === "" || inner !== undefined) return unmarked(inner ?? absolute);
     // The folders of roots are recorded with their links resolved.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
-    return within === undefined ? this.#inFurtherRoot(absolute, real) : unmarked(within, typed);
+    return within === undefined ? this.#inFurtherRoot(absolute, real) : unmarked(within);
   }
 
   async #inFurtherRoot(absolute: string, real: string): Promise<string> {
