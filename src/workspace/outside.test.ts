@@ -2,6 +2,7 @@ import * as fs from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
+import { noise, rot } from "../../test/helpers/rot.ts";
 
 test("a file outside is kept before it is written, and brought back when it is named", async () => {
   await using project = new Project();
@@ -179,4 +180,23 @@ test("a link that was put in its place meanwhile is not written through", async 
   expect(fs.readFileSync(secret, "utf8")).toBe("secret\n");
   expect(fs.lstatSync(file).isFile()).toBe(true);
   expect(fs.readFileSync(file, "utf8")).toBe("original\n");
+});
+
+test("a content that is damaged leaves its own file alone: the others come back, and the action ends", async () => {
+  await using project = new Project();
+  const folder = join(project.base, "conf");
+  fs.mkdirSync(folder);
+  const large = noise("large", 9 * 1024 * 1024);
+  fs.writeFileSync(join(folder, "a"), large);
+  fs.writeFileSync(join(folder, "b"), "b");
+  const workspace = await project.init();
+  const action = await workspace.snapshotAction({ type: "run_command", payload: { command: `rm -rf ${folder}` } });
+  fs.rmSync(folder, { recursive: true });
+  await workspace.finishAction(action?.id ?? "");
+  rot(project.home, large);
+  const done = await workspace.rollback(action?.id ?? "", { outside: [folder] });
+  expect(done.changes.map(({ path }) => path)).toEqual([folder, join(folder, "b")]);
+  expect(done.skipped).toMatchObject([{ path: join(folder, "a"), detail: expect.stringContaining("verify") }]);
+  expect(fs.readdirSync(folder)).toEqual(["b"]);
+  expect((await workspace.showAction(done.rollback_id ?? "")).state).toBe("done");
 });

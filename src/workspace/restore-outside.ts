@@ -3,11 +3,12 @@ import type { Change } from "../core/change.ts";
 import type { Omission } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { sha256Pieces } from "../core/hash.ts";
+import { type Hash, sha256Pieces } from "../core/hash.ts";
 import { outsidePath, shownOutside, type OutsideRecord } from "../core/outside-record.ts";
 import { changeBetween } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import { addAll } from "../util/long-lists.ts";
+import type { Owner } from "../disk/disk.ts";
 import { finishAction } from "./finish-action.ts";
 import { snapshotAction } from "./snapshot-action.ts";
 import { erasedAmong } from "./contents-of-history.ts";
@@ -58,15 +59,49 @@ export async function restoreOutside(
   for (const top of tops) {
     for (const [path, { entry }] of await keptOutside(context, own.id, top)) found.set(path, entry);
   }
+  const { done, skipped } = await replaceAll(context, { own: own.id, targets, found });
+  return { ...shapeOf(done, skipped), ...(done.length === 0 ? {} : { rollback_id: own.id }) };
+}
+
+interface Replacing {
+  /** The action that does it. */
+  readonly own: string;
+  readonly targets: ReadonlyMap<WorkspacePath, OutsideRecord>;
+  readonly found: ReadonlyMap<WorkspacePath, Entry | undefined>;
+}
+
+/** Replaces one path after the other, and ends the action, also where that fails. */
+async function replaceAll(
+  context: Context,
+  { own, targets, found }: Replacing,
+): Promise<{ readonly done: Change[]; readonly skipped: RestoreShape["skipped"] }> {
   const done: Change[] = [];
   const skipped: RestoreShape["skipped"] = [];
-  for (const change of inOrder(changesTo(targets, found))) {
-    const reason = await replace(context, change);
-    if (reason === undefined) done.push(change);
-    else skipped.push({ path: shownOutside(change.path), reason: "changed", detail: reason });
+  try {
+    const changes = inOrder(changesTo(targets, found));
+    for (const change of changes) {
+      const reason = await replace(context, change);
+      if (reason === undefined) done.push(change);
+      else skipped.push({ path: shownOutside(change.path), reason: "changed", detail: reason });
+    }
+    const changed = new Set(changes.map(({ path }) => path));
+    for (const [path, entry] of found) if (!changed.has(path)) await dropLeft(context, path, entry);
+  } catch (error) {
+    await finishAction(context, own, { outcome: "failed", reason: "the disk refused it" }, { reserve: true });
+    throw error;
   }
-  await finishAction(context, own.id, {}, { reserve: true });
-  return { ...shapeOf(done, skipped), ...(done.length === 0 ? {} : { rollback_id: own.id }) };
+  await finishAction(context, own, {}, { reserve: true });
+  return { done, skipped };
+}
+
+/** What an earlier attempt that was cut off has left beside a file that is as wanted. */
+async function dropLeft(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<void> {
+  if (entry?.kind !== "file") return;
+  await context.outside.replace({ path, before: entry, after: entry, content: undefined, isKept: isKeptIn(context) });
+}
+
+function isKeptIn({ blobs }: Context): (hash: Hash) => Promise<boolean> {
+  return async (hash) => (await blobs.has([hash])).has(hash);
 }
 
 /** What the action kept of the paths. Throws `NOT_FOUND`. */
@@ -162,10 +197,22 @@ function inOrder(changes: readonly Change[]): Change[] {
   return [...stays, ...sorted.filter((one) => one.after === undefined).reverse()];
 }
 
+/** Why a content cannot be had: its file is left as it is. */
+const UNREADABLE: ReadonlySet<string> = new Set(["BLOB_CORRUPT", "BLOB_MISSING"]);
+
 async function replace(context: Context, change: Change): Promise<string | undefined> {
-  const hash = change.after?.hash;
-  const content = hash === undefined ? undefined : await context.blobs.open(hash);
-  return context.outside.replace({ ...change, content });
+  const { path, after } = change;
+  const onLostOwner = ({ uid, gid }: Owner): void =>
+    context.tell?.(
+      `${shownOutside(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`,
+    );
+  try {
+    const content = after?.hash === undefined ? undefined : await context.blobs.open(after.hash);
+    return await context.outside.replace({ ...change, content, isKept: isKeptIn(context), onLostOwner });
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || !UNREADABLE.has(error.code)) throw error;
+    return `${error.message}; \`chronicle verify\` says more`;
+  }
 }
 
 function shapeOf(changes: readonly Change[], skipped: RestoreShape["skipped"]): RestoreShape {

@@ -124,7 +124,7 @@ export class DiskOutsideFiles implements OutsideFiles {
   async replace(change: OutsideChange): Promise<string | undefined> {
     using fs = new ConfinedFs(this.#disk, "/");
     try {
-      return await replacePath(fs, change);
+      return await replacePath(this.#disk, fs, change);
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;

@@ -83,6 +83,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
   async replace({ path, before, after, content }: OutsideChange): Promise<string | undefined> {
     const behind = this.#linkOnTheWay(path);
     if (behind !== undefined) return `/${behind} on the way to it is a link`;
+    if (before !== undefined && sameEntry(before, after)) return undefined;
     if (this.#isFileOnTheWay(path)) return "there is a link or a file on the way to it";
     if (after !== undefined && after.kind !== "dir" && content === undefined) return "its content is not in the store";
     const node = this.#files.get(path);

@@ -2,6 +2,7 @@ import type { Omission } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 
 /**
@@ -30,7 +31,10 @@ export interface OutsideFiles {
   resolve(absolute: string): { readonly name: string; readonly end: string };
   /** What is there now. `keep` gets each content, in pieces. What it throws, the look throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
-  /** Brings a path to `after`. Answers why it could not be done; `undefined`: it is done, durably. */
+  /**
+   * Brings a path to `after`; where it is so already, only what was left aside is removed. A replaced file keeps its owner and
+   * group. Answers why it could not be done, and nothing of it stays then; `undefined`: it is done, durably.
+   */
   replace(change: OutsideChange): Promise<string | undefined>;
 }
 
@@ -63,4 +67,8 @@ export interface OutsideChange {
   readonly after: Entry | undefined;
   /** The content of `after`, for a file or a link. */
   readonly content: ContentReader | undefined;
+  /** Is this content kept elsewhere? What a step that was cut off has left aside is removed then. Default: only what the change names. */
+  readonly isKept?: (hash: Hash) => Promise<boolean>;
+  /** Told to whom the replaced file belonged, where the new one could not be given to them. */
+  readonly onLostOwner?: (owner: Owner) => void;
 }

@@ -1,7 +1,8 @@
 import { sameEntry, type Entry } from "../core/entry.ts";
+import { errnoOf } from "../core/errors.ts";
 import { sha256, type Hash } from "../core/hash.ts";
 import { childOf, parentOf, pathToBytes, ROOT, type WorkspacePath } from "../core/path.ts";
-import type { FileStat } from "../disk/disk.ts";
+import type { Disk, FileStat, Owner } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import { inspectPath } from "./inspect.ts";
 import type { OutsideChange } from "./outside-files.ts";
@@ -14,21 +15,36 @@ const NEVER_SET = 0o7000;
  * Brings one path from `before` to `after`: staged beside its place, synced, renamed over. Answers why it could not be done.
  * What is neither is left alone; what was written at the last moment is kept beside it.
  */
-export async function replacePath(fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
-  const { path, before, after, content } = change;
+export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
+  const { path, before, after } = change;
   const behind = linkOnTheWay(fs, path);
   if (behind !== undefined) return `/${behind} on the way to it is a link`;
   const folder = parentOf(path);
-  const staged = childOf(folder, `${stagingName(path)}.new`);
+  const isKept = keptOf(change);
+  if (before !== undefined && sameEntry(before, after)) return dropLeft(fs, path, isKept);
   if (after !== undefined) makeParents(fs, folder);
   if (after?.kind === "dir") return placeFolder(fs, change);
-  if (after !== undefined) {
-    const bytes = await stage(fs, staged, { after, content });
-    if (bytes !== undefined) return bytes;
+  const staged = childOf(folder, `${stagingName(path)}.new`);
+  try {
+    const unstaged = after === undefined ? undefined : await stage(disk, fs, staged, { ...change, after });
+    if (unstaged !== undefined) return unstaged;
+    await dropLeft(fs, path, isKept);
+    return putStaged(fs, change, staged);
+  } finally {
+    if (after !== undefined) dropStaged(fs, staged);
   }
+}
+
+function keptOf({ before, after, isKept }: OutsideChange): (hash: Hash) => Promise<boolean> {
+  const known = [before?.hash, after?.hash];
+  return async (hash) => known.includes(hash) || (await isKept?.(hash)) === true;
+}
+
+/** What is at the path is looked at once more, and exchanged. */
+function putStaged(fs: ConfinedFs, { path, before, after }: OutsideChange, staged: WorkspacePath): string | undefined {
+  const folder = parentOf(path);
   const seen = inspectPath(fs, path, path);
   if (!sameEntry(seen?.entry, before)) {
-    if (after !== undefined) fs.unlink(staged);
     return sameEntry(seen?.entry, after) ? undefined : "it is not what it was a moment ago";
   }
   if (before?.kind === "dir") {
@@ -36,8 +52,7 @@ export async function replacePath(fs: ConfinedFs, change: OutsideChange): Promis
     fs.syncFolder(folder);
     if (after === undefined) return undefined;
   }
-  const known = [before?.hash, after?.hash];
-  return exchange(fs, { path, folder, staged, seen: before?.kind === "dir" ? undefined : seen?.stat, after, known });
+  return exchange(fs, { path, folder, staged, seen: before?.kind === "dir" ? undefined : seen?.stat, after });
 }
 
 interface Exchange {
@@ -46,26 +61,37 @@ interface Exchange {
   readonly staged: WorkspacePath;
   readonly seen: FileStat | undefined;
   readonly after: Entry | undefined;
-  /** Contents that are kept elsewhere. */
-  readonly known: readonly (Hash | undefined)[];
+}
+
+/** Errnos of a file system without hard links. */
+const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+/** Gives a file another name, which nothing has; where there are no second names, it loses its own. */
+function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void {
+  try {
+    fs.link(from, to);
+  } catch (error) {
+    if (!NO_LINKS.has(errnoOf(error) ?? "")) throw error;
+    if (fs.lstat(to) !== undefined) throw Object.assign(new Error("the name is taken"), { code: "EEXIST" });
+    fs.renameFile(from, to);
+  }
 }
 
 /** The last step: what is there goes aside, is looked at once more, and only then is gone. */
-function exchange(fs: ConfinedFs, { path, folder, staged, seen, after, known }: Exchange): string | undefined {
+function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
   if (seen === undefined) {
     // Without a link in its place: a file that came meanwhile stays.
     if (after === undefined) return undefined;
-    fs.link(staged, path);
-    fs.unlink(staged);
+    nameAlso(fs, staged, path);
+    dropOwn(fs, staged);
     fs.syncFolder(folder);
     return undefined;
   }
-  dropLeft(fs, path, known);
   const aside = asideName(fs, path);
   if (after === undefined) fs.renameFile(path, aside);
   else {
-    fs.link(path, aside);
-    fs.renameFile(staged, path);
+    nameAlso(fs, path, aside);
+    placeOver(fs, { staged, path, aside });
   }
   fs.syncFolder(folder);
   const gone = fs.lstat(aside);
@@ -75,6 +101,23 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after, known }: 
   fs.unlink(aside);
   fs.syncFolder(folder);
   return undefined;
+}
+
+interface Placing {
+  readonly staged: WorkspacePath;
+  readonly path: WorkspacePath;
+  readonly aside: WorkspacePath;
+}
+
+/** Puts the new file into place; where that fails, the old one has its name as before, and that alone. */
+function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
+  try {
+    fs.renameFile(staged, path);
+  } catch (error) {
+    if (fs.lstat(path) === undefined) fs.renameFile(aside, path);
+    else fs.unlink(aside);
+    throw error;
+  }
 }
 
 function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
@@ -101,9 +144,10 @@ function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): st
 
 /** Writes the new content beside its place, durably. Answers why it could not. */
 async function stage(
+  disk: Disk,
   fs: ConfinedFs,
   staged: WorkspacePath,
-  { after, content }: { readonly after: Entry; readonly content: OutsideChange["content"] },
+  { path, after, content, onLostOwner }: OutsideChange & { readonly after: Entry },
 ): Promise<string | undefined> {
   if (content === undefined) return "its content is not in the store";
   dropOwn(fs, staged);
@@ -117,10 +161,37 @@ async function stage(
     using file = fs.create(staged, 0o600);
     fs.release();
     for await (const piece of content.pieces()) fs.write(file, piece);
+    const replaced = fs.lstat(path);
+    const owner = ownerOf(fs, { path, replaced, made: disk.fstat(file.fd) });
+    const isGiven = owner === undefined || disk.give(file.fd, owner);
+    if (!isGiven && replaced?.kind === "file") onLostOwner?.(owner);
     fs.sync(file);
   }
   fs.chmod(staged, after.mode & ~NEVER_SET, "file");
   return undefined;
+}
+
+interface Made {
+  readonly path: WorkspacePath;
+  readonly replaced: FileStat | undefined;
+  readonly made: FileStat;
+}
+
+/** To whom a new file is to be given: who had the replaced one; what root makes anew, to the folder's owner. `undefined`: it is theirs. */
+function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
+  const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
+  const model = replaced?.kind === "file" ? replaced : folder?.uid === 0 ? undefined : folder;
+  if (model?.gid === undefined || (model.uid === made.uid && model.gid === made.gid)) return undefined;
+  return { uid: model.uid, gid: model.gid };
+}
+
+/** What was staged and is not in place goes; what cannot be removed now is removed by the next attempt. */
+function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
+  try {
+    dropOwn(fs, staged);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
 }
 
 /** Removes what an interrupted step left under a name of ours. */
@@ -135,10 +206,17 @@ function stagingName(path: WorkspacePath): string {
 }
 
 /** Removes what an interrupted step left aside, if its content is kept elsewhere. */
-function dropLeft(fs: ConfinedFs, path: WorkspacePath, known: readonly (Hash | undefined)[]): void {
+async function dropLeft(
+  fs: ConfinedFs,
+  path: WorkspacePath,
+  isKept: (hash: Hash) => Promise<boolean>,
+): Promise<undefined> {
   const left = childOf(parentOf(path), `${stagingName(path)}.old`);
   const hash = inspectPath(fs, left, left)?.entry.hash;
-  if (hash !== undefined && known.includes(hash)) fs.unlink(left);
+  fs.release();
+  if (hash === undefined || !(await isKept(hash))) return;
+  fs.unlink(left);
+  fs.syncFolder(parentOf(path));
 }
 
 /** A free name for what goes aside: what an earlier step kept there is not touched. */
