@@ -75,13 +75,16 @@ describe("a terminal", () => {
     return shown;
   }
 
-  it.skipIf(script.error !== undefined)("undo takes back what it asked about, whatever was done meanwhile", async () => {
-    using box = new Sandbox();
-    await box.must(["init"]);
-    await box.must(["run", "--", "sh", "-c", "echo 1 > a"]);
-    await whileAsking(box, "undo", () => box.must(["run", "--", "sh", "-c", "echo 2 > b"]), "y");
-    expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "b"))]).toEqual([false, true]);
-  });
+  it.skipIf(script.error !== undefined)(
+    "undo takes back what it asked about, whatever was done meanwhile",
+    async () => {
+      using box = new Sandbox();
+      await box.must(["init"]);
+      await box.must(["run", "--", "sh", "-c", "echo 1 > a"]);
+      await whileAsking(box, "undo", () => box.must(["run", "--", "sh", "-c", "echo 2 > b"]), "y");
+      expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "b"))]).toEqual([false, true]);
+    },
+  );
 
   it.skipIf(script.error !== undefined)("undo of somebody's work that goes on asks again", async () => {
     using box = new Sandbox();

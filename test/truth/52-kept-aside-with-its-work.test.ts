@@ -58,19 +58,22 @@ describe("a run that is rolled back", () => {
   });
 });
 
-test.each(["rm .env; echo A > a.txt; exit 3", "rm .env; exit 3"])("an undone redo of a rollback: %s", async (script) => {
-  const { project, workspace, sh, isThere } = await begun();
-  await using _ = project;
-  await sh("echo two > new.txt");
-  await sh(script, { rollbackOnFailure: true });
-  for (const _round of [1, 2]) {
-    await workspace.redo();
-    expect(isThere(".env")).toBe(false);
-    await workspace.undo();
-    expect([isThere(".env"), isThere("new.txt")]).toEqual([true, true]);
-  }
-  expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
-});
+test.each(["rm .env; echo A > a.txt; exit 3", "rm .env; exit 3"])(
+  "an undone redo of a rollback: %s",
+  async (script) => {
+    const { project, workspace, sh, isThere } = await begun();
+    await using _ = project;
+    await sh("echo two > new.txt");
+    await sh(script, { rollbackOnFailure: true });
+    for (const _round of [1, 2]) {
+      await workspace.redo();
+      expect(isThere(".env")).toBe(false);
+      await workspace.undo();
+      expect([isThere(".env"), isThere("new.txt")]).toEqual([true, true]);
+    }
+    expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
+  },
+);
 
 describe("a run in a transaction", () => {
   test("gives back at the rollback what was kept aside for it, and undo goes on with the work before", async () => {

@@ -53,21 +53,25 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     expect((await box.must(["changes", "--file", typed])).stdout).toContain(`- ${name}`);
   });
 
-  it.skipIf(process.platform === "darwin").each(["", "sub"])("base64 names the bytes of a path from the root: in %j", async (folder) => {
-    using box = new Sandbox();
-    box.write("sub/keep", "");
-    const [one, two] = ["6//v", "////"].map((text) => Buffer.from(text, "base64"));
-    for (const name of [one, two]) writeFileSync(Buffer.concat([Buffer.from(`${box.project}/`), name ?? Buffer.of()]), "one\n");
-    await box.must(["init"]);
-    const how = { cwd: join("project", folder) };
-    for (const text of ["6//v", "////"]) {
-      expect((await box.must(["cat", `base64:${text}`], how)).stdout).toBe("one\n");
-      expect((await box.must(["history", `base64:${text}`], how)).stdout).toContain("@1");
-    }
-    await box.must(["put", "base64:6//v", "-"], { ...how, input: "two\n" });
-    const { value } = await box.json(["files"]);
-    expect(JSON.stringify(value).match(/path_b64/g)).toHaveLength(2);
-  });
+  it.skipIf(process.platform === "darwin").each(["", "sub"])(
+    "base64 names the bytes of a path from the root: in %j",
+    async (folder) => {
+      using box = new Sandbox();
+      box.write("sub/keep", "");
+      const [one, two] = ["6//v", "////"].map((text) => Buffer.from(text, "base64"));
+      for (const name of [one, two])
+        writeFileSync(Buffer.concat([Buffer.from(`${box.project}/`), name ?? Buffer.of()]), "one\n");
+      await box.must(["init"]);
+      const how = { cwd: join("project", folder) };
+      for (const text of ["6//v", "////"]) {
+        expect((await box.must(["cat", `base64:${text}`], how)).stdout).toBe("one\n");
+        expect((await box.must(["history", `base64:${text}`], how)).stdout).toContain("@1");
+      }
+      await box.must(["put", "base64:6//v", "-"], { ...how, input: "two\n" });
+      const { value } = await box.json(["files"]);
+      expect(JSON.stringify(value).match(/path_b64/g)).toHaveLength(2);
+    },
+  );
 
   it("the message about another root's path names the file that is called like it", async () => {
     using box = new Sandbox();

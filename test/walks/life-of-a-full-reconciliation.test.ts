@@ -125,7 +125,8 @@ describe("life of a full reconciliation", () => {
     const sizes = (at: string) => copy.files({ at }).then(({ files }) => files.map(({ size }) => size));
     expect([await sizes(times[0] ?? ""), await sizes(times[1] ?? "")]).toEqual([[4], [6]]);
     expect([await sizes(`seq:${from}`), await sizes(`seq:${seqs[0]}`)]).toEqual([[4], [6]]);
-    for (const at of [`seq:${from - 1}`, "2020-01-01"]) await expect(sizes(at)).rejects.toMatchObject({ code: "PRUNED" });
+    for (const at of [`seq:${from - 1}`, "2020-01-01"])
+      await expect(sizes(at)).rejects.toMatchObject({ code: "PRUNED" });
     await copy.close();
   });
 

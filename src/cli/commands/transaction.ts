@@ -70,7 +70,8 @@ async function committed(context: CommandContext, workspace: WorkspaceApi, done:
   if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
   const actions = snapshots.length === 0 ? "" : `, ${counted(snapshots.length, "action")} among them`;
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
-  if (run !== undefined) return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
+  if (run !== undefined)
+    return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
   // Something that was kept aside makes it a step, too.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;

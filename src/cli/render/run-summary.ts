@@ -42,9 +42,7 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
 /** What the run changed outside of the rules: still so, or taken back as a whole or in part. */
 function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
   const isTakenBack = rolled_back || (left !== null && undo_id === null);
-  return isTakenBack
-    ? takenBackLines(session.omitted_changes, left?.paths)
-    : harmlessLines(session.omitted_changes);
+  return isTakenBack ? takenBackLines(session.omitted_changes, left?.paths) : harmlessLines(session.omitted_changes);
 }
 
 function missingLine(result: RunShape): string[] {
