@@ -1,4 +1,4 @@
-import type { CompactShape } from "../api/shapes.ts";
+import type { CompactShape, VerifyProblemShape } from "../api/shapes.ts";
 import type { CompactOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
@@ -97,15 +97,17 @@ async function sealLog(
 
 /**
  * The base is made from the index, and the history may begin with it one day: every row is held to the log first. Throws
- * `IndexDisagrees`; the index is rebuilt then, and the same is done again.
+ * `IndexDisagrees`; the index is rebuilt then, and the same is done again. Throws `REFUSED` where the log cannot be read to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
   const audit = await IndexAudit.begin(context.index);
+  const problems: VerifyProblemShape[] = [];
   const log = await verifyLog(context, {
-    ...{ audit, problems: [], notes: [], seqsOfInterest: new Set() },
+    ...{ audit, problems, notes: [], seqsOfInterest: new Set() },
     bound: seq,
   });
-  const [wrong] = log.broken ? [] : await audit.finish();
+  if (log.broken) throw notProved(problems);
+  const [wrong] = await audit.finish();
   if (wrong !== undefined) throw new IndexDisagrees(wrong.detail, { seq });
 }
 
@@ -175,6 +177,15 @@ function notDropped(reasons: readonly string[]): ChronicleError {
   return new ChronicleError("REFUSED", `nothing was removed, because the history could not be verified: ${shown}`, {
     hint: "run `chronicle verify` for the whole list",
     data: { problems: reasons },
+  });
+}
+
+/** The problem is the first one that was met. */
+function notProved([first]: readonly VerifyProblemShape[]): ChronicleError {
+  const why = first === undefined ? "the log cannot be read to its end" : `${first.where}: ${first.detail}`;
+  return new ChronicleError("REFUSED", `the log was not compacted, since what it amounts to cannot be proved: ${why}`, {
+    hint: "`chronicle verify` lists what is damaged; put it back from a copy, then compact",
+    data: { problems: first === undefined ? [] : [first] },
   });
 }
 
