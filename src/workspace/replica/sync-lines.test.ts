@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ORIGIN, ReplicaRig } from "../../testing/replica-rig.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
+import { prune } from "../prune.ts";
 import { recentWork } from "../recent.ts";
 import { restore } from "../restore.ts";
 import { takeSnapshot } from "../snapshot.ts";
@@ -51,6 +52,21 @@ describe("recent work has a line for what a sync brought", () => {
     ]);
     await restore(replica.context, /restore (.*)/.exec(items[0]?.back ?? "")?.[1] ?? "");
     expect(replica.files()).toEqual({ a: "1", b: "1", mine: "mine" });
+  });
+
+  it("has no way back to a state that was pruned", async () => {
+    await using origin = await WriteBackRig.create({});
+    for (const [i, path] of ["a", "b", "c"].entries()) {
+      await origin.accept([await origin.entry(i + 1, path, "1")]);
+      await takeSnapshot(origin.context, {});
+    }
+    const backs = async (): Promise<boolean[]> => {
+      const { items } = await recentWork(origin.context);
+      return items.filter(({ kind }) => kind === "sync").map(({ back }) => back !== "");
+    };
+    expect(await backs()).toEqual([true, true, true]);
+    await prune(origin.context, { keepLast: 1, now: true });
+    expect(await backs()).toEqual([false, false, false]);
   });
 
   it("at an origin: somebody's edit in the folder between two answers ends the line", async () => {

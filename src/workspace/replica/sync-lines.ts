@@ -4,6 +4,8 @@ import { decodeIntent } from "../../core/records.ts";
 import { decodeReplica, originOfRecordId } from "../../core/replica-record.ts";
 import { decodeWriteBack } from "../../core/write-back-record.ts";
 import type { Context } from "../context.ts";
+import { indexedFrom } from "../history-start.ts";
+import { prunedBy } from "../pruning.ts";
 import { isInBase } from "../read-base.ts";
 import { readEvents } from "../read-events.ts";
 import { leastOf } from "../../util/long-lists.ts";
@@ -36,7 +38,7 @@ interface Source {
 /** A line of recent work, as it stands in the order of the log. */
 interface SyncLine {
   readonly seq: number;
-  readonly item: () => RecentItem;
+  readonly item: () => Promise<RecentItem>;
 }
 
 /**
@@ -52,23 +54,36 @@ export async function syncLines(
   const lines: SyncLine[] = [];
   const filled = (await firstFill(context)) ?? 0;
   for (const source of [...(await origins(context)), ...(await replicas(context))]) {
-    for (const run of await runsOf(context, source, { borders, most })) lines.push(lineOf(source, run, filled));
+    for (const run of await runsOf(context, source, { borders, most })) lines.push(lineOf(context, source, { run, filled }));
   }
   return lines;
 }
 
-/** Nothing goes back to before the folder was filled: what filled it would stay, and everything else would go. */
-function lineOf({ id, summary }: Source, run: readonly Brought[], filled: number): SyncLine {
+interface SyncRun {
+  readonly run: readonly Brought[];
+  /** The event by which the folder was filled. */
+  readonly filled: number;
+}
+
+function lineOf(context: Context, { id, summary }: Source, { run, filled }: SyncRun): SyncLine {
   const [last, first] = [run[0] as Brought, run.at(-1) as Brought];
-  const item = (): RecentItem => ({
+  const item = async (): Promise<RecentItem> => ({
     kind: "sync",
     id,
     timestamp: last.ts,
     summary,
     changed: run.reduce((sum, one) => sum + one.changed, 0),
-    back: first.fromSeq < filled ? "" : `chronicle restore seq:${first.fromSeq}`,
+    // Nothing goes back to before the folder was filled: what filled it would stay, and everything else would go.
+    back:
+      first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
   });
   return { seq: last.seq, item };
+}
+
+/** Is the state after an event neither compacted away nor pruned? */
+async function isHeld(context: Context, seq: number): Promise<boolean> {
+  const begins = (await indexedFrom(context)) ?? 1;
+  return seq >= begins - 1 && (await prunedBy(context, seq, seq + 1)) === undefined;
 }
 
 /** What this workspace follows. */
