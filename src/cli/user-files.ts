@@ -2,18 +2,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
-import { readFully, writeFileDurably } from "../disk/write-fully.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
 
-/** All bytes of a file (an absolute path; links are followed). Throws system errors. */
+/**
+ * All bytes of a file (an absolute path; links are followed), to its end: some disks say that a file is empty which is not. Throws
+ * system errors.
+ */
 export function readWholeFile(path: string): Buffer {
-  const disk = new NodeDisk();
-  const fd = disk.open(disk.realpath(path), "read");
-  try {
-    const bytes = Buffer.alloc(disk.fstat(fd).size);
-    return bytes.subarray(0, readFully(disk, fd, bytes, 0));
-  } finally {
-    disk.close(fd);
-  }
+  return Buffer.concat([...filePieces(path)]);
 }
 
 const PIECE = 256 * 1024;
@@ -23,6 +19,8 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
   try {
+    // A pipe is not waited for: whether its end is reached, or nothing has come yet, cannot be told.
+    if (disk.fstat(fd).kind === "special") throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
       const bytes = Buffer.allocUnsafe(PIECE);
       const count = disk.read(fd, bytes, null);
