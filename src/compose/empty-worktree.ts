@@ -1,5 +1,6 @@
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import { isStagingName } from "../core/staging-folder.ts";
 import type { Disk } from "../disk/disk.ts";
 import { DiskWorktree, type DiskWorktreeOptions } from "../worktree/disk-worktree.ts";
 import type { Worktree } from "../worktree/worktree.ts";
@@ -10,9 +11,14 @@ import { wholePath } from "../core/whole-path.ts";
 /** Throws `REFUSED` for a folder that holds something, as `emptyWorktree` does; nothing is made. */
 export function refuseFilled(disk: Disk, given: string): void {
   const folder = wholePath("the folder", given);
-  if (disk.lstat(folder) === undefined || disk.list(disk.realpath(folder)).length === 0) return;
+  const names =
+    disk.lstat(folder) === undefined ? [] : disk.list(disk.realpath(folder)).map(({ name }) => String(name));
+  if (names.length === 0) return;
+  const hint = "name an empty folder, or one that does not exist yet";
   throw new ChronicleError("REFUSED", `${folder} is not empty`, {
-    hint: "name an empty folder, or one that does not exist yet",
+    hint: names.every(isStagingName)
+      ? `it holds only ${names.join(", ")}, where a restore stages that goes on or was cut off: remove that if none goes on, or ${hint}`
+      : hint,
   });
 }
 

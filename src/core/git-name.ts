@@ -35,5 +35,5 @@ export function isGitName(name: string): boolean {
     .replace(/[. ]+$/u, "")
     .toUpperCase()
     .toLowerCase();
-  return folded === GIT || isStagingName(folded, true) || SHORT.test(folded);
+  return folded === GIT || isStagingName(folded) || SHORT.test(folded);
 }

@@ -139,7 +139,7 @@ export class ReplicaRig implements AsyncDisposable {
     const visit = (folder: string): void => {
       for (const { name } of this.disk.list(`/proj/${folder}`)) {
         const path = folder === "" ? name.toString() : `${folder}/${name.toString()}`;
-        if (isStagingName(name.toString(), folder === "")) continue;
+        if (isStagingName(name.toString())) continue;
         const stat = this.disk.lstat(`/proj/${path}`);
         if (stat?.kind === "dir") {
           found[path] = "/";

@@ -137,7 +137,7 @@ export class WriteBackRig implements AsyncDisposable {
   onDisk(folder = "/proj"): Record<string, string> {
     const found: Record<string, string> = {};
     for (const { name } of this.disk.list(folder)) {
-      if (isStagingName(name.toString(), folder === "/proj")) continue;
+      if (isStagingName(name.toString())) continue;
       const path = `${folder}/${name.toString()}`;
       const isFolder = this.disk.lstat(path)?.kind === "dir";
       found[path.slice("/proj/".length)] = isFolder ? "/" : this.#contentOf(path);

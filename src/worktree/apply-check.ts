@@ -1,6 +1,6 @@
 import type { Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import { isStagingName } from "../core/staging-folder.ts";
+import { isStagedBeside } from "../core/staging-folder.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Step } from "./apply-step.ts";
 import type { StatCache } from "./stat-cache.ts";
@@ -261,7 +261,7 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
         const child = planned.get(childOf(step.path, name));
         const blocked = child?.blocked;
         // What an apply that was cut off has staged there goes with the folder.
-        const goes = isStagingName(name, false) || (child?.todo === "remove" && blocked === undefined);
+        const goes = isStagedBeside(name) || (child?.todo === "remove" && blocked === undefined);
         return { name, goes, blocked };
       }),
     );

@@ -101,7 +101,7 @@ export class FolderWatch {
 
   #add(above: Watched, name: string): Watched | undefined {
     const path = childOf(above.path, name);
-    if (isStagingName(name, above.path === ROOT)) return undefined;
+    if (isStagingName(name)) return undefined;
     if (above.children.has(name) || this.#options.skipped.has(`${this.#options.folder}/${path}`)) return undefined;
     const child = this.#watch(path);
     if (child !== undefined) above.children.set(name, child);

@@ -102,7 +102,7 @@ export class MemoryScan {
   #enter(folder: Folder): void {
     for (const path of this.#children.get(folder.path) ?? []) {
       const { path: inner } = splitRoot(path);
-      const isStaging = isStagingName(nameOf(inner), folder.inner === "");
+      const isStaging = isStagingName(nameOf(inner));
       const isOther = inner === "" || splitRoot(path).root !== this.#root.id;
       if (!isStaging && !isOther && this.#isWanted(inner)) this.#meet(folder, path, inner);
     }

@@ -1,6 +1,6 @@
 import { errnoOf } from "../core/errors.ts";
 import { childOf, decodeName, type WorkspacePath } from "../core/path.ts";
-import { isStagingName } from "../core/staging-folder.ts";
+import { isStagedBeside } from "../core/staging-folder.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 
 /** Removes a folder of our own with everything in it. */
@@ -36,5 +36,5 @@ export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
 
 function stagedIn(fs: ConfinedFs, folder: WorkspacePath): WorkspacePath[] {
   const names = fs.list(folder).map(({ name }) => decodeName(name));
-  return names.filter((name) => isStagingName(name, false)).map((name) => childOf(folder, name));
+  return names.filter((name) => isStagedBeside(name)).map((name) => childOf(folder, name));
 }

@@ -182,7 +182,7 @@ export class RootScan {
       if (this.look.isKnown(found)) {
         names.add(name);
         this.look.look(work, found, true);
-      } else if (isStagingName(name, work.inner === "")) this.#noteStaging(work, found);
+      } else if (isStagingName(name)) this.#noteStaging(work, found);
       else {
         const verdict = this.#judge(work, found, kind);
         if (verdict.tracked) names.add(name);
