@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { rmSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
@@ -219,6 +219,19 @@ describe("prune", () => {
     expect(named.pinned).toBe(false);
     expect((await workspace.verify()).problems).toEqual([]);
     expect((await workspace.prune({ keepLast: 9 })).event).toBeNull();
+    await workspace.close();
+  });
+
+  it("counts what it gives up behind a dropped archive, so that it is freed in time", async () => {
+    const { project, workspace } = await started();
+    await using _project = project;
+    for (const text of ["1", "22"]) await write(project, workspace, text);
+    await workspace.compact({ dropArchive: true });
+    const big = "3".repeat(1_000);
+    for (const text of [big, "4", "5"]) await write(project, workspace, text);
+    await workspace.prune({ keepLast: 1, now: true });
+    const log = readFileSync(join(project.home, "workspaces", workspace.id, "events.wal"), "utf8");
+    expect(Number(/"pending_bytes":(\d+)/.exec(log)?.[1])).toBeGreaterThanOrEqual(big.length);
     await workspace.close();
   });
 

@@ -8,6 +8,7 @@ import { rebuildingOnce } from "./answer.ts";
 import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { contentsGivenUp } from "./given-up.ts";
+import { indexedFrom } from "./history-start.ts";
 import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
 import { loggedPrunings, pruningInForce } from "./pruning.ts";
 import { waitingPrunings } from "./pruning-in-log.ts";
@@ -182,7 +183,9 @@ async function pendingBytes(context: Context): Promise<number> {
 /** At most so many bytes are given up when the floor rises. */
 async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
   let bytes = 0;
-  for await (const { recordId, record } of readRange(context, from + 1, to)) {
+  // Behind a dropped archive the floor can lie before the oldest line.
+  const begins = (await indexedFrom(context)) ?? 1;
+  for await (const { recordId, record } of readRange(context, Math.max(from + 1, begins), to)) {
     if (recordId.startsWith("file") && typeof record["size"] === "number") bytes += record["size"];
   }
   return bytes;
