@@ -16,6 +16,7 @@ import { sweepCrashes } from "../testing/crash-sweep.ts";
 import { fileEvent } from "../testing/protocol-samples.ts";
 import { simBackends } from "../testing/sim-store.ts";
 import { storeBase } from "../workspace/store-base.ts";
+import { readText } from "./file-head-keeper.ts";
 import { FileMirrorPlaces } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";
 import { openParts } from "./open-parts.ts";
@@ -154,6 +155,19 @@ describe("a mirror on a disk", () => {
     expect((await mirror.iterationAt(parsePath("file-0.txt"), 3))?.seq).toBeUndefined();
     await check(mirror, 12);
     await mirror.close();
+  });
+
+  it("keeps the lines of each copy that is given up, also of two that begin and end with the same events", async () => {
+    const disk = newDisk();
+    const { parts, mirror } = await opened(disk);
+    await mirror.close();
+    const places = new FileMirrorPlaces(parts, UPSTREAM);
+    for (const text of ["of one\n", "of another\n"]) {
+      writeFileDurably(disk, UPSTREAM.mirror(0).log, Buffer.from(text));
+      places.giveUp(undefined, 5);
+    }
+    const kept = disk.list(UPSTREAM.former).map(({ name }) => `${UPSTREAM.former}/${name}`);
+    expect(kept.map((path) => readText(disk, path)).toSorted()).toEqual(["of another\n", "of one\n"]);
   });
 
   it("refuses lines of no workspace, and to start where it is already", async () => {

@@ -52,7 +52,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
     disk.syncFolder(folder);
     if (disk.lstat(log) !== undefined) {
       makeFolders(disk, this.#layout.former);
-      disk.rename(log, `${this.#layout.former}/${start + 1}-${last}.wal`);
+      disk.rename(log, freeName(disk, `${this.#layout.former}/${start + 1}-${last}`));
       disk.syncFolder(this.#layout.former);
       disk.syncFolder(folder);
     }
@@ -62,6 +62,14 @@ export class FileMirrorPlaces implements MirrorPlaces {
 
   get #disk(): Disk {
     return this.#parts.backends.disk;
+  }
+}
+
+/** Another copy with the same first and last event may have been given up before: an origin that was put back has other lines there. */
+function freeName(disk: Disk, stem: string): string {
+  for (let count = 1; ; count += 1) {
+    const path = count === 1 ? `${stem}.wal` : `${stem}.${count}.wal`;
+    if (disk.lstat(path) === undefined) return path;
   }
 }
 
