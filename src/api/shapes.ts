@@ -457,7 +457,7 @@ export interface GcShape {
   /** Whose space was freed; how much less the store takes. */
   freed_blobs: number;
   freed_bytes: number;
-  /** Gone as well, but their bytes stay in packs of which most is still needed, until a later `gc`. */
+  /** Gone as well, but their bytes stay in packs of which most is still needed, or that are in use: until a `gc` when neither is so. */
   pending_blobs: number;
   pending_bytes: number;
   /** Histories that were forgotten, and are damaged: what they still name was kept. Not there: none is. */

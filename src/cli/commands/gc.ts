@@ -11,7 +11,9 @@ export async function gc(context: CommandContext): Promise<number> {
     context.print(`freed ${formatBytes(result.freed_bytes)} (${counted(result.freed_blobs, "blob")})`);
     if (result.pending_blobs > 0) {
       const what = `${counted(result.pending_blobs, "blob")} (${formatBytes(result.pending_bytes)})`;
-      context.print(`${what} no longer needed, but in packs that are still in use: freed by a later gc`);
+      context.print(
+        `${what} no longer needed, but in packs of which most is needed, or that are in use: gc frees them once neither is so`,
+      );
     }
   }
   for (const { workspace, detail } of result.damaged ?? [])
