@@ -1,8 +1,9 @@
-import { lstatSync, mkdirSync, readFileSync, readlinkSync, readdirSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
 import { restoreHere } from "../open.ts";
+import { givenOfShown } from "../core/shown-path.ts";
 import type { Source } from "./restore-from.ts";
 
 it("fills a folder with what a workspace had, links, modes, odd names, further roots and large files too", async () => {
@@ -23,6 +24,29 @@ it("fills a folder with what a workspace had, links, modes, odd names, further r
   expect(readFileSync(join(to, "base64:odd"), "utf8")).toBe("odd");
   expect(readFileSync(join(to, "large.bin")).equals(Buffer.alloc(600_000, 7))).toBe(true);
   expect(readdirSync(to).length).toBeGreaterThanOrEqual(5);
+});
+
+it("names that look as those of a further root do are names of the first one", async () => {
+  await using project = new Project();
+  const more = join(project.base, "todo");
+  mkdirSync(more);
+  writeFileSync(join(more, " fix.md"), "of the further root");
+  project.write("@todo: fix.md", "of the first");
+  project.write("@a:/b", "in a folder");
+  project.write("@-:x", "no root at all");
+  const workspace = await project.init({ roots: [project.folder, more] });
+  const to = join(project.base, "out");
+  expect(await restoreHere(workspace, "latest", { to })).toMatchObject({ skipped: [] });
+  expect(readFileSync(join(to, "@todo: fix.md"), "utf8")).toBe("of the first");
+  expect(readFileSync(join(to, "@a:/b"), "utf8")).toBe("in a folder");
+  expect(readFileSync(join(to, "@-:x"), "utf8")).toBe("no root at all");
+  const { files } = await workspace.files();
+  for (const file of files.filter(({ kind }) => kind === "file")) {
+    expect((await workspace.file(givenOfShown(file))).hash).toBe(file.hash);
+  }
+  const part = join(project.base, "part");
+  await restoreHere(workspace, "latest", { to: part, paths: ["./@todo: fix.md"] });
+  expect(readdirSync(part)).toEqual(["@todo: fix.md"]);
 });
 
 it("a content that is not what was promised is refused, and nothing stands there", async () => {

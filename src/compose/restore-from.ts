@@ -7,6 +7,7 @@ import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { type Hash, parseHash } from "../core/hash.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { givenOfShown } from "../core/shown-path.ts";
 import { ahead } from "../util/ahead.ts";
 import { fillFolder, meantBy } from "../workspace/fill-folder.ts";
 import { withoutGit } from "../workspace/left-out-git.ts";
@@ -104,12 +105,10 @@ function meantEntries(entries: readonly Entry[], given: readonly string[] | unde
 }
 
 /** What was told of a path, as what it was made of. */
-function entryOf({ path, path_b64: bytes, kind, permissions, size, mtime_ms: mtimeMs, hash }: FileShape): Entry {
-  const [root = ""] = /^@[a-z0-9-]+:/.exec(path) ?? [];
-  // The dot: a name that begins like a notation is a name all the same.
-  const given = bytes === undefined ? `${root}./${path.slice(root.length)}` : `${root}base64:${bytes}`;
+function entryOf(file: FileShape): Entry {
+  const { kind, permissions, size, mtime_ms: mtimeMs, hash } = file;
   const content = kind === "dir" ? undefined : parseHash(hash);
-  return { path: parseGivenPath(given), kind, mode: permissions, size, mtimeMs, hash: content };
+  return { path: parseGivenPath(givenOfShown(file)), kind, mode: permissions, size, mtimeMs, hash: content };
 }
 
 async function opened(source: Source, hash: Hash): Promise<readonly [Hash, ContentReader | undefined]> {

@@ -2,14 +2,16 @@ import type { ChangeShape, CoverageShape, OmissionShape, RestoreShape, SkippedSh
 import { changeType, type Change } from "../core/change.ts";
 import type { Coverage, Omission } from "../core/coverage.ts";
 import { displayPath, isUtf8Path, pathToBytes, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { looksLikeRoot } from "../core/shown-path.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 
 /** From the engine's values to the shapes that programs see. */
 
-/** The exact bytes, where the shown path is not exact. */
+/** The exact bytes, where the shown path is not exact: it is escaped, or looks as one of a further root does. */
 export function exactPath(path: WorkspacePath): { path_b64?: string } {
-  const inner = splitRoot(path).path;
-  return isUtf8Path(inner) ? {} : { path_b64: pathToBytes(inner).toString("base64") };
+  const { root, path: inner } = splitRoot(path);
+  const isExact = isUtf8Path(inner) && (root !== undefined || !looksLikeRoot(inner));
+  return isExact ? {} : { path_b64: pathToBytes(inner).toString("base64") };
 }
 
 /** A path in JSON: the text itself where it is text (JSON escapes what must be), with `@<root>:` for further roots. */

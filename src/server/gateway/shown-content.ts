@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { FileContent } from "../../api/file-api.ts";
+import { givenOfShown } from "../../core/shown-path.ts";
 
 /** So many bytes of a content are in one message at most; the rest is read over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
@@ -44,6 +45,6 @@ function wholeCharacters(bytes: Buffer): Buffer {
 
 function urlPath({ path, path_b64: exact }: FileContent): string {
   if (exact === undefined) return path.split("/").map(encodeURIComponent).join("/");
-  const root = /^@[a-z0-9-]+:/.exec(path)?.[0] ?? "";
-  return encodeURIComponent(`${root}base64:${exact.replaceAll("+", "-").replaceAll("/", "_")}`);
+  const given = givenOfShown({ path, path_b64: exact });
+  return encodeURIComponent(given.replaceAll("+", "-").replaceAll("/", "_"));
 }
