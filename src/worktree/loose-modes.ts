@@ -1,7 +1,7 @@
 import type { WorkspacePath } from "../core/path.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
-import { errnoOf } from "../core/errors.ts";
-import { foldersWith, parentOf } from "../core/path.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { foldersWith, parentOf, pathFromBytes, pathToBytes } from "../core/path.ts";
 
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
@@ -15,14 +15,12 @@ export class LooseModes {
     if (staging.fresh.lstat(staging.notePath) === undefined) return;
     using file = staging.fresh.openRead(staging.notePath);
     const bytes = Buffer.alloc(staging.fresh.fstat(file).size);
-    staging.fresh.read(file, bytes, 0);
-    try {
-      const noted = JSON.parse(bytes.toString("utf8")) as [WorkspacePath, number][];
-      this.#modes.set(root, new Map(noted));
-    } catch (error) {
-      // Torn before anything was loosened.
-      if (!(error instanceof SyntaxError)) throw error;
+    for (let at = 0; at < bytes.length;) {
+      const count = staging.fresh.read(file, bytes.subarray(at), at);
+      if (count === 0) break;
+      at += count;
     }
+    this.#modes.set(root, new Map(notedIn(bytes.toString("utf8"))));
   }
 
   /** Makes a folder writable for its owner; false if it is already. */
@@ -80,5 +78,32 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   } catch (error) {
     if (errnoOf(error) !== "EACCES" || !modes.loosen(step.root, parentOf(step.inner))) throw error;
     act();
+  }
+}
+
+/** What a note says. Torn before anything was loosened, or written by somebody else, it says nothing. */
+function notedIn(text: string): [WorkspacePath, number][] {
+  try {
+    const noted = JSON.parse(text) as unknown;
+    return Array.isArray(noted) ? noted.flatMap((one) => (isNoted(one) ? [one] : [])) : [];
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return [];
+  }
+}
+
+function isNoted(one: unknown): one is [WorkspacePath, number] {
+  if (!Array.isArray(one)) return false;
+  const [path, mode] = one as unknown[];
+  return typeof path === "string" && isPath(path) && Number.isSafeInteger(mode) && ((mode as number) & ~0o7777) === 0;
+}
+
+function isPath(text: string): boolean {
+  try {
+    pathFromBytes(pathToBytes(text));
+    return true;
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    return false;
   }
 }

@@ -334,3 +334,23 @@ test("what is taken back comes back into a folder that is closed to its owner", 
   expect(disk.content("/base/closed/inner")?.toString()).toBe("old");
   expect(disk.lstat("/base/closed")?.mode).toBe(0o555);
 });
+
+test.each(["5", "{}", "[1]", "null", '[["open",1e9],["../out",448],[7,448]]', '[["open"'])(
+  "a note of modes that is none stops nothing: %s",
+  async (note) => {
+    const disk = plant({
+      "/base/open": { folder: 0o755 },
+      "/out": { folder: 0o755 },
+      "/base/.chronicle-tmp/TOKEN/modes": note,
+    });
+    const worktree = worktreeOn(disk);
+    const path = parsePath("open/new");
+    const report = await worktree.apply({
+      ...{ token: "TOKEN", onBlocked: "skip", resume: true, contents },
+      changes: [{ path, before: undefined, after: file("open/new", "new") }],
+    });
+    expect(report).toMatchObject({ applied: ["open/new"], blocked: [] });
+    expect([disk.lstat("/base/open")?.mode, disk.lstat("/out")?.mode]).toEqual([0o755, 0o755]);
+    expect(disk.lstat("/base/.chronicle-tmp")).toBeUndefined();
+  },
+);
