@@ -76,7 +76,7 @@ export class NodeTransport implements Transport {
       return this.#replyOf(await promise);
     } catch (cause) {
       sent?.destroy();
-      throw unavailable(where, cause);
+      throw unavailable(where, firstOf(cause));
     }
   }
 
@@ -105,6 +105,12 @@ export class NodeTransport implements Transport {
       },
     };
   }
+}
+
+/** Of a name with several addresses Node says only that all of them failed. */
+function firstOf(cause: unknown): unknown {
+  const [first]: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
+  return first ?? cause;
 }
 
 function plainly(): Promise<Way> {

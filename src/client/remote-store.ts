@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { meantBy } from "../core/meant-by.ts";
 import { Caller } from "./caller.ts";
-import { RemoteWorkspace } from "./remote-workspace.ts";
+import { elsewhere, RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
 
 /** The store of a server. A folder is tracked by whoever is on the server's machine: `init` throws `USAGE`. */
@@ -62,7 +62,7 @@ export class RemoteStore implements api.StoreApi {
   }
 
   async forget(id: string, { now = false }: api.ForgetOptions = {}): Promise<shapes.WorkspaceShape> {
-    if (now) throw new ChronicleError("USAGE", "a server gives up no history at once", { hint: "leave out `now`" });
+    if (now) throw elsewhere("forget at once");
     return this.#caller.one(calls.forgetWorkspace, (await this.#shapeOf(id)).id);
   }
 

@@ -317,12 +317,12 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 
   async prune({ now = false, ...options }: acts.PruneOptions = {}): Promise<done.PruneShape> {
-    if (now) throw new ChronicleError("USAGE", "a server gives up nothing at once", { hint: "leave out `now`" });
+    if (now) throw elsewhere("prune at once");
     return this.#caller.one(upkeep.prune, options);
   }
 
   async erase({ now = false, ...options }: acts.EraseOptions): Promise<done.EraseShape> {
-    if (now) throw new ChronicleError("USAGE", "a server erases nothing at once", { hint: "leave out `now`" });
+    if (now) throw elsewhere("erase at once");
     return this.#caller.one(upkeep.erase, options);
   }
 
@@ -364,7 +364,8 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 }
 
-function elsewhere(what: string): ChronicleError {
+/** The error for what only the machine of the store does. */
+export function elsewhere(what: string): ChronicleError {
   return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
     hint: "do it on the machine where the folder is",
   });

@@ -35,11 +35,9 @@ function lasting(message: string, cause: unknown, { hint }: { readonly hint: str
   return new ChronicleError("UNAVAILABLE", message, { hint, cause, data: { lasting: true } });
 }
 
-/** What stands behind an error: `fetch` says only that it failed, and Node of a name with several addresses that all of them did. */
+/** What stands behind an error: `fetch` says only that it failed. */
 function behind(cause: unknown): unknown {
-  const error = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-  const [first]: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
-  return first ?? error;
+  return cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
 }
 
 function codeOf(cause: unknown): string {

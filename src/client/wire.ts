@@ -112,7 +112,8 @@ export class Wire {
     const { token, acting = {}, commandHints } = this.#options;
     const { ifMatch, lastEventId, content } = asking;
     const headers: Record<string, string | undefined> = {
-      authorization: token === undefined ? undefined : `Bearer ${ofToken(token)}`,
+      authorization:
+        token === undefined ? undefined : `Bearer ${fit(token, /^[\x21-\x7e]+$/, "a token has no spaces")}`,
       [ACTING.actor]: inHeader(acting.actor),
       [ACTING.client]: inHeader(acting.client),
       [ACTING.role]: acting.role === "agent" ? "agent" : undefined,
@@ -139,12 +140,8 @@ export class Wire {
 /** The value of `If-Match`. */
 function matching(ifMatch: string | readonly string[]): string {
   if (ifMatch === "*") return "*";
-  const hashes = [ifMatch].flat();
-  if (hashes.length > 0 && hashes.every((hash) => /^(?:[0-9a-f]{64})?$/.test(hash)))
-    return hashes.map((hash) => `"${hash}"`).join(", ");
-  throw new ChronicleError("USAGE", `not a condition: ${JSON.stringify(ifMatch).slice(0, 100)}`, {
-    hint: "give the hash that is expected there, `*` for anything, or `none` for nothing",
-  });
+  const tags = [ifMatch].flat().map((hash) => `"${hash}"`);
+  return fit(tags.join(), /^(?:,?"(?:[0-9a-f]{64})?")+$/, "ifMatch is no hash");
 }
 
 /** Says what would change, and changes nothing. */
@@ -157,28 +154,22 @@ function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** As long as an `Idempotency-Key` may be. */
-const MOST_KEY = 128;
-
-/** A request's name as a header can hold it: two names are never one. Throws `USAGE` for one that is too long. */
+/** A request's name as an `Idempotency-Key` can hold it: two names are never one. */
 function keyOf(requestId: string): string {
-  const isPlain = /^[\x21-\x24\x26-\x7e]*$/.test(requestId);
-  const key = isPlain ? requestId : requestId.isWellFormed() ? encodeURIComponent(requestId) : undefined;
-  if (key !== undefined && key.length <= MOST_KEY) return key;
-  throw new ChronicleError("USAGE", "this requestId is not well-formed text, or too long for a server", {
-    hint: `give up to ${MOST_KEY} printable characters of ASCII; others count several times`,
-  });
+  const isOther = /[^\x21-\x24\x26-\x7e]/.test(requestId) && requestId.isWellFormed();
+  const key = isOther ? encodeURIComponent(requestId) : requestId;
+  return fit(key, /^[\x21-\x7e]{1,128}$/, "a requestId takes up to 128 characters, percent-encoded");
 }
 
-function ofToken(token: string): string {
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new ChronicleError("USAGE", "a token has printable characters of ASCII, and no spaces or ends of lines");
+/** What a header can say. Throws `USAGE`: what it cannot is no trouble of the server's. */
+function fit(text: string, pattern: RegExp, message: string): string {
+  if (pattern.test(text)) return text;
+  throw new ChronicleError("USAGE", message);
 }
 
-/** What a header can say. */
 function inHeader(text: string | undefined): string | undefined {
-  if (text === undefined || /^[\x20-\x7e]{1,100}$/.test(text)) return text;
-  throw new ChronicleError("USAGE", "who acts is told to a server in up to 100 printable characters of ASCII");
+  if (text === undefined) return undefined;
+  return fit(text, /^[\x20-\x7e]{1,100}$/, "who acts is told to a server in up to 100 printable characters of ASCII");
 }
 
 function secondsOf(header: string | undefined): number | undefined {
