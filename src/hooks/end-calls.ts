@@ -61,9 +61,11 @@ export async function endEarlier(workplace: Workplace, lane?: string): Promise<s
   const { note } = workplace;
   const troubles: string[] = [];
   for (const key of Object.keys(note.open)) {
+    const id = note.open[key];
+    // Another hook has ended it meanwhile.
+    if (id === undefined) continue;
     try {
-      const id = note.open[key] ?? "";
-      const end = note.ends?.[key] ?? (await endOf(workplace, key, lane));
+      const end = note.ends?.[key] ?? (await endOf(workplace, { key, id, lane }));
       if (end === undefined) continue;
       await endCall(workplace, { key, id, end });
       if (end.outcome === "denied") note.doubted = { ...note.doubted, [key]: id };
@@ -77,7 +79,10 @@ export async function endEarlier(workplace: Workplace, lane?: string): Promise<s
 }
 
 /** How a call has ended that nobody has said the end of; `undefined`: it may be going on still. */
-async function endOf({ note, workspace }: Workplace, key: string, lane?: string): Promise<ActionEnd | undefined> {
+async function endOf(
+  { note, workspace }: Workplace,
+  { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
+): Promise<ActionEnd | undefined> {
   // The agent goes on without having said what came of it: it was denied, or never ran. If its end comes after all, the
   // agent has run it beside the next one.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
@@ -85,7 +90,7 @@ async function endOf({ note, workspace }: Workplace, key: string, lane?: string)
   }
   // The end of a patch in a shell line is never said: it has ended once its files have changed.
   if (note.unsaid?.includes(key) !== true) return undefined;
-  const { changes } = await workspace.diffAction(note.open[key] ?? "");
+  const { changes } = await workspace.diffAction(id);
   return changes.length === 0 ? undefined : {};
 }
 
