@@ -74,13 +74,13 @@ export function changeLines(changes: readonly ChangeShape[]): string[] {
   return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
 }
 
-/** Paths that changed while several were at work: nobody's. */
+/** Paths that several, or a person, may have changed: nobody's. */
 export function ambiguousLines(ambiguous: readonly string[]): string[] {
   if (ambiguous.length === 0) return [];
   const { items, total } = capped(ambiguous, MOST.files);
   const names = items.map((path) => oneLine(path)).join(", ");
   return [
-    `${total} more changed while others were at work too: nobody's, and no such undo takes them along: ${names}`,
+    `${total} more may be the work of others: nobody's, and no such undo takes them along: ${names}`,
     'undo {"file":…} takes one of them back.',
   ];
 }

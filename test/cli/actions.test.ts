@@ -80,7 +80,7 @@ it("what changed while two were at work is named by both, and is neither's", asy
   for (const action of [one, two]) await workspace.finishAction(action?.id ?? "");
   await workspace.close();
   await store.close();
-  const told = "1 path changed while others were at work too: nobody's, and no undo takes them along: a.txt\n";
+  const told = "1 path may be the work of others: nobody's, and no undo takes them along: a.txt\n";
   expect((await box.must(["changes", "--session", "one"])).stdout).toContain(
     `nothing was changed that is certainly of this work\n${told}chronicle undo --file PATH takes one back\n`,
   );

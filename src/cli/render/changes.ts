@@ -122,7 +122,7 @@ function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<Chang
 
 const MOST_AMBIGUOUS = 5;
 
-/** Paths that belong to nobody because several were at work, and how to take one back. */
+/** Paths that belong to nobody, because several or a person may have changed them, and how to take one back. */
 export function ambiguousLines(
   ambiguous: readonly string[],
   { paint, shown, worded }: ChangesStyle & { readonly worded: Worded },
@@ -131,7 +131,7 @@ export function ambiguousLines(
   const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(shown).join(", ");
   const rest = ambiguous.length - MOST_AMBIGUOUS;
   const more = rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : "";
-  const what = `${counted(ambiguous.length, "path")} changed while others were at work too`;
+  const what = `${counted(ambiguous.length, "path")} may be the work of others`;
   return [
     paint("yellow", `${what}: nobody's, and no undo takes them along: ${names}${more}`),
     paint("dim", worded("chronicle undo --file PATH takes one back")),
