@@ -126,6 +126,8 @@ export interface IntentRecord {
   readonly asked?: Hash;
   /** The plan for paths that were kept aside. */
   readonly aside?: Aside;
+  /** … of a rollback: the action for which they were. */
+  readonly brings?: string;
   /** While open: contents of the plan that stand in no other record. */
   readonly contents?: readonly Hash[];
   /** While open: what becomes of conflicts when it is closed; it is then written as records of their own. */
@@ -301,6 +303,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
   const target = optionalText(body, "target");
   const client = optionalText(body, "client");
   const process = optionalText(body, "process");
+  const brings = optionalText(body, "brings");
   const aside = decodeAside(body);
   return {
     ...(aside === undefined ? {} : { aside }),
@@ -315,6 +318,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     ...decodeWrite(body),
     ...(client === undefined ? {} : { client }),
     ...(process === undefined ? {} : { process }),
+    ...(brings === undefined ? {} : { brings }),
     ...(target === undefined ? {} : { target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
     ...decodeSelective(body),

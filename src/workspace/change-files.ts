@@ -10,7 +10,7 @@ import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { wholeUnits } from "./database-units.ts";
 import { foresee } from "./foresee.ts";
-import { isNone, makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
+import { asideStepOf, isNone, makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
 import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { refusePrunedContents } from "./pruning.ts";
@@ -202,11 +202,10 @@ function onBlockedOf<Shape>({ blocked }: FilePlan<Shape>): OnBlocked {
 /** What `apply` would come to. */
 async function preview<Shape>(context: Context, plan: FilePlan<Shape>, { changes }: FittedChanges): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
-  const { kind, target, selective, contents: made = [] } = plan;
+  const { kind, selective, contents: made = [] } = plan;
   const onBlocked = onBlockedOf(plan);
   if (onBlocked !== "skip") await refusePrunedContents(context, changes, new Set(made));
-  const step = { kind, ...(target === undefined ? {} : { target }), ...selective };
-  const beside = await asideOfStep(context, step);
+  const beside = await asideOfStep(context, asideStepOf(plan));
   const own = new Set(changes.map(({ path }) => path));
   const aside = beside.changes.filter(({ path }) => !own.has(path));
   const all = [...changes, ...aside];

@@ -41,6 +41,8 @@ export interface Operation {
   readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left">;
   /** For the undo of a whole operation: paths of it that are left alone. */
   readonly left?: readonly WorkspacePath[];
+  /** For a rollback: the action whose work on paths that were kept aside is taken back with it. */
+  readonly brings?: string;
   /** Contents that the changes need and no record names yet; they are in the store. */
   readonly contents?: readonly Hash[];
   /** What becomes of conflicts, in the commit that closes the intent. */
@@ -68,13 +70,13 @@ export async function operate(context: Context, operation: Operation): Promise<O
   // An undo of what is as it was already is still an undo: the next one goes further back.
   const isNamed = operation.target !== undefined || operation.selective !== undefined;
   const isProposal = operation.proposals !== undefined;
-  if (operation.changes.length === 0 && conflicts.length === 0 && !isNamed && !isProposal) {
-    return { id: undefined, applied: [], blocked: [], conflicts: [], aside: NOTHING_ASIDE };
-  }
   using _lease = await context.blobs.lease();
+  const { aside, blocked } = await asideOf(context, operation);
+  const isNothing = operation.changes.length === 0 && conflicts.length === 0 && aside === undefined;
+  if (isNothing && !isNamed && !isProposal)
+    return { id: undefined, applied: [], blocked: [], conflicts: [], aside: { ...NOTHING_ASIDE, blocked } };
   if (operation.onBlocked !== "skip") await refusePrunedContents(context, operation.changes);
   const plan = await keepPlan(context, operation.changes);
-  const { aside, blocked } = await asideOf(context, operation);
   return withCommit(context, async (commit) => {
     const head = await commit.head();
     const intent: IntentRecord = {
@@ -92,6 +94,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
       ...operation.selective,
       ...(operation.left === undefined || operation.left.length === 0 ? {} : { left: operation.left }),
       ...(aside === undefined ? {} : { aside }),
+      ...(aside === undefined || operation.brings === undefined ? {} : { brings: operation.brings }),
       ...(operation.contents === undefined ? {} : { contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
       ...(operation.proposals === undefined ? {} : { proposals: operation.proposals }),
@@ -107,14 +110,24 @@ function processOf({ processes }: Context, { kind }: Operation): Pick<IntentReco
   return process === undefined ? {} : { process };
 }
 
+/** The step of an operation for paths that were kept aside: a rollback takes an action's work on them back, as its undo does. */
+export function asideStepOf({
+  kind,
+  target,
+  selective,
+  brings,
+}: Pick<Operation, "kind" | "target" | "selective" | "brings">): Parameters<typeof asideOfStep>[1] {
+  if (brings !== undefined) return { kind: "undo", target: brings };
+  return { kind, ...(target === undefined ? {} : { target }), ...selective };
+}
+
 /** The plan for paths that were kept aside, which is finished with the intent. */
 async function asideOf(
   context: Context,
-  { kind, target, selective, changes: own }: Operation,
+  operation: Operation,
 ): Promise<{ readonly aside?: Aside; readonly blocked: readonly BlockedPath[] }> {
-  const step = { kind, ...(target === undefined ? {} : { target }), ...selective };
-  const { changes, blocked } = await asideOfStep(context, step);
-  const paths = new Set(own.map(({ path }) => path));
+  const { changes, blocked } = await asideOfStep(context, asideStepOf(operation));
+  const paths = new Set(operation.changes.map(({ path }) => path));
   const free = changes.filter(({ path }) => !paths.has(path));
   if (free.length === 0) return { blocked };
   const until = new Date(context.now() + ASIDE_MS).toISOString();

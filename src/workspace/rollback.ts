@@ -5,14 +5,7 @@ import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
 import { type BeforeChange, finishedNotes, NOTHING_BEFORE } from "./before-change.ts";
-import {
-  changedShape,
-  changeFiles,
-  type FilePlan,
-  type FileReport,
-  type FittedChanges,
-  type Present,
-} from "./change-files.ts";
+import { changedShape, changeFiles, type FilePlan, type FittedChanges, type Present } from "./change-files.ts";
 import type { Context } from "./context.ts";
 import { changesBetween } from "./diff.ts";
 import { refuseCompacted } from "./diff-action.ts";
@@ -20,8 +13,7 @@ import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
 import { changesOfAction } from "./changes-within.ts";
 import { orForced } from "./or-forced.ts";
 import { restoreOutside } from "./restore-outside.ts";
-import { skippedShape } from "./shape.ts";
-import { asideNotes, asideOfStep, type AsideStep, bringBackAside } from "./undo-aside.ts";
+import { asideNotes } from "./undo-aside.ts";
 
 /**
  * The files of an action as they were before it, whoever changed them since; what is there now is captured first, and
@@ -49,24 +41,10 @@ export async function rollback(
     back: () => ({ seqs: [action.fromSeq], action: action.id }),
     fit: (changes) => fitted(context, changes, present.unrecorded),
     ...(force ? { blocked: "leave" } : {}),
-    report: async (done) => {
-      const shape = { ...changedShape(done), finished };
-      const { changes, blocked } = await asideBack(context, action, done);
-      const notes = [...asideNotes(changes, done), ...(changes.length === 0 || done.dryRun ? [] : [STAYS])];
-      return { ...shape, skipped: [...shape.skipped, ...blocked.map(skippedShape)], notes };
-    },
+    brings: action.id,
+    report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
   });
   return orForced(options, (force) => changeFiles(context, { dryRun, look }, (present) => planned(present, force)));
-}
-
-/** What was kept aside of it is no part of the operation. */
-const STAYS = "`chronicle undo` leaves these as they are now";
-
-/** Puts back what was kept aside for an action; a dry run only tells. */
-async function asideBack(context: Context, action: LoggedAction, { dryRun }: FileReport): Promise<AsideStep> {
-  if (dryRun) return asideOfStep(context, { kind: "undo", target: action.id });
-  const { applied, blocked } = await bringBackAside(context, action);
-  return { changes: applied, blocked };
 }
 
 /** What the action itself changed, wherever that is: also the folders that had to be made for what it named. */

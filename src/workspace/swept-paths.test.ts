@@ -80,16 +80,37 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
       const preview = await workspace.rollback(action?.id ?? "", { dryRun: true });
       expect(preview.notes?.join()).toMatch(/run\.log.*would be put back|would be put back.*run\.log/);
       const rolled = await workspace.rollback(action?.id ?? "");
-      expect([rolled.changes, rolled.undo_id]).toEqual([[], null]);
-      expect(rolled.notes).toEqual([
-        expect.stringMatching(/put back.*run\.log/),
-        expect.stringContaining("undo` leaves these"),
-      ]);
+      expect(rolled.changes).toEqual([]);
+      expect(rolled.notes).toEqual([expect.stringMatching(/put back.*run\.log/)]);
       expect([project.read("run.log"), project.read(".env")]).toEqual(["l", "KEY=1"]);
-      expect((await workspace.rollback(action?.id ?? "")).notes).toEqual([]);
+      expect(await workspace.rollback(action?.id ?? "")).toMatchObject({ notes: [], undo_id: null });
+      const back = await workspace.undo();
+      expect([back.operation?.id, back.notes.length]).toEqual([rolled.undo_id, 1]);
+      expect(project.tree()).toEqual(before);
+      await workspace.redo();
+      expect([project.read("run.log"), project.read(".env")]).toEqual(["l", "KEY=1"]);
+      await workspace.undo({ operation: rolled.undo_id ?? "" });
+      expect(project.tree()).toEqual(before);
       expect((await workspace.verify()).problems).toEqual([]);
     },
   );
+
+  test("what a command made of it comes back with the undo of the rollback", async () => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    const request = { type: "run_command", payload: { command: "rm -f *.log .e*; make env" } };
+    const action = await workspace.snapshotAction(request);
+    project.write(".env", "KEY=2");
+    await workspace.finishAction(action?.id ?? "");
+    await workspace.rollback(action?.id ?? "");
+    expect(project.read(".env")).toBe("KEY=1");
+    await workspace.undo();
+    expect(project.read(".env")).toBe("KEY=2");
+    await workspace.redo();
+    expect(project.read(".env")).toBe("KEY=1");
+    await workspace.gc();
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
 
   test("with work of its own, by action, turn and session, and in a transaction", async () => {
     for (const how of ["action", "turn", "session", "transaction"] as const) {

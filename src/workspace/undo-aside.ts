@@ -60,6 +60,7 @@ async function worksOf(context: Context, { target, takes = [], passes = [] }: St
   const row = await context.index.record(`intent:${target}`);
   if (row === undefined) return inTransactions(context, [target]);
   const about = decodeIntent((await readEvent(context, row)).record);
+  if (about.brings !== undefined) return new Set([target]);
   return inTransactions(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
 }
 
@@ -74,13 +75,19 @@ async function inTransactions(context: Context, ids: readonly string[]): Promise
   return found;
 }
 
-/** The record of a run or an action. */
+/** The record of a run or an action; of a rollback, its own changes of what was kept aside for an action. */
 async function workOf(
   context: Context,
   id: string,
 ): Promise<Pick<SessionRecord, "aside" | "omittedChanges"> | undefined> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) return decodeSession((await readEvent(context, run)).record);
+  const rollback = await context.index.record(`intent:${id}`);
+  if (rollback !== undefined) {
+    const { aside, brings } = decodeIntent((await readEvent(context, rollback)).record);
+    if (aside === undefined || brings === undefined) return undefined;
+    return { aside, omittedChanges: (await workOf(context, brings))?.omittedChanges ?? [] };
+  }
   const action = await context.index.record(actionRecordId(id));
   return action === undefined ? undefined : decodeAction((await readEvent(context, action)).record);
 }

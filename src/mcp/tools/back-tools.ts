@@ -124,9 +124,8 @@ const rollback = defineTool({
   description:
     "Makes the files of one action's snapshot equal to what they were before the action ran, whatever came later in " +
     "those files: later edits of them go too. To keep later edits use undo with the action's id. Nothing is lost: " +
-    "what is there now is recorded first, and undo takes the rollback back, but for what ignore rules leave out " +
-    "(`.env`, `.git`): what was kept aside of it before the action comes back as well, and the answer names it. Files " +
-    "outside of the workspace come back only if they are named in `outside`.",
+    "what is there now is recorded first, and undo takes the rollback back. Files outside of the " +
+    "workspace come back only if they are named in `outside`.",
   input: z.strictObject({
     id: actionId,
     dry_run: dryRun,
