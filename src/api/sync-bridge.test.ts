@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ChronicleError } from "../core/errors.ts";
 import { syncBridge } from "./sync-bridge.ts";
 import type { SyncApi, SyncShape, SyncStart } from "./sync-api.ts";
 
@@ -7,7 +8,7 @@ import type { SyncApi, SyncShape, SyncStart } from "./sync-api.ts";
 const UPSTREAM = "https://files.example.org";
 
 /** Remembers what it was asked for; one sync for each that was started. */
-class Ledger implements Pick<SyncApi, "start" | "stop" | "list" | "resolve"> {
+class Ledger implements Pick<SyncApi, "start" | "stop" | "status" | "list" | "resolve"> {
   readonly asked: unknown[] = [];
   readonly #all: SyncShape[] = [];
 
@@ -31,6 +32,12 @@ class Ledger implements Pick<SyncApi, "start" | "stop" | "list" | "resolve"> {
     return found;
   }
 
+  async status(folder: string): Promise<SyncShape> {
+    const found = this.#all.find((one) => one.folder === folder.replace(/\/$/, ""));
+    if (found === undefined) throw new ChronicleError("NOT_FOUND", `there is no sync ${folder}`);
+    return found;
+  }
+
   async list(): Promise<SyncShape[]> {
     return this.#all;
   }
@@ -48,6 +55,19 @@ function bridgeTo(ledger: Ledger) {
 }
 
 describe("a bridge", () => {
+  it.each([
+    ["https://FILES.example.org:443", UPSTREAM],
+    ["https://files.example.org//", UPSTREAM],
+    ["unix:/run/c.sock/", "unix:/run/c.sock/"],
+  ])("finds a session again, however the origin's address is spelled (%s)", async (upstream, kept) => {
+    const ledger = new Ledger();
+    const bridge = syncBridge({ syncs: ledger as unknown as SyncApi, upstream });
+    await bridge.start_sync("session-1", "/home/me/one");
+    for (const one of await ledger.list()) one.upstream = kept;
+    expect(await bridge.sync_status("session-1")).toMatchObject({ state: "syncing" });
+    await expect(bridge.start_sync("session-1", "/home/me/two")).rejects.toMatchObject({ code: "REFUSED" });
+  });
+
   it("starts, tells of and stops the folder of a session, known by the session's name or its workspace's id", async () => {
     const ledger = new Ledger();
     const { start_sync, sync_status, stop_sync } = bridgeTo(ledger);

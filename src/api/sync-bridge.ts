@@ -1,4 +1,5 @@
 import { ChronicleError } from "../core/errors.ts";
+import { upstreamUrl } from "../core/upstream-url.ts";
 import type { SyncApi, SyncResolution, SyncShape, SyncState, SyncStart } from "./sync-api.ts";
 
 /** How a session's folder is doing, for a desktop client. */
@@ -46,7 +47,7 @@ const KEPT: Readonly<Record<ConflictResolution, SyncResolution["keep"]>> = {
 /** The functions of a bridge to one origin. */
 export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   const isOf = (session: string, sync: SyncShape): boolean =>
-    sync.upstream === withoutSlash(start.upstream) && (sync.workspace === session || sync.asked === session);
+    sync.upstream === upstreamUrl(start.upstream) && (sync.workspace === session || sync.asked === session);
   const allOf = async (session: string): Promise<SyncShape[]> =>
     (await syncs.list()).filter((one) => isOf(session, one));
   const find = async (session: string): Promise<SyncShape> => {
@@ -58,10 +59,12 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
       data: { session },
     });
   };
+  const isAt = async ({ id, folder }: SyncShape, asked: string): Promise<boolean> =>
+    folder === asked || (await idAt(syncs, asked)) === id;
   return {
     start_sync: async (session_id, local_dir) => {
       const live = (await allOf(session_id)).find(({ state }) => state !== "stopped");
-      if (live !== undefined && live.folder !== withoutSlash(local_dir)) throw elsewhere(session_id, live.folder);
+      if (live !== undefined && !(await isAt(live, local_dir))) throw elsewhere(session_id, live.folder);
       await syncs.start({ ...start, workspace: session_id, folder: local_dir });
     },
     stop_sync: async (session_id) => {
@@ -83,8 +86,14 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   };
 }
 
-function withoutSlash(text: string): string {
-  return text.replace(/\/+$/, "");
+/** The sync of a folder, also where a link leads to it: who has the folder knows that. `undefined`: it has none. */
+async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined> {
+  try {
+    return (await syncs.status(folder)).id;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return undefined;
+    throw error;
+  }
 }
 
 function elsewhere(session: string, folder: string): ChronicleError {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { SyncEventShape, SyncShape } from "../../src/api/sync-api.ts";
+import { syncBridge } from "../../src/api/sync-bridge.ts";
 import { createClient } from "../../src/client/create-node-client.ts";
 import type { ChronicleClient } from "../../src/client/chronicle-client.ts";
 import { OPERATOR, Serving } from "./serving.ts";
@@ -167,6 +168,22 @@ describe("a sync", () => {
     expect(await client.syncs.status(id)).toMatchObject({ state: "offline", peer: null });
     expect((await client.syncs.status(id)).reason).toContain("it is not there");
     await client.syncs.stop(id);
+  });
+
+  it("is found by its folder also behind a link; a bridge begins it there again, and no second one", async () => {
+    mkdirSync(join(serving.base, "real"));
+    symlinkSync(join(serving.base, "real"), join(serving.base, "linked"));
+    const folder = join(serving.base, "linked", "one");
+    const bridge = syncBridge({ syncs: client.syncs, upstream: upstream() });
+    await bridge.start_sync("session-1", folder);
+    await bridge.start_sync("session-1", `${folder}/`);
+    expect(await client.syncs.status(folder)).toMatchObject({ folder: join(serving.base, "real", "one") });
+    expect(await bridge.sync_status("session-1")).toMatchObject({ peer: upstream() });
+    const second = join(serving.base, "second");
+    await expect(bridge.start_sync("session-1", second)).rejects.toMatchObject({ code: "REFUSED" });
+    expect(existsSync(second)).toBe(false);
+    await bridge.stop_sync("session-1");
+    await expect(client.syncs.status(second)).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
   it("is asked for by what it is: problems say what is not", async () => {

@@ -153,7 +153,7 @@ export class SyncController implements SyncRunner {
   async status(id: string): Promise<SyncShape> {
     const all = await this.list();
     const exact = all.filter((one) => one.id === id || one.folder === id);
-    const found = exact.length > 0 ? exact : meantBy(all, id, (one) => one.id);
+    const found = exact.length > 0 ? exact : await this.#meantBy(all, id);
     const [only, second] = found;
     if (only === undefined) {
       throw new ChronicleError("NOT_FOUND", `there is no sync ${id}`, { hint: "`chronicle sync status` lists them" });
@@ -163,6 +163,13 @@ export class SyncController implements SyncRunner {
       hint: "give more of the id, or the folder",
       data: { ids: found.map((one) => one.id) },
     });
+  }
+
+  /** A folder is kept as it is behind links. */
+  async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
+    if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
+    const place = await withCode(() => this.#options.places.find(id));
+    return all.filter((one) => one.id === place?.id);
   }
 
   stop(id: string): Promise<SyncShape> {

@@ -7,20 +7,8 @@ import type { OriginAnswer } from "./ask-origin.ts";
 import { haltedBecause, hintFor } from "./sync-shape.ts";
 import { haltTrouble } from "./sync-trouble.ts";
 import type { SyncPlace } from "./sync-places.ts";
+import { upstreamUrl } from "../../core/upstream-url.ts";
 import { wholePath } from "../../core/whole-path.ts";
-
-/** An origin's address in the one form in which it is kept. Throws `USAGE`. */
-function upstreamUrl(text: string): string {
-  if (/^unix:\/./.test(text)) return text;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === "";
-  if (isPlain && /^(https?|wss?):$/.test(url.protocol)) {
-    return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, "")}`;
-  }
-  throw new ChronicleError("USAGE", "this is no address of an origin", {
-    hint: "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH; a token is given by itself",
-  });
-}
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 const MOST_DEBOUNCE_MS = 60_000;
