@@ -51,5 +51,5 @@ function leftToStep({ context, mirror, rules, record }: JournalParts) {
   const isOwn = async (seq: number): Promise<boolean> => (await mirror.record(seq))?.replica?.id === record().sandboxId;
   const sides = { mirror, own: context.index, stoodOn, isOwn, rules };
   return async (entry: JournalEntry): Promise<boolean> =>
-    (await stoodOn.isOvertaken(entry.path, entry.localSeq)) || !(await hasHadSeen(entry, sides));
+    (await stoodOn.isOvertaken(entry)) || !(await hasHadSeen(entry, sides));
 }

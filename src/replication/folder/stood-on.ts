@@ -9,6 +9,7 @@ import {
 } from "../../core/file-record.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import { proposalRecordId } from "../../core/proposal-record.ts";
+import type { WriteBackEntry } from "../../core/write-back.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { isInBase } from "../../workspace/read-base.ts";
@@ -53,12 +54,16 @@ export class StoodOn {
     return proposed === undefined || (met !== undefined && met.ownSeq > proposed.ownSeq) ? met : proposed;
   }
 
-  /** Did a state of the origin's come into the folder after an own change of the path? Then that change is over. */
-  async isOvertaken(path: WorkspacePath, ownSeq: number): Promise<boolean> {
+  /**
+   * Has the state that an own change says to have seen come into the folder again after it? Then the change is over, and would take that
+   * back. One of an older state is sent: the origin keeps it as a version.
+   */
+  async isOvertaken({ path, localSeq, seen }: Pick<WriteBackEntry, "path" | "localSeq" | "seen">): Promise<boolean> {
     const { index } = this.#parts.context;
     const last = await index.iterationAt(path, (await index.head()).seq);
-    if (last === undefined || last.seq <= ownSeq) return false;
-    return originsOf(await this.#fileOf(path, last.seq)) !== undefined;
+    if (last === undefined || last.seq <= localSeq) return false;
+    const upstream = originsOf(await this.#fileOf(path, last.seq));
+    return upstream !== undefined && upstream.seq <= seen;
   }
 
   /** Was the path removed by a step that left the origin's state out, since the folder could not hold it? Then nobody here has deleted it. */
