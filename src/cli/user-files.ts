@@ -20,7 +20,8 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   const fd = disk.open(disk.realpath(path), "read");
   try {
     // A pipe is not waited for: whether its end is reached, or nothing has come yet, cannot be told.
-    if (disk.fstat(fd).kind === "special") throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
+    if (disk.fstat(fd).kind === "special")
+      throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
       const bytes = Buffer.allocUnsafe(PIECE);
       const count = disk.read(fd, bytes, null);

@@ -166,8 +166,8 @@ describe("a mirror on a disk", () => {
       writeFileDurably(disk, UPSTREAM.mirror(0).log, Buffer.from(text));
       places.giveUp(undefined, 5);
     }
-    const kept = disk.list(UPSTREAM.former).map(({ name }) => `${UPSTREAM.former}/${name}`);
-    expect(kept.map((path) => readText(disk, path)).toSorted()).toEqual(["of another\n", "of one\n"]);
+    const kept = disk.list(UPSTREAM.former).map(({ name }) => `${UPSTREAM.former}/${name.toString()}`);
+    expect(new Set(kept.map((path) => readText(disk, path)))).toEqual(new Set(["of another\n", "of one\n"]));
   });
 
   it("refuses lines of no workspace, and to start where it is already", async () => {

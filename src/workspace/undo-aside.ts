@@ -196,21 +196,6 @@ async function fitting(context: Context, changes: readonly Change[]): Promise<As
   return { changes: fit, blocked };
 }
 
-/** Puts back what an action that is rolled back has changed of what was kept aside. */
-export async function bringBackAside(context: Context, { id }: { readonly id: string }): Promise<AsideReport> {
-  const { changes } = await asideOfStep(context, { kind: "undo", target: id });
-  if (changes.length === 0) return NOTHING_ASIDE;
-  const token = `${id}-aside`;
-  const report = await context.worktree.apply({
-    token,
-    changes,
-    contents: (hashes) => context.blobs.readMany(hashes),
-    onBlocked: "skip",
-  });
-  await context.worktree.cleanUp(token);
-  return splitAside(context, report, changes).aside;
-}
-
 /** For people: what a piece of work destroyed that nobody has a copy of, so that its undo leaves it as it is. */
 export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];

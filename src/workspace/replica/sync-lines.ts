@@ -54,7 +54,8 @@ export async function syncLines(
   const lines: SyncLine[] = [];
   const filled = (await firstFill(context)) ?? 0;
   for (const source of [...(await origins(context)), ...(await replicas(context))]) {
-    for (const run of await runsOf(context, source, { borders, most })) lines.push(lineOf(context, source, { run, filled }));
+    for (const run of await runsOf(context, source, { borders, most }))
+      lines.push(lineOf(context, source, { run, filled }));
   }
   return lines;
 }
