@@ -26,6 +26,7 @@ import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
 import { Turns } from "../workspace/turns.ts";
 import { Workspace } from "../workspace/workspace.ts";
 import type { Backends } from "./backends.ts";
+import { clearUnbegun } from "./clear-unbegun.ts";
 import { checkName, createWorkspace } from "./create-workspace.ts";
 import { examine } from "./doctor.ts";
 import { makeFolders } from "./file-head-keeper.ts";
@@ -227,6 +228,7 @@ class FileStore implements StoreApi {
       this.#mayWrite();
       await this.#refuseAgent("gc", () => true);
       await freeForgotten(this.#parts);
+      await clearUnbegun(this.#parts);
       return collectStore(this.#parts);
     });
   }

@@ -1,0 +1,57 @@
+import { ChronicleError } from "../core/errors.ts";
+import { isGraceOver } from "../core/tombstone.ts";
+import type { StoreParts } from "./open-context.ts";
+import { removeTree } from "./remove-tree.ts";
+import { workspaceIds } from "./store-tasks.ts";
+import { unfinishedName, withNames } from "./workspace-names.ts";
+
+/** The names of all files that the folder of a workspace has before anything is recorded. */
+const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|lock)\.db(?:-wal|-shm|-journal)?)$/;
+
+/**
+ * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed): nothing was ever recorded there, and nobody
+ * is at it for a day. A workspace whose log is gone has a signed head, an index that knows of events, or other files: it stays.
+ */
+export async function clearUnbegun(parts: StoreParts): Promise<void> {
+  for (const id of workspaceIds(parts)) {
+    if (!(await isUnbegun(parts, id))) continue;
+    await withNames(parts, () => clear(parts, id));
+  }
+}
+
+/** Cheap for one that has a log. */
+async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
+  const { disk } = backends;
+  const { folder, log, workspaceJson, index: path } = layout.workspace(id);
+  if (disk.lstat(log) !== undefined || heads.last(id) !== undefined) return false;
+  // Written first, and never again; the folder itself changes whenever somebody looks.
+  const begun = disk.lstat(workspaceJson) ?? disk.lstat(folder);
+  if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
+  if (disk.list(folder).some(({ name }) => !BEFORE_ALL.test(name.toString()))) return false;
+  const index = backends.openIndex(path);
+  try {
+    return (await index.head()).seq === 0;
+  } finally {
+    await index.close();
+  }
+}
+
+/** With the lock of names held, which clears away what a crash leaves of it. */
+async function clear(parts: StoreParts, id: string): Promise<void> {
+  const { backends, layout } = parts;
+  const { disk } = backends;
+  const lock = backends.lock(layout.workspace(id).lock);
+  try {
+    using _held = await lock.exclusive(0);
+    if (!(await isUnbegun(parts, id))) return;
+    const aside = layout.workspace(unfinishedName(id)).folder;
+    disk.rename(layout.workspace(id).folder, aside);
+    disk.syncFolder(layout.workspaces);
+    removeTree(disk, aside);
+  } catch (error) {
+    // Somebody is at it after all.
+    if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+  } finally {
+    lock.close();
+  }
+}

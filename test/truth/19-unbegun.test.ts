@@ -1,0 +1,51 @@
+import { cpSync, existsSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { ClockedProject } from "../helpers/clocked-project.ts";
+
+const ID = "11111111-1111-4111-8111-111111111111";
+const DAY = 24 * 60;
+
+/** A store in which an `init` was killed before anything was recorded, beside a sound workspace. */
+async function killed(project: ClockedProject): Promise<{ readonly left: string; readonly ids: () => string[] }> {
+  const workspaces = join(project.base, "store/workspaces");
+  const aside = join(project.base, "aside");
+  for (let n = 0; n < 20; n += 1) project.write(`f${n}`, `${n}`);
+  const store = await project.store();
+  const onProgress = (): void => {
+    const [id = ""] = readdirSync(workspaces);
+    const isBegun = existsSync(join(workspaces, id, "events.wal"));
+    if (!existsSync(aside) && !isBegun) cpSync(join(workspaces, id), aside, { recursive: true });
+  };
+  const { workspace } = await store.init({ roots: [project.folder], onProgress });
+  await workspace.close();
+  const left = join(workspaces, ID);
+  cpSync(aside, left, { recursive: true });
+  writeFileSync(join(left, "workspace.json"), `${JSON.stringify({ format: 2, id: ID })}\n`);
+  const then = project.now / 1_000;
+  utimesSync(join(left, "workspace.json"), then, then);
+  return { left, ids: () => readdirSync(workspaces).toSorted() };
+}
+
+it("Truth 19: what a killed init has left is cleared away by a gc a day later", async () => {
+  await using project = new ClockedProject();
+  const { ids } = await killed(project);
+  const store = await project.store();
+  expect(ids()).toContain(ID);
+  await store.gc();
+  expect(ids()).toContain(ID);
+  project.pass(DAY + 1);
+  await store.gc();
+  expect(ids()).toHaveLength(1);
+  expect(ids()).not.toContain(ID);
+  expect(await store.workspaces()).toHaveLength(1);
+});
+
+it("Truth 19: a workspace whose log is gone is not taken for that", async () => {
+  await using project = new ClockedProject();
+  const { left, ids } = await killed(project);
+  for (const name of ["quarantine", "archive"]) cpSync(join(project.folder), join(left, name), { recursive: true });
+  project.pass(DAY + 1);
+  await (await project.store()).gc();
+  expect(ids()).toContain(ID);
+});
