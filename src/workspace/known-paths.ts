@@ -1,11 +1,12 @@
 import { ChronicleError } from "../core/errors.ts";
-import { nameOf, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { isWithin, nameOf, splitRoot, type WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * The paths that a caller named, of which something can be said: each was recorded once, or is there now and would be.
+ * The paths that a caller named, of which something can be said: each was recorded once (or something beneath it), or is there now
+ * and would be.
  * Throws `NOT_FOUND` for any other one, with the rule that leaves it out, or paths of the same name: "no difference"
  * would sound as if it had been looked at.
  */
@@ -15,12 +16,20 @@ export async function knownPaths(
 ): Promise<readonly WorkspacePath[] | undefined> {
   const paths = given?.map(parseGivenPath);
   for (const path of paths ?? []) {
-    if (splitRoot(path).path === "" || (await context.index.iterations(path)).length > 0) continue;
+    if (splitRoot(path).path === "" || (await isRecorded(context, path))) continue;
     const { tracked, rule, pattern, source } = await context.worktree.explain(path);
     if (!tracked) throw excludedPath(path, [rule, pattern, source === undefined ? undefined : `(${source})`]);
     if ((await context.worktree.inspect(path)) === undefined) throw await unknownPath(context, path);
   }
   return paths;
+}
+
+/** Was the path, or anything beneath it, ever recorded? A folder on the way to a file that was written has no entry of its own. */
+async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
+  if ((await index.iterations(path)).length > 0) return true;
+  const { seq } = await index.head();
+  for await (const rows of index.entriesAt(seq, path)) if (rows.length > 0) return true;
+  return (await index.touched(-1, seq)).some((one) => isWithin(one, path));
 }
 
 function excludedPath(path: WorkspacePath, rule: readonly (string | undefined)[]): ChronicleError {

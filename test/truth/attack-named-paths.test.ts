@@ -1,7 +1,8 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
+import { ClockedProject } from "../helpers/clocked-project.ts";
 
 describe("Truth: a path that a person types is the one that is meant", () => {
   it("by way of a link into a further root, also where a single file beside that link is a root", async () => {
@@ -20,6 +21,24 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     expect((await box.must(["history", at("app.ini")])).stdout).toContain("@1");
     const outside = await box.call(["explain", at("other.ini")]);
     expect([outside.code, outside.stderr]).toEqual([2, expect.stringContaining("is outside of the workspace")]);
+  });
+
+  it("a folder that a rule leaves out is what was written in it through Chronicle", async () => {
+    await using project = new ClockedProject();
+    project.write(".gitignore", "dist/\n");
+    project.write("dist/deep/other.js", "left out\n");
+    const workspace = await project.init();
+    await workspace.putFile("dist/deep/app.js", Buffer.from("one\n"));
+    for (const path of ["dist", "dist/deep"]) {
+      const { changes } = await workspace.diff("baseline", "now", { paths: [path] });
+      expect(changes.map((one) => one.path)).toContain("dist/deep/app.js");
+      expect((await workspace.changes({ file: path })).changes.map((one) => one.path)).toContain("dist/deep/app.js");
+    }
+    await workspace.undo({ file: "dist" });
+    expect(readdirSync(join(project.folder, "dist/deep"))).toEqual(["other.js"]);
+    expect((await workspace.undo({ file: "dist" })).changes).toEqual([]);
+    const unknown = workspace.restore("latest", { paths: ["node_modules"] });
+    await expect(unknown).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
   it("beyond a link nothing is tracked, and `explain` says so", async () => {
