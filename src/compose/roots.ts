@@ -1,6 +1,8 @@
 import type { InitOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import { isOneName } from "../core/find-collisions.ts";
+import { decodeName } from "../core/path.ts";
 import { wholePath } from "../core/whole-path.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -13,7 +15,7 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
   const ids = new Set<string>();
   const places = roots.map((given) => placeOf(disk, given));
-  refuseNested(places);
+  refuseNested(disk, places);
   return places.map((place, i) => {
     const root: RootRecord = {
       id: i === 0 ? null : newRootId(place, ids),
@@ -26,9 +28,9 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
 }
 
 /** A file that lies in two roots would be recorded twice, and put back twice. */
-function refuseNested(places: readonly Place[]): void {
+function refuseNested(disk: Disk, places: readonly Place[]): void {
   for (const [i, inner] of places.entries()) {
-    const outer = places.find((one, at) => at !== i && one.only === undefined && isIn(placeOfRoot(inner), one.folder));
+    const outer = places.find((one, at) => at !== i && one.only === undefined && liesIn(disk, inner, one.folder));
     const twin = places.find((one, at) => at < i && placeOfRoot(one) === placeOfRoot(inner));
     if (outer === undefined && twin === undefined) continue;
     const path = placeOfRoot(inner);
@@ -37,6 +39,23 @@ function refuseNested(places: readonly Place[]): void {
       data: { path },
     });
   }
+}
+
+/** Does a place lie in a folder, by its path, or since one on the way is that folder: by another spelling, or a bind mount? */
+function liesIn(disk: Disk, place: Place, folder: string): boolean {
+  if (isIn(placeOfRoot(place), folder) || isIn(spelled(disk, place.folder), spelled(disk, folder))) return true;
+  const wanted = disk.lstat(folder);
+  for (let at = place.folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
+    const stat = disk.lstat(at);
+    if (stat !== undefined && stat.ino === wanted?.ino && stat.dev === wanted.dev) return true;
+    if (at === "/") return false;
+  }
+}
+
+/** A folder by the names under which those on the way to it list them: some disks make up other numbers for each spelling. */
+function spelled(disk: Disk, folder: string): string {
+  const names = folder.split("/").filter((name) => name !== "");
+  return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
 }
 
 /** Whether a path is a folder, or lies in it. */
@@ -63,7 +82,21 @@ function placeOf(disk: Disk, given: string): Place {
   if (kind !== "file")
     throw new ChronicleError("REFUSED", `${path} is neither a folder nor a file`, { hint: "name a folder or a file" });
   const slash = path.lastIndexOf("/");
-  return { folder: path.slice(0, slash) || "/", only: path.slice(slash + 1) };
+  const folder = path.slice(0, slash) || "/";
+  return { folder, only: listedName(disk, folder, path.slice(slash + 1)) };
+}
+
+/** The name by which a folder lists a file: on a disk that folds names, others lead to it as well. */
+function listedName(disk: Disk, folder: string, name: string): string {
+  try {
+    const names = disk.list(folder).map((one) => decodeName(one.name));
+    const folded = { caseInsensitive: true, normalise: true };
+    return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
+  } catch (error) {
+    // A folder that may be entered, and not be listed.
+    if (errnoOf(error) === undefined) throw error;
+    return name;
+  }
 }
 
 function resolved(disk: Disk, given: string): string {

@@ -71,7 +71,9 @@ function keepOwnBits(step: Step): void {
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
   const found = fs.lstat(step.inner);
-  if (found === undefined || !foldsNames(traits) || fs.isNamedSo(step.inner)) return found;
+  // A root that is a single file is that file, as a scan takes it, also after its name was spelled otherwise.
+  const isRoot = step.root.root.only === step.inner;
+  if (found === undefined || !foldsNames(traits) || isRoot || fs.isNamedSo(step.inner)) return found;
   if (step.after === undefined) return undefined;
   const name = nameStanding(step, found);
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));

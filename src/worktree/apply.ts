@@ -348,9 +348,9 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   );
 }
 
-function isAfter({ root: { fs, traits }, path, inner, after }: Step): boolean {
+function isAfter({ root: { root, fs, traits }, path, inner, after }: Step): boolean {
   // Another name may stand there, which the disk takes for this one.
-  const isThere = !foldsNames(traits) || fs.isNamedSo(inner);
+  const isThere = !foldsNames(traits) || root.only === inner || fs.isNamedSo(inner);
   const found = isThere ? inspectPath(fs, path, inner)?.entry : undefined;
   return sameEntry(heldEntry(traits, found, after), after);
 }
