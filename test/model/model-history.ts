@@ -402,7 +402,9 @@ export class ModelHistory {
       const { record } = step;
       const action = record.action === undefined ? undefined : this.actions.get(record.action);
       if (by === "operation") return this.#isOf(value, step);
-      if (record.intent !== undefined || record.actor === "ambiguous") return false;
+      if (record.intent !== undefined) return false;
+      if (this.#isOnlyBy(record.candidates ?? [], by, value)) return true;
+      if (record.actor === "ambiguous") return false;
       if (by === "action") return record.action === value;
       if (by === "turn") return action?.record.turn === value;
       if (by === "session") return record.session === value || action?.record.run === value;
@@ -412,6 +414,20 @@ export class ModelHistory {
       return record.actor === value;
     };
     return this.#leftOf(isMeant as (step: Step) => boolean);
+  }
+
+  /** Can nobody but an action, a turn or a session have done it? Of actions that were all abandoned, none may have run. */
+  #isOnlyBy(candidates: readonly string[], by: string, value: string): boolean {
+    const isWithin = (id: string): boolean => {
+      const action = this.actions.get(id)?.record;
+      if (id === value && (by === "action" || by === "session")) return true;
+      if (by === "turn" && action?.turn === value) return true;
+      if (by === "session" && action?.session === value) return true;
+      const { run, action: outer } = action ?? this.runs.get(id)?.within ?? {};
+      return [run, outer].some((one) => one !== undefined && isWithin(one));
+    };
+    const mayHaveRun = (id: string): boolean => this.actions.get(id)?.record.state !== "abandoned";
+    return candidates.every(isWithin) && candidates.some(mayHaveRun);
   }
 
   /**
