@@ -70,11 +70,16 @@ export interface FileRecord {
 }
 
 /**
- * Is it what an origin has of the path: brought by a sync, by somebody's decision for the origin's side, or since the origin records it
- * no more?
+ * Is it what another copy of the workspace has: brought by a sync, by somebody's decision for the origin's side, since the origin
+ * records it no more, or written here by a replica? None of these is an entry of a journal by itself.
  */
 export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
   return cause === "replica" || ((cause === "resolve" || cause === "erase") && upstream !== undefined);
+}
+
+/** Did it come from the origin that the workspace follows? What its own replicas have written has the same cause, and did not. */
+export function cameFromOrigin(file: Pick<FileRecord, "cause" | "upstream" | "replica">): boolean {
+  return isOriginsState(file) && file.replica === undefined;
 }
 
 /** The record id of a path's iterations. */

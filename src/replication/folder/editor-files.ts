@@ -1,6 +1,6 @@
 import { editorFile, isEditorName } from "../../core/editor-files.ts";
 import { sameEntry, type Entry } from "../../core/entry.ts";
-import { decodeFile, isOriginsState, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
+import { cameFromOrigin, decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
 import type { Context } from "../../workspace/context.ts";
@@ -163,7 +163,7 @@ export class EditorFiles {
       const row = await index.locate(seq);
       const event = row === undefined || isInBase(row) ? undefined : await readEvent(this.#context, row);
       const isFile = event !== undefined && pathOfRecordId(event.recordId) === path;
-      found.push({ entry, wasSent: isFile ? isOriginsState(decodeFile(path, event.record)) : undefined });
+      found.push({ entry, wasSent: isFile ? cameFromOrigin(decodeFile(path, event.record)) : undefined });
     }
     return found;
   }

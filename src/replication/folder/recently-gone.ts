@@ -1,5 +1,5 @@
 import type { Entry } from "../../core/entry.ts";
-import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
+import { cameFromOrigin, decodeFile, pathOfRecordId } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { Side } from "../../core/reconcile.ts";
@@ -37,10 +37,11 @@ export async function recentlyGone(context: Context, origin: string): Promise<Re
   for (const event of await readEvents(context, rows)) {
     const path = pathOfRecordId(event.recordId);
     if (path === undefined) continue;
-    const { entry: now, cause } = decodeFile(path, event.record);
+    const file = decodeFile(path, event.record);
+    const now = file.entry;
     const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
     if (now !== undefined) gone.delete(path);
-    else if (before !== undefined) gone.set(path, { entry: before, lostOn: cause === "replica" ? "remote" : "local" });
+    else if (before !== undefined) gone.set(path, { entry: before, lostOn: cameFromOrigin(file) ? "remote" : "local" });
     if (before === undefined && now?.hash !== undefined) came.set(path, { hash: now.hash, seq: event.seq });
   }
   for (const path of movedPaths(gone, came)) gone.delete(path);

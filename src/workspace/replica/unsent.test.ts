@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ORIGIN, replicaRecord, ReplicaRig } from "../../testing/replica-rig.ts";
 import { sha256 } from "../../core/hash.ts";
+import { parsePath } from "../../core/path.ts";
+import { withCommit } from "../commit.ts";
 import { compact } from "../compact.ts";
+import { writtenDraft } from "../operation-drafts.ts";
 import { prune } from "../prune.ts";
 import { takeSnapshot } from "../snapshot.ts";
 import { verify } from "../verify.ts";
@@ -47,6 +50,18 @@ describe("what an origin has not answered", () => {
     await compact(replica.context, { dropArchive: true });
     expect((await verify(replica.context)).problems).toEqual([]);
   });
+});
+
+it("what a replica of this workspace has written is not removed either before the origin has answered", async () => {
+  await using replica = await ReplicaRig.open({ a: "0" });
+  await replica.apply({ applied: 1 });
+  const entry = await replica.file("a", "of a replica");
+  replica.write("a", "of a replica");
+  const written = { entry, by: { actor: "agent" }, replica: { id: "r", localSeq: 7 } };
+  await withCommit(replica.context, (commit) => commit.append([writtenDraft(parsePath("a"), written, 2)]));
+  await expect(compact(replica.context, { dropArchive: true })).rejects.toMatchObject({ code: "REFUSED" });
+  await replica.apply({ record: replicaRecord({ applied: 2, settled: await replica.head() }) });
+  await compact(replica.context, { dropArchive: true });
 });
 
 describe("behind a compaction", () => {

@@ -1,5 +1,5 @@
 import { ChronicleError } from "../../core/errors.ts";
-import { decodeFile, isOriginsState, pathOfRecordId } from "../../core/file-record.ts";
+import { cameFromOrigin, decodeFile, pathOfRecordId } from "../../core/file-record.ts";
 import { isHash, type Hash } from "../../core/hash.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
 import type { HistoryContext } from "../context.ts";
@@ -45,5 +45,5 @@ export async function unsentContents(context: HistoryContext, settled: number): 
 function isJournaled(recordId: string, record: Parameters<typeof decodeFile>[1]): boolean {
   if (proposedPath(recordId) !== undefined) return true;
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
-  return path !== undefined && !isOriginsState(decodeFile(path, record));
+  return path !== undefined && !cameFromOrigin(decodeFile(path, record));
 }
