@@ -22,14 +22,14 @@ const MARK_DIGITS = 16;
 
 /**
  * The start of the machine and that of the process, counted from it in ticks: proc_pid_stat(5), the 22nd field, from the name on the
- * 20th. Neither is told by a clock that somebody sets. As a hash: the log goes to other machines.
+ * 20th. Neither is told by a clock that somebody sets. The number is part of it: several processes start in one tick. As a hash: the log goes to other machines.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   const ticks = stat === undefined ? undefined : stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
   if (ticks === undefined || !/^\d+$/.test(ticks)) return undefined;
   const boot = readStart(disk, "/proc/sys/kernel/random/boot_id") ?? "";
-  return sha256(`${boot.trim()} ${ticks}`).slice(0, MARK_DIGITS);
+  return sha256(`${boot.trim()} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
 }
 
 /** No chain of processes is longer, unless it is read while numbers are given anew. */

@@ -78,6 +78,14 @@ it.for(BACKENDS)("%s processes: this one is there, and keeps its mark", ([, proc
   expect([processes.isAlive(pid), processes.markOf(pid)]).toEqual([true, processes.markOf(pid)]);
 });
 
+it.skipIf(!existsSync("/proc/self/stat"))("processes that start at one moment have marks of their own", async () => {
+  const processes = nodeProcesses(new NodeDisk());
+  const children = Array.from({ length: 20 }, () => spawn("sleep", ["60"]));
+  await Promise.all(children.map((child) => once(child, "spawn")));
+  expect(new Set(children.map(({ pid = 0 }) => processes.markOf(pid))).size).toBe(20);
+  for (const child of children) child.kill("SIGKILL");
+});
+
 it.skipIf(!existsSync("/proc/self/stat"))("processes have marks of their own, as long as they are there", async () => {
   const processes = nodeProcesses(new NodeDisk());
   const child = spawn("sleep", ["60"]);

@@ -108,10 +108,11 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
       await using project = new Project();
       project.write("f", "before\n");
       const workspace = await project.init();
-      const begin = () => workspace.snapshotAction({ type: "write_file", payload: { path: "f" }, session: "s" });
-      const first = await begin();
+      const begin = (session: string) =>
+        workspace.snapshotAction({ type: "write_file", payload: { path: "f" }, session });
+      const first = await begin("s");
       project.write("f", "by the first\n");
-      const second = await begin();
+      const second = await begin("another");
       // Both go on: it may be either's.
       project.write("f", "by one of both\n");
       await workspace.undo({ session: "s" });
