@@ -22,6 +22,7 @@ import { takeBaseline } from "../workspace/baseline.ts";
 import { finishTorn } from "../workspace/finish-torn.ts";
 import { readForkSource, type ForkSource } from "../workspace/fork.ts";
 import { addedNames, toldProtectedFiles } from "../workspace/protected.ts";
+import { refuseOtherFormat } from "./last-workspace-record.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
 import { Turns } from "../workspace/turns.ts";
 import { Workspace } from "../workspace/workspace.ts";
@@ -93,6 +94,7 @@ class FileStore implements StoreApi {
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     await this.#refuseAgentsForce(options, first);
     const standing = await this.#goingOn(roots, first, options);
+    if (standing === undefined) await this.#refuseOtherFormats();
     const opened = standing === undefined ? await this.#begin(roots, options) : await this.#openId(standing.id);
     return this.#begun(opened, standing === undefined, role);
   }
@@ -141,12 +143,21 @@ class FileStore implements StoreApi {
       return this.#workspace(opened, options.role);
     }
     if (options.create !== true || isUpstream) {
+      await this.#refuseOtherFormats();
       throw await this.#noneHolds(folder);
     }
     const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
     const forced = options.force === undefined ? {} : { force: options.force };
     const { workspace } = await this.#init({ roots: [folder], ...forced, ...progress }, options.role);
     return workspace;
+  }
+
+  /** Of a workspace whose record has another format nobody knows which folder it holds: it may be the one that is asked for. */
+  async #refuseOtherFormats(): Promise<void> {
+    const { backends, layout } = this.#parts;
+    for (const { id, problem, folders } of await this.#cache.list())
+      if (problem !== undefined && folders.length === 0)
+        await refuseOtherFormat(backends.disk, layout.workspace(id), id);
   }
 
   async #noneHolds(folder: string): Promise<ChronicleError> {

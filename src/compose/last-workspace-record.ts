@@ -12,12 +12,14 @@ import { refuseOtherWorkspace } from "./workspace-file.ts";
 interface LastRecord {
   /** The last one that is sound, and its event. */
   readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
-  /** The first thing that is wrong on the way. */
-  readonly problem?: string;
+  /** The first thing that is wrong on the way, and the line where it is. */
+  readonly problem?: ChronicleError;
+  readonly line?: number;
 }
 
 /** What is wrong with one history; anything else is trouble of the reader, and concerns all of them. */
-const OF_THIS_HISTORY: readonly ErrorCode[] = ["FORMAT_UNSUPPORTED", "LOG_DAMAGED"];
+const OTHER_FORMAT: ErrorCode = "FORMAT_UNSUPPORTED";
+const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
  * Reads the last `workspace:` record in the present log; the sentinel on which that begins behind a compaction has one, too. Throws only
@@ -28,13 +30,13 @@ export async function lastWorkspaceRecord(
   { log: file, archive, quarantine, workspaceJson }: WorkspaceLayout,
   id: string,
 ): Promise<LastRecord> {
-  const format = problemOf(() => refuseOtherWorkspace(disk, workspaceJson));
+  const format = faultOf(() => refuseOtherWorkspace(disk, workspaceJson));
   if (format !== undefined) return { problem: format };
   const log = new FileEventLog(disk, { log: file, archive, quarantine });
   try {
     const found = await readRecords(log, id);
     const isNone = found.last === undefined && found.problem === undefined && log.head.bytes > 0;
-    return isNone ? { problem: "its log has no record of the workspace" } : found;
+    return isNone ? { problem: new ChronicleError("LOG_DAMAGED", "its log has no record of the workspace") } : found;
   } finally {
     await log.close();
   }
@@ -43,18 +45,21 @@ export async function lastWorkspaceRecord(
 async function readRecords(log: FileEventLog, id: string): Promise<LastRecord> {
   const marks = [`workspace:${id}`, sentinelId(id)].map((recordId) => Buffer.from(`"record_id":"${recordId}"`));
   let last: LastRecord["last"];
-  let problem: string | undefined;
+  let first: Pick<LastRecord, "problem" | "line"> = {};
   for await (const lines of log.read()) {
     for (const { bytes, offset, lineNumber } of lines) {
-      // A commit without its end was never acknowledged, and may be torn.
-      if (offset >= log.head.bytes || !marks.some((mark) => bytes.includes(mark))) continue;
-      const fault = problemOf(() => {
-        last = recordIn(bytes);
+      if (!marks.some((mark) => bytes.includes(mark))) continue;
+      // A commit without its end was never acknowledged, and may be torn; but another format may end its commits otherwise.
+      const isSure = offset < log.head.bytes;
+      const problem = faultOf(() => {
+        const found = recordIn(bytes);
+        if (isSure) last = found;
       });
-      if (fault !== undefined) problem ??= `line ${lineNumber} of events.wal: ${fault}`;
+      if (problem === undefined || (!isSure && problem.code !== OTHER_FORMAT)) continue;
+      if (first.problem === undefined) first = { problem, line: lineNumber };
     }
   }
-  return { ...(last === undefined ? {} : { last }), ...(problem === undefined ? {} : { problem }) };
+  return { ...(last === undefined ? {} : { last }), ...first };
 }
 
 function recordIn(bytes: Uint8Array): LastRecord["last"] {
@@ -64,12 +69,27 @@ function recordIn(bytes: Uint8Array): LastRecord["last"] {
   return { record, seq: event.seq };
 }
 
-function problemOf(work: () => void): string | undefined {
+function faultOf(work: () => void): ChronicleError | undefined {
   try {
     work();
     return undefined;
   } catch (error) {
     if (!(error instanceof ChronicleError) || !OF_THIS_HISTORY.includes(error.code)) throw error;
-    return error.message;
+    return error;
   }
+}
+
+/** In words, with the line where it is. */
+export function problemText({ problem, line }: Pick<LastRecord, "problem" | "line">): string | undefined {
+  if (problem === undefined) return undefined;
+  return line === undefined ? problem.message : `line ${line} of events.wal: ${problem.message}`;
+}
+
+/**
+ * Throws `FORMAT_UNSUPPORTED` where the record of a workspace has another format: which folder it holds is not known then, and a
+ * second history of that is not begun.
+ */
+export async function refuseOtherFormat(disk: Disk, layout: WorkspaceLayout, id: string): Promise<void> {
+  const { problem } = await lastWorkspaceRecord(disk, layout, id);
+  if (problem?.code === OTHER_FORMAT) throw problem;
 }

@@ -5,7 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
-import { lastWorkspaceRecord } from "./last-workspace-record.ts";
+import { lastWorkspaceRecord, problemText } from "./last-workspace-record.ts";
 import { placeOfRoot } from "./roots.ts";
 
 /** A workspace, as the store's list shows it. */
@@ -106,7 +106,8 @@ export class RootsCache {
   /** `undefined`: nothing was recorded there yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
-    const { last, problem } = await lastWorkspaceRecord(this.#disk, layout, id);
+    const found = await lastWorkspaceRecord(this.#disk, layout, id);
+    const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
     // Written when the workspace is begun, and never again.
