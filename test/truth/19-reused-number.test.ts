@@ -6,12 +6,12 @@ import { storeBackends } from "../helpers/store-parts.ts";
 
 /** A process is an agent's by its number only where it was there already when the agent named it. */
 
-const DAY = 86_400_000;
-
-/** Records an agent's session of the process that runs this test, as at a time. */
-async function sessionAt(box: Sandbox, at: number, id: string): Promise<void> {
+/** Records an agent's session of the process that runs this test, or of one that had its number before. */
+async function sessionOf(box: Sandbox, id: "dead" | "alive"): Promise<void> {
   const places = { home: box.store, configFolder: join(box.folder, "config/chronicle"), waitMs: 5_000 };
-  const store = await openFileStore(places, { ...storeBackends(), now: () => at });
+  const { processes, ...others } = storeBackends();
+  const markOf = (pid: number): string | undefined => (id === "dead" ? "0123456789abcdef" : processes.markOf(pid));
+  const store = await openFileStore(places, { ...others, processes: { ...processes, markOf } });
   const { workspace } = await store.init({ roots: [box.project] });
   await workspace.startSession({ id, actor: "claude", pid: process.pid });
   await workspace.close();
@@ -25,10 +25,10 @@ describe.skipIf(process.platform !== "linux")(
     it("makes no agent of another process that has it since", async () => {
       using box = new Sandbox();
       box.write("a.txt", "one\n");
-      await sessionAt(box, Date.now() - DAY, "dead");
+      await sessionOf(box, "dead");
       const person = box.run(["gc"]);
       expect([person.code, person.stderr]).toEqual([0, ""]);
-      await sessionAt(box, Date.now(), "alive");
+      await sessionOf(box, "alive");
       const agent = box.run(["gc"]);
       expect([agent.code, agent.stderr]).toEqual([6, expect.stringContaining("an agent may not do this")]);
     });
