@@ -28,6 +28,9 @@ const MOST_LOOKED_BACK = 50;
 /** A merge that somebody has decided on stands this close behind the end of its conflict. */
 const NEAR = 32;
 
+/** What is asked of an own change. */
+type JudgedEntry = Pick<WriteBackEntry, "path" | "entry" | "localSeq" | "seen">;
+
 /** What a folder's own log is read with. */
 export interface StoodParts {
   readonly context: HistoryContext;
@@ -56,12 +59,14 @@ export class StoodOn {
 
   /**
    * Has the state that an own change says to have seen come into the folder again after it? Then the change is over, and would take that
-   * back. One of an older state is sent: the origin keeps it as a version.
+   * back. One of an older state is sent: the origin keeps it as a version; and so is a file that was made in the place of a folder, which
+   * lost to what the origin had changed beneath that.
    */
-  async isOvertaken({ path, localSeq, seen }: Pick<WriteBackEntry, "path" | "localSeq" | "seen">): Promise<boolean> {
+  async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
     const { index } = this.#parts.context;
     const last = await index.iterationAt(path, (await index.head()).seq);
     if (last === undefined || last.seq <= localSeq) return false;
+    if (last.entry?.kind === "dir" && entry !== undefined && entry.kind !== "dir") return false;
     const upstream = originsOf(await this.#fileOf(path, last.seq));
     return upstream !== undefined && upstream.seq <= seen;
   }
