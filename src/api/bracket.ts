@@ -148,7 +148,7 @@ function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
 
-/** What went wrong, and what was to be done about it. */
+/** An error, and the trouble that came when it was dealt with. */
 interface TwoTroubles {
   readonly error: unknown;
   readonly trouble: unknown;

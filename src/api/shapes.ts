@@ -221,7 +221,7 @@ export interface RestoreShape {
   to?: string;
   /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, takes this back. */
   rollback_id?: string;
-  /** Of a rollback: what was (or would be) put back of paths that the rules leave out, for people. */
+  /** Notes for people on a rollback: the paths outside of the rules that were (or would be) put back. */
   notes?: string[];
 }
 

@@ -77,7 +77,7 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   );
 }
 
-/** Of hooks; and, where there was any, of the long-lived process, and what it was told by replicas and asked by agents. */
+/** Checks the hooks, and, where there was any trouble, the long-lived process, its replicas and the refused attempts of agents. */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
   const hint = `mend what it names; all are in ${file}, which may be removed`;
@@ -104,7 +104,7 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   return [{ name: "replicas", ok: true, detail }];
 }
 
-/** What agents tried with the store as a whole, and may not do: nothing is wrong here by it. */
+/** Names the attempts of agents at the whole store, which were refused: the check stays ok. */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about refused agents in the last day (${file}); ${lastOf(lines)}`;

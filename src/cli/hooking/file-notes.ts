@@ -28,7 +28,7 @@ export class FileNotes implements SessionNotes {
     removeSmall(this.#disk, this.#path(session));
   }
 
-  /** What tells the note's file from any other that was written there; `undefined`: there is none. */
+  /** The mark of the note's file, which another writing of it changes; `undefined`: there is no file. */
   markOf(session: string): string | undefined {
     const stat = this.#disk.lstat(this.#path(session));
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
@@ -53,7 +53,7 @@ export class FileNotes implements SessionNotes {
 interface KeptNote {
   readonly note: SessionNote;
   readonly file: string | undefined;
-  /** What the file says that the log does not. */
+  /** The part of a note that stands in the file alone, and not in the log. */
   readonly durable: string;
 }
 

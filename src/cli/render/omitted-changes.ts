@@ -22,7 +22,7 @@ const LOSSES: readonly Sentence[] = [
   },
 ];
 
-/** What was kept aside, which undo brings back. */
+/** Lines on the paths that were kept aside, which undo brings back. */
 const KEPT: readonly Sentence[] = [
   {
     isMeant: ({ kept, change_type }) => kept && change_type === "deleted",
@@ -50,7 +50,7 @@ const TAKEN_BACK: readonly Sentence[] = [
   },
 ];
 
-/** What an undo leaves as it is. */
+/** Lines on the paths that an undo leaves as they are. */
 const LEFT: readonly Sentence[] = [
   {
     isMeant: ({ kept, lost, change_type }) => !kept && !lost && change_type !== "created",
