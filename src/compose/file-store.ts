@@ -24,7 +24,7 @@ import { readForkSource, type ForkSource } from "../workspace/fork.ts";
 import { addedNames, toldProtectedFiles } from "../workspace/protected.ts";
 import { refuseOtherFormat } from "./last-workspace-record.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
-import { Turns } from "../workspace/turns.ts";
+import { openQueue } from "../workspace/open-queue.ts";
 import { Workspace } from "../workspace/workspace.ts";
 import type { Backends } from "./backends.ts";
 import { clearUnbegun } from "./clear-unbegun.ts";
@@ -326,14 +326,14 @@ class FileStore implements StoreApi {
 
   /** An agent's store opens nothing as a person's. */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
-    const turns = new Turns(opened.context, async () => {
+    const queue = openQueue(opened.context, async () => {
       this.#open.delete(opened);
       await opened.close();
     });
-    if (role !== "agent" && this.#options.role !== "agent") return new Workspace(opened.context, turns);
+    if (role !== "agent" && this.#options.role !== "agent") return new Workspace(opened.context, queue);
     const actor = agentsName(undefined, opened.context.actor);
     const context = { ...opened.context, actor, withholdsSecrets: true as const };
-    return agentView(new Workspace(context, turns), context);
+    return agentView(new Workspace(context, queue), context);
   }
 
   /** What concerns the whole store is a person's. The attempt is recorded in each workspace concerned. */

@@ -16,7 +16,8 @@ import { refuseOverQuota } from "../workspace/quota.ts";
 import { acceptWriteBack } from "../workspace/replica/accept-write-back.ts";
 import { settledWriteBack } from "../workspace/replica/settled-write-back.ts";
 import { refusalOf } from "../workspace/replica/write-back-rules.ts";
-import { Turns } from "../workspace/turns.ts";
+import { openQueue } from "../workspace/open-queue.ts";
+import type { OperationQueue } from "../workspace/operation-queue.ts";
 
 /** Where what replicas write back goes to: an engine, open for as long as they are there. */
 export interface OpenWriteBack extends AsyncDisposable {
@@ -29,27 +30,27 @@ export function openWriteBack(
   contents: WorkspaceContents & Partial<SecretContents>,
   rules: WriteBackRules = {},
 ): OpenWriteBack {
-  const turns = new Turns(context, async () => undefined);
+  const queue = openQueue(context, async () => undefined);
   const received = new ReceivedContents(context.blobs, contents);
   return {
-    parts: { door: new EngineDoor(context, turns, rules), blobs: context.blobs, received },
-    [Symbol.asyncDispose]: () => turns.close(),
+    parts: { door: new EngineDoor(context, queue, rules), blobs: context.blobs, received },
+    [Symbol.asyncDispose]: () => queue.close(),
   };
 }
 
 class EngineDoor implements WriteBackDoor {
   readonly #context: Context;
-  readonly #turns: Turns;
+  readonly #queue: OperationQueue;
   readonly #rules: WriteBackRules;
 
-  constructor(context: Context, turns: Turns, rules: WriteBackRules) {
+  constructor(context: Context, queue: OperationQueue, rules: WriteBackRules) {
     this.#context = context;
-    this.#turns = turns;
+    this.#queue = queue;
     this.#rules = rules;
   }
 
   settled(replica: string): Promise<SettledWriteBack> {
-    return this.#turns.read(() => settledWriteBack(this.#context, replica));
+    return this.#queue.read(() => settledWriteBack(this.#context, replica));
   }
 
   reserve(bytes: number): void {
@@ -61,6 +62,6 @@ class EngineDoor implements WriteBackDoor {
   }
 
   decide(batch: WriteBackBatch): Promise<WriteBackAnswer> {
-    return this.#turns.change(() => acceptWriteBack(this.#context, batch, this.#rules));
+    return this.#queue.change(() => acceptWriteBack(this.#context, batch, this.#rules));
   }
 }

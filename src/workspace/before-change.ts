@@ -1,23 +1,14 @@
 import type { Context } from "./context.ts";
 import { interruptedNote, unfinished } from "./interrupted.ts";
-import { type FinishedIntent, settle } from "./operate.ts";
+import { settle } from "./operate.ts";
+import type { BeforeChange } from "./operation-queue.ts";
 import { closeAbandoned, listSessions, wordlessEnd } from "./session.ts";
 import { orphanNotes } from "./transactions.ts";
 
 /**
- * What is done before every change, in one place: `Turns.change` calls it, operations do not. Operations that a crash has
+ * What is done before every change, in one place: `OperationQueue.change` calls it, operations do not. Operations that a crash has
  * interrupted are finished, sessions and actions whose process is gone are closed.
  */
-
-/** What was ended before a change; before a dry run: what would be. */
-export interface BeforeChange {
-  readonly finished: readonly FinishedIntent[];
-  /** For people: the sessions that were closed. */
-  readonly closed: readonly string[];
-}
-
-/** Nothing was ended before. */
-export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
 /** Finishes what was interrupted, and closes what was abandoned. */
 export async function endBefore(context: Context): Promise<BeforeChange> {

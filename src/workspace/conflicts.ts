@@ -4,7 +4,6 @@ import type { ConflictShape } from "../api/conflict-shape.ts";
 import {
   conflictDraft,
   contentsOfConflict,
-  decodeConflict,
   type ConflictEnd,
   type ConflictRecord,
   type IdentifiedConflict,
@@ -14,7 +13,6 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { changeBetween } from "../core/plan.ts";
 import { meantBy } from "../core/meant-by.ts";
-import type { EventRow } from "../storage/index-store.ts";
 import { type FilePlan, changeFiles, refused } from "./change-files.ts";
 import { withCommit } from "./commit.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
@@ -25,7 +23,7 @@ import { fitOnePath } from "./fit-one-path.ts";
 import { mergeGroups } from "./invert-work.ts";
 import { settable } from "./operate.ts";
 import { proposedBy, refuseWhole, SYNC_WORDS } from "./replica/resolve-sync.ts";
-import { readEvents } from "./read-events.ts";
+import { conflictsIn, openConflicts } from "./open-conflicts.ts";
 import { changeShape, shownPath } from "./shape.ts";
 
 /**
@@ -33,7 +31,7 @@ import { changeShape, shownPath } from "./shape.ts";
  * `all` those that are settled too, with `patch` the difference of both contents.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
-  const found = options.all === true ? await read(context, await context.index.records("conflict:")) : undefined;
+  const found = options.all === true ? await conflictsIn(context, await context.index.records("conflict:")) : undefined;
   const shapes: ConflictShape[] = [];
   for (const one of found ?? (await openConflicts(context)))
     shapes.push({ ...unmergedShape(one), ...(options.patch === true ? await differenceOf(context, one) : {}) });
@@ -53,28 +51,6 @@ async function differenceOf(
     if (error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED")) return {};
     throw error;
   }
-}
-
-/** The conflicts that are not settled. */
-export async function openConflicts(context: Context): Promise<IdentifiedConflict[]> {
-  return read(context, await context.index.openRecords("conflict:"));
-}
-
-/** Conflicts that were settled, in the order of that. */
-export async function settledConflicts(context: Context): Promise<IdentifiedConflict[]> {
-  const rows = (await context.index.records("conflict:")).filter(({ open }) => !open);
-  return read(
-    context,
-    rows.toSorted((a, b) => a.seq - b.seq),
-  );
-}
-
-async function read(context: Context, rows: readonly EventRow[]): Promise<IdentifiedConflict[]> {
-  const events = await readEvents(context, rows);
-  return events.map(({ recordId, record }) => ({
-    id: recordId.slice("conflict:".length),
-    record: decodeConflict(record),
-  }));
 }
 
 /**

@@ -2,7 +2,7 @@ import type { FileContent } from "../api/file-api.ts";
 import type { LogEnd } from "../storage/event-log.ts";
 import type { Context } from "./context.ts";
 import { openFile, piecesOf } from "./read-file.ts";
-import type { Turns } from "./turns.ts";
+import type { OperationQueue } from "./operation-queue.ts";
 
 /** Contents up to so many bytes are kept at hand. */
 const SMALL_BYTES = 64 * 1024;
@@ -21,20 +21,20 @@ type Known = FileContent | "once";
  */
 export class FileReads {
   readonly #context: Context;
-  readonly #turns: Turns;
+  readonly #queue: OperationQueue;
   /** Where the log ended when all of this was read. */
   #end: LogEnd | undefined;
   readonly #known = new Map<string, Known>();
   #bytes = 0;
 
-  constructor(context: Context, turns: Turns) {
+  constructor(context: Context, queue: OperationQueue) {
     this.#context = context;
-    this.#turns = turns;
+    this.#queue = queue;
   }
 
   /** As `openFile`, of the last state. */
   open(given: string): Promise<FileContent> {
-    return this.#turns.whileOpen(async () => {
+    return this.#queue.whileOpen(async () => {
       const end = await this.#context.log.refresh();
       if (end !== this.#end) this.#beginAnew(end);
       const known = this.#known.get(given);
@@ -43,7 +43,7 @@ export class FileReads {
   }
 
   async #read(given: string, { end, again }: { readonly end: LogEnd; readonly again: boolean }): Promise<FileContent> {
-    const read = await this.#turns.read(async ({ damage }) => {
+    const read = await this.#queue.read(async ({ damage }) => {
       const content = await openFile(this.#context, given, {});
       return { content, isSound: damage === undefined };
     });

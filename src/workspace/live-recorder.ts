@@ -8,7 +8,7 @@ import type { Context } from "./context.ts";
 import { followSettings } from "./follow-settings.ts";
 import { isHosted } from "./hosted.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
-import type { Turns } from "./turns.ts";
+import type { OperationQueue } from "./operation-queue.ts";
 
 /** A file must have been quiet for so long before it is looked at, in milliseconds: editors and tools write in bursts. */
 const SETTLE_MS = 50;
@@ -34,7 +34,7 @@ type Trouble = "disk" | "other";
  */
 export class LiveRecorder {
   readonly #context: Context;
-  readonly #turns: Turns;
+  readonly #queue: OperationQueue;
   #onError: FollowOptions["onError"];
   #listening: Disposable | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -56,9 +56,9 @@ export class LiveRecorder {
   /** What went wrong last, if it still does. */
   #told: string | undefined;
 
-  constructor(context: Context, turns: Turns) {
+  constructor(context: Context, queue: OperationQueue) {
     this.#context = context;
-    this.#turns = turns;
+    this.#queue = queue;
   }
 
   /** The folder is followed already. What was changed before is recorded first: see `first`. Throws `READ_ONLY`. */
@@ -101,7 +101,7 @@ export class LiveRecorder {
     this.#isWanted = false;
     let trouble: Trouble | undefined;
     try {
-      await this.#turns.change(() => this.#look());
+      await this.#queue.change(() => this.#look());
       this.#told = undefined;
       this.#retryMs = RETRY_MS;
     } catch (error) {

@@ -2,7 +2,7 @@ import { holdsSteps } from "../core/transaction-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
-import { openConflicts } from "./conflicts.ts";
+import { openConflicts } from "./open-conflicts.ts";
 import type { Context } from "./context.ts";
 import { keepersWithin } from "./keepers.ts";
 import type { LoggedOperation } from "./logged-operation.ts";

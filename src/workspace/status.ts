@@ -12,7 +12,7 @@ import { quoteCommand } from "../core/quote-command.ts";
 import { latestActions, type LoggedAction } from "./actions.ts";
 import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { catchUp } from "./catch-up.ts";
-import { openConflicts } from "./conflicts.ts";
+import { openConflicts } from "./open-conflicts.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
 import { type Loser, lossNotes } from "./omitted-changes.ts";

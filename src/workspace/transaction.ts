@@ -12,7 +12,7 @@ import {
 } from "../core/transaction-record.ts";
 import type { Within } from "../core/within.ts";
 import { openRows } from "./actions.ts";
-import { type BeforeChange, NOTHING_BEFORE } from "./before-change.ts";
+import { type BeforeChange, NOTHING_BEFORE } from "./operation-queue.ts";
 import { onlyFinished } from "./before-undo.ts";
 import { capture } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";

@@ -49,7 +49,7 @@ import { signingShape } from "./signing.ts";
 import { statusOf } from "./status.ts";
 import { insideAction, surroundingActions } from "./surrounding-action.ts";
 import * as transactions from "./transaction.ts";
-import { onceMore, type Turns } from "./turns.ts";
+import { onceMore, type OperationQueue } from "./operation-queue.ts";
 import { redo, undo } from "./undo.ts";
 import { listErasures, unerase } from "./unerase.ts";
 import { userRecords } from "./user-records.ts";
@@ -72,21 +72,21 @@ interface Shared {
 /** The embedded workspace: one line per operation. Calls that change something are done one after another. */
 export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
-  readonly #turns: Turns;
+  readonly #queue: OperationQueue;
   readonly #shared: Shared;
   readonly #actionBracket = new ActionBracket(this);
   readonly #transactionBracket = new TransactionBracket(this);
   #records: RecordStoreApi | undefined;
 
   /** With `shared`: a view of a workspace that is open already. */
-  constructor(context: Context, turns: Turns, shared?: Shared) {
+  constructor(context: Context, queue: OperationQueue, shared?: Shared) {
     this.#context = context;
-    this.#turns = turns;
+    this.#queue = queue;
     this.#shared = shared ?? {
-      writes: new WriteQueue(context, turns),
-      reads: new FileReads(context, turns),
+      writes: new WriteQueue(context, queue),
+      reads: new FileReads(context, queue),
       feed: new EventFeed(context),
-      recorder: new LiveRecorder(context, turns),
+      recorder: new LiveRecorder(context, queue),
     };
   }
 
@@ -103,79 +103,79 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   status(options: api.ProgressOptions = {}): Promise<shapes.StatusShape> {
-    return this.#turns.readInTurn(() => statusOf(this.#context, options));
+    return this.#queue.readInTurn(() => statusOf(this.#context, options));
   }
 
   snapshot(options: api.SnapshotOptions = {}): Promise<shapes.SnapshotShape> {
-    return this.#turns.change(() => takeSnapshot(this.#context, options));
+    return this.#queue.change(() => takeSnapshot(this.#context, options));
   }
 
   record(paths: readonly string[]): Promise<shapes.RecordShape> {
-    return this.#turns.change(() => record(this.#context, paths));
+    return this.#queue.change(() => record(this.#context, paths));
   }
 
   async snapshots(): Promise<shapes.SnapshotShape[]> {
-    return (await this.#turns.read(() => listSnapshots(this.#context))).map(snapshotShape);
+    return (await this.#queue.read(() => listSnapshots(this.#context))).map(snapshotShape);
   }
 
   manifest(moment: string): Promise<shapes.ManifestShape> {
-    return this.#turns.read(() => manifestAt(this.#context, moment));
+    return this.#queue.read(() => manifestAt(this.#context, moment));
   }
 
   diff(from: string, to: string, options?: api.DiffOptions): Promise<shapes.DiffShape>;
   diff(action: string): Promise<done.ActionDiffShape>;
   diff(from: string, to?: string, options: api.DiffOptions = {}): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
-    return this.#turns.readInTurn(() => diffMoments(this.#context, from, to, options));
+    return this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
   }
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
-    if (options.to !== undefined) return this.#turns.read(() => restoreTo(this.#context, moment, options));
-    return this.#turns.change((before) => restore(this.#context, moment, options, before), options);
+    if (options.to !== undefined) return this.#queue.read(() => restoreTo(this.#context, moment, options));
+    return this.#queue.change((before) => restore(this.#context, moment, options, before), options);
   }
 
   undo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#turns.change((before) => undo(this.#context, options, before), options);
+    return this.#queue.change((before) => undo(this.#context, options, before), options);
   }
 
   redo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#turns.change((before) => redo(this.#context, options, before), options);
+    return this.#queue.change((before) => redo(this.#context, options, before), options);
   }
 
   async operations(): Promise<shapes.OperationShape[]> {
-    const all = await this.#turns.read(() => listOperations(this.#context));
+    const all = await this.#queue.read(() => listOperations(this.#context));
     const stack = stackOf(all);
     return all.map((one) => operationShape(one, stack));
   }
 
   recent(limit?: number): Promise<api.RecentShape> {
-    return this.#turns.read(() => recentWork(this.#context, limit));
+    return this.#queue.read(() => recentWork(this.#context, limit));
   }
 
   log(options: api.LogOptions = {}): Promise<shapes.LogEventShape[]> {
-    return this.#turns.read(() => readLog(this.#context, options));
+    return this.#queue.read(() => readLog(this.#context, options));
   }
 
   sessions(): Promise<shapes.SessionShape[]> {
-    return this.#turns.read(() => everySession(this.#context));
+    return this.#queue.read(() => everySession(this.#context));
   }
 
   session(id: string): Promise<shapes.SessionShape> {
-    return this.#turns.read(() => findSessionAnywhere(this.#context, id));
+    return this.#queue.read(() => findSessionAnywhere(this.#context, id));
   }
 
   history(path: string, options: files.HistoryOptions = {}): Promise<shapes.IterationShape[]> {
-    return this.#turns.read(() => historyOf(this.#context, path, options));
+    return this.#queue.read(() => historyOf(this.#context, path, options));
   }
 
   files(options: files.ListFilesOptions = {}): Promise<files.FileListShape> {
-    return this.#turns.read(() => listFiles(this.#context, options));
+    return this.#queue.read(() => listFiles(this.#context, options));
   }
 
   file(path: string, options: files.ReadFileOptions = {}): Promise<files.FileContent> {
     const { at, iteration } = options;
     if (at === undefined && iteration === undefined) return this.#shared.reads.open(path);
-    return this.#turns.read(() => openFile(this.#context, path, options));
+    return this.#queue.read(() => openFile(this.#context, path, options));
   }
 
   putFile(...[path, content, options = {}]: Parameters<files.FileApi["putFile"]>): Promise<files.FileWriteShape> {
@@ -195,7 +195,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   blob(hash: string): ReturnType<files.FileApi["blob"]> {
-    return this.#turns.read(() => openBlob(this.#context, hash));
+    return this.#queue.read(() => openBlob(this.#context, hash));
   }
 
   events(options: files.EventsOptions = {}): AsyncIterable<shapes.LogEventShape> {
@@ -213,38 +213,38 @@ export class Workspace implements api.WorkspaceApi {
       ...(role === "agent" ? { withholdsSecrets: true as const } : {}),
       ...(onlyInside === true ? { outside: closedOutside(this.#context.outside, this.#context.worktree.roots) } : {}),
     };
-    const view = new Workspace(context, this.#turns, this.#shared);
+    const view = new Workspace(context, this.#queue, this.#shared);
     view.close = () => Promise.resolve();
     return role === "agent" ? agentView(view, { ...context, withholdsSecrets: true }) : view;
   }
 
   refuse(what: string, unlisted = 0): Promise<never> {
-    return this.#turns.whileOpen(async () => {
+    return this.#queue.whileOpen(async () => {
       await recordRefusal(this.#context, what, unlisted === 0 ? [] : [{ unlisted }]);
       throw forbidden(what);
     });
   }
 
   find(name: string): Promise<string[]> {
-    return this.#turns.read(() => findPaths(this.#context, name));
+    return this.#queue.read(() => findPaths(this.#context, name));
   }
 
   cat(path: string, iteration?: number): Promise<api.ContentStream> {
-    return this.#turns.read(() => openIteration(this.#context, path, iteration));
+    return this.#queue.read(() => openIteration(this.#context, path, iteration));
   }
 
   explain(path: string): Promise<shapes.ExplainShape> {
-    return this.#turns.read(() => explain(this.#context, path));
+    return this.#queue.read(() => explain(this.#context, path));
   }
 
   run(options: api.RunOptions): Promise<shapes.RunShape> {
     const within = surroundingActions();
-    return this.#turns.change(() => run(this.#context, options, within));
+    return this.#queue.change(() => run(this.#context, options, within));
   }
 
   async offRecord<T>(work: () => Promise<T> | T): Promise<T> {
-    const begun = await this.#turns.readInTurn(() => beginOffRecord(this.#context));
-    const end = (): Promise<void> => this.#turns.readInTurn(() => endOffRecord(this.#context, begun));
+    const begun = await this.#queue.readInTurn(() => beginOffRecord(this.#context));
+    const end = (): Promise<void> => this.#queue.readInTurn(() => endOffRecord(this.#context, begun));
     let result: T;
     try {
       result = await work();
@@ -258,11 +258,11 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   watch(options: api.WatchOptions = {}): Promise<api.Recording> {
-    return this.#turns.change(() => watch(this.#context, options));
+    return this.#queue.change(() => watch(this.#context, options));
   }
 
   async follow(options: api.FollowOptions = {}): Promise<void> {
-    await this.#turns.inTurn(async () => {
+    await this.#queue.inTurn(async () => {
       await this.#context.live.start();
       if (options.record === true) this.#shared.recorder.start(options);
     });
@@ -273,57 +273,57 @@ export class Workspace implements api.WorkspaceApi {
     const { repairFrom } = options;
     const work = () =>
       repairFrom === undefined ? verify(this.#context, options) : repair(this.#context, { ...options, repairFrom });
-    return this.#turns.whileOpen(() => onceMore(work));
+    return this.#queue.whileOpen(() => onceMore(work));
   }
 
   rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {
-    return this.#turns.change(() => rebuildIndex(this.#context, options));
+    return this.#queue.change(() => rebuildIndex(this.#context, options));
   }
 
   head(): Promise<shapes.HeadShape> {
-    return this.#turns.readInTurn(() => showHead(this.#context));
+    return this.#queue.readInTurn(() => showHead(this.#context));
   }
 
   acceptHead(): Promise<shapes.AcceptedHeadShape> {
-    return this.#turns.inTurn(() => acceptHead(this.#context));
+    return this.#queue.inTurn(() => acceptHead(this.#context));
   }
 
   signing(): Promise<shapes.SigningShape> {
-    return this.#turns.read(({ damage }) => signingShape(this.#context, damage));
+    return this.#queue.read(({ damage }) => signingShape(this.#context, damage));
   }
 
   compact(options: api.CompactOptions = {}): Promise<shapes.CompactShape> {
-    return this.#turns.change(() => compact(this.#context, options));
+    return this.#queue.change(() => compact(this.#context, options));
   }
 
   gc(): Promise<shapes.GcShape> {
-    return this.#turns.change(() => this.#context.store.collect());
+    return this.#queue.change(() => this.#context.store.collect());
   }
 
   du(options: Parameters<api.WorkspaceApi["du"]>[0] = {}): Promise<shapes.DuShape> {
-    return this.#turns.read(() => usageOf(this.#context, options));
+    return this.#queue.read(() => usageOf(this.#context, options));
   }
 
   config(): Promise<shapes.ConfigShape> {
-    return this.#turns.read(() => configOf(this.#context));
+    return this.#queue.read(() => configOf(this.#context));
   }
 
   retention(): Promise<done.RetentionSourcesShape> {
     const { limits, sources } = this.#context.retention;
-    return this.#turns.whileOpen(async () => ({ ...limits, sources: { ...sources } }));
+    return this.#queue.whileOpen(async () => ({ ...limits, sources: { ...sources } }));
   }
 
   configure(change: Partial<shapes.ConfigShape>): Promise<shapes.ConfigShape> {
-    return this.#turns.change(() => configure(this.#context, change));
+    return this.#queue.change(() => configure(this.#context, change));
   }
 
   snapshotAction(request: acts.ActionRequest): Promise<done.ActionShape | null> {
     const around = surroundingActions();
-    return this.#turns.change(() => withLimits(this.#context, snapshotAction(this.#context, request, { around })));
+    return this.#queue.change(() => withLimits(this.#context, snapshotAction(this.#context, request, { around })));
   }
 
   finishAction(id: string, end: acts.ActionEnd = {}): Promise<done.ActionEndShape> {
-    return this.#turns.change(() => finishAction(this.#context, id, end));
+    return this.#queue.change(() => finishAction(this.#context, id, end));
   }
 
   action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
@@ -332,61 +332,61 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   list(): Promise<done.ActionShape[]> {
-    return this.#turns.read(async () => actionShapes(this.#context, await listActions(this.#context)));
+    return this.#queue.read(async () => actionShapes(this.#context, await listActions(this.#context)));
   }
 
   async showAction(id: string): Promise<done.ActionShape> {
-    const [shape] = await this.#turns.read(async () =>
+    const [shape] = await this.#queue.read(async () =>
       actionShapes(this.#context, [await findAction(this.#context, id)]),
     );
     return shape as done.ActionShape;
   }
 
   diffAction(id: string): Promise<done.ActionDiffShape> {
-    return this.#turns.readInTurn(() => diffAction(this.#context, id));
+    return this.#queue.readInTurn(() => diffAction(this.#context, id));
   }
 
   rollback(id: string, options: acts.RollbackOptions = {}): Promise<shapes.RestoreShape> {
-    return this.#turns.change((before) => rollback(this.#context, id, options, before), options);
+    return this.#queue.change((before) => rollback(this.#context, id, options, before), options);
   }
 
   verifyIntegrity(): Promise<void> {
-    return this.#turns.whileOpen(() => onceMore(() => verifyIntegrity(this.#context)));
+    return this.#queue.whileOpen(() => onceMore(() => verifyIntegrity(this.#context)));
   }
 
   changes(selection: acts.Selection, options: { readonly patch?: boolean } = {}): Promise<done.ChangesShape> {
-    return this.#turns.read(() => changesOfSelection(this.#context, selection, options));
+    return this.#queue.read(() => changesOfSelection(this.#context, selection, options));
   }
 
   startSession(start: acts.SessionStart = {}): Promise<shapes.SessionShape> {
-    return this.#turns.change(() => startAgentSession(this.#context, start));
+    return this.#queue.change(() => startAgentSession(this.#context, start));
   }
 
   endSession(id: string): Promise<shapes.SessionShape> {
-    return this.#turns.change(() => endAgentSession(this.#context, id));
+    return this.#queue.change(() => endAgentSession(this.#context, id));
   }
 
   abandonActions(of: acts.ActionsOf): Promise<string[]> {
-    return this.#turns.change(() => abandonActions(this.#context, of));
+    return this.#queue.change(() => abandonActions(this.#context, of));
   }
 
   beginTransaction(options: acts.TransactionOptions = {}): Promise<done.TransactionShape> {
     const actions = surroundingActions();
-    return this.#turns.change(() => transactions.beginTransaction(this.#context, options, actions));
+    return this.#queue.change(() => transactions.beginTransaction(this.#context, options, actions));
   }
 
   commitTransaction(id: string): Promise<done.TransactionShape> {
-    return this.#turns.change(() => transactions.commitTransaction(this.#context, id), { keepsOrphans: true });
+    return this.#queue.change(() => transactions.commitTransaction(this.#context, id), { keepsOrphans: true });
   }
 
   rollbackTransaction(id: string, options: { readonly force?: boolean } = {}): Promise<done.TransactionRollbackShape> {
-    return this.#turns.change((before) => transactions.rollbackTransaction(this.#context, id, options, before), {
+    return this.#queue.change((before) => transactions.rollbackTransaction(this.#context, id, options, before), {
       keepsOrphans: true,
     });
   }
 
   transactions(): Promise<done.TransactionShape[]> {
-    return this.#turns.read(() => transactions.listTransactions(this.#context));
+    return this.#queue.read(() => transactions.listTransactions(this.#context));
   }
 
   transaction<T>(
@@ -397,45 +397,45 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   conflicts(options: acts.ConflictsOptions = {}): Promise<ConflictShape[]> {
-    return this.#turns.read(() => listConflicts(this.#context, options));
+    return this.#queue.read(() => listConflicts(this.#context, options));
   }
 
   resolve(conflict: string, options: acts.ResolveOptions): Promise<done.ResolveShape> {
-    return this.#turns.change(() => resolveConflict(this.#context, conflict, options));
+    return this.#queue.change(() => resolveConflict(this.#context, conflict, options));
   }
 
   versions(options: acts.VersionsOptions = {}): Promise<done.VersionShape[]> {
-    return this.#turns.read(() => versions.listVersions(this.#context, options));
+    return this.#queue.read(() => versions.listVersions(this.#context, options));
   }
 
   restoreVersion(id: string): Promise<done.VersionRestoreShape> {
-    return this.#turns.change(() => versions.restoreVersion(this.#context, id));
+    return this.#queue.change(() => versions.restoreVersion(this.#context, id));
   }
 
   erase(options: acts.EraseOptions): Promise<done.EraseShape> {
-    return this.#turns.change(() => erase(this.#context, options), options);
+    return this.#queue.change(() => erase(this.#context, options), options);
   }
 
   erasures(): Promise<done.ErasureShape[]> {
-    return this.#turns.read(() => listErasures(this.#context));
+    return this.#queue.read(() => listErasures(this.#context));
   }
 
   unerase(id: string): Promise<done.ErasureShape> {
-    return this.#turns.change(() => unerase(this.#context, id));
+    return this.#queue.change(() => unerase(this.#context, id));
   }
 
   prune(options: acts.PruneOptions = {}): Promise<done.PruneShape> {
-    return this.#turns.change(() => prune(this.#context, options), options);
+    return this.#queue.change(() => prune(this.#context, options), options);
   }
 
   pin(id: string, pinned = true): Promise<void> {
-    return this.#turns.change(() => pin(this.#context, id, pinned));
+    return this.#queue.change(() => pin(this.#context, id, pinned));
   }
 
   get records(): RecordStoreApi {
     this.#records ??= userRecords(this.#context, {
-      read: (work) => this.#turns.read(work),
-      change: (work) => this.#turns.change(work),
+      read: (work) => this.#queue.read(work),
+      change: (work) => this.#queue.change(work),
       compact: () => this.compact(),
       verify: () => this.verify({ quick: true }),
     });
@@ -449,7 +449,7 @@ export class Workspace implements api.WorkspaceApi {
   async close(): Promise<void> {
     await this.#shared.feed.close();
     await this.#shared.recorder.stop();
-    return this.#turns.close();
+    return this.#queue.close();
   }
 
   #write(write: FileWrite): Promise<files.FileWriteShape> {

@@ -3,7 +3,7 @@ import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
 import type { FileWrite, Writer } from "./file-write.ts";
 import { readyWrite, type ReadyWrite } from "./ready-write.ts";
-import type { Turns } from "./turns.ts";
+import type { OperationQueue } from "./operation-queue.ts";
 import type { Outcome } from "./write-batch.ts";
 import { writeTogether } from "./write-together.ts";
 
@@ -26,15 +26,15 @@ interface Waiting {
 /** Writes to files: those that come while others are being made durable go together in the next commit. */
 export class WriteQueue {
   readonly #context: Context;
-  readonly #turns: Turns;
+  readonly #queue: OperationQueue;
   #waiting: Waiting[] = [];
   #isScheduled = false;
   /** How many were answered by the last commit, or waited for it to end. */
   #lively = 0;
 
-  constructor(context: Context, turns: Turns) {
+  constructor(context: Context, queue: OperationQueue) {
     this.#context = context;
-    this.#turns = turns;
+    this.#queue = queue;
   }
 
   /**
@@ -42,7 +42,7 @@ export class WriteQueue {
    * contents are here go in the order in which they were asked for.
    */
   write(write: FileWrite, writer: Writer): Promise<FileWriteShape> {
-    return this.#turns.whileOpen(() => {
+    return this.#queue.whileOpen(() => {
       refuseReadOnly(this.#context);
       const ready = readyWrite(this.#context, write, writer);
       return ready instanceof Promise ? ready.then((one) => this.#received(one)) : this.#inTurn(ready);
@@ -66,7 +66,7 @@ export class WriteQueue {
     if (this.#isScheduled || this.#waiting.length === 0) return;
     this.#isScheduled = true;
     let taken: readonly Waiting[] | undefined;
-    const turn = this.#turns.change(async () => {
+    const turn = this.#queue.change(async () => {
       await this.#gather();
       taken = this.#take();
       return writeTogether(

@@ -7,7 +7,7 @@ import type { SimOperation } from "../../src/disk/sim-faults.ts";
 import type { SimDisk } from "../../src/disk/sim-disk.ts";
 import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { ORIGIN, ReplicaRig } from "../../src/testing/replica-rig.ts";
-import { openConflicts } from "../../src/workspace/conflicts.ts";
+import { openConflicts } from "../../src/workspace/open-conflicts.ts";
 import { settle } from "../../src/workspace/operate.ts";
 import { readEvent } from "../../src/workspace/read-events.ts";
 import { verify } from "../../src/workspace/verify.ts";

@@ -7,7 +7,7 @@ import { isWithin, type WorkspacePath } from "../../src/core/path.ts";
 import type { SimDisk } from "../../src/disk/sim-disk.ts";
 import { decodeReplica, type ReplicaRecord } from "../../src/core/replica-record.ts";
 import { parseLine } from "../../src/core/chain.ts";
-import { openConflicts } from "../../src/workspace/conflicts.ts";
+import { openConflicts } from "../../src/workspace/open-conflicts.ts";
 import type { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
 import { filesOf, treeOf, type Tree } from "./folder-tree.ts";
 import type { WrittenBytes } from "./written-bytes.ts";

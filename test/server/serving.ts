@@ -8,7 +8,7 @@ import type { StoreApi } from "../../src/api/store-api.ts";
 import { diagnosticsFile } from "../../src/cli/hooking/diagnostics.ts";
 import { makeRunFolder, ownUid, type RunFolder } from "../../src/cli/hooking/run-folder.ts";
 import { StoreServer } from "../../src/cli/hooking/serve-store.ts";
-import type { OidcPlan } from "../../src/cli/serving/oidc-plan.ts";
+import type { OidcPlan } from "../../src/cli/hooking/serve-options.ts";
 import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openReplicaDoor, openStore, openSyncs } from "../../src/open.ts";

@@ -3,7 +3,7 @@ import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { agentView } from "../../src/workspace/agent-view.ts";
 import { configure } from "../../src/workspace/config.ts";
 import { protectedFiles } from "../../src/workspace/protected.ts";
-import { Turns } from "../../src/workspace/turns.ts";
+import { openQueue } from "../../src/workspace/open-queue.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 
 /** Names of secrets that a person has added at one side of a sync count at both. */
@@ -177,7 +177,13 @@ describe("Truth 21: an agent at a replica", () => {
     await namedThere("k.txt");
     await rig.flush();
     const context = { ...desk.context, withholdsSecrets: true } as const;
-    const agent = agentView(new Workspace(context, new Turns(context, async () => undefined)), context);
+    const agent = agentView(
+      new Workspace(
+        context,
+        openQueue(context, async () => undefined),
+      ),
+      context,
+    );
     await expect(rig.during(agent.moveFile("k.txt", "k3.txt", {}))).rejects.toMatchObject({ code: "FORBIDDEN" });
     await rig.during(agent.moveFile("a.txt", "b.txt", {}));
     await rig.flush();

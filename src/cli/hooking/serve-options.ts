@@ -3,12 +3,24 @@ import type { StoreApi } from "../../api/store-api.ts";
 import type { SyncRunner } from "../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import type { Disk } from "../../disk/disk.ts";
+import type { PortPlace } from "../../server/http-server.ts";
 import type { ServerLimits } from "../../server/limits.ts";
-import type { OidcPlan } from "../serving/oidc-plan.ts";
-import type { PortPlan } from "../serving/serve-plan.ts";
+import type { OidcOptions } from "../../server/oidc.ts";
 import type { RunFolder } from "./run-folder.ts";
 
 type OnError = (error: unknown) => void;
+
+/** A port to listen on, and by which names it may be asked. */
+export interface PortPlan {
+  readonly place: PortPlace;
+  readonly hosts: readonly string[];
+  readonly sharedWith: readonly string[];
+  /** What is listened on where the machine has it: IPv6's loopback. */
+  readonly optional?: true;
+}
+
+/** A provider whose tokens are taken. */
+export type OidcPlan = Omit<OidcOptions, "now" | "newKeyMs">;
 
 /** What the one long-lived process of a store is started with. */
 export interface ServeOptions {

@@ -1,9 +1,6 @@
-import type { OidcOptions } from "../../server/oidc.ts";
 import type { CommandContext } from "../context.ts";
+import type { OidcPlan } from "../hooking/serve-options.ts";
 import { usageError } from "../usage-error.ts";
-
-/** The provider of tokens that a command line names. */
-export type OidcPlan = Omit<OidcOptions, "now" | "newKeyMs">;
 
 /** `hasPorts`: tokens are asked for at all. Throws `USAGE` for what would not be safe, or is half said. */
 export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {

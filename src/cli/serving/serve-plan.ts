@@ -1,17 +1,9 @@
 import { isLoopback } from "../../server/door.ts";
 import type { PortPlace } from "../../server/http-server.ts";
 import type { CommandContext } from "../context.ts";
+import type { PortPlan } from "../hooking/serve-options.ts";
 import { usageError } from "../usage-error.ts";
 import { tlsPair } from "./tls-pair.ts";
-
-/** A port to listen on, and by which names it may be asked. */
-export interface PortPlan {
-  readonly place: PortPlace;
-  readonly hosts: readonly string[];
-  readonly sharedWith: readonly string[];
-  /** What is listened on where the machine has it: IPv6's loopback. */
-  readonly optional?: true;
-}
 
 const MAX_PORT = 65_535;
 

@@ -5,7 +5,7 @@ import type { CommandContext } from "../context.ts";
 import type { LivingServer } from "../hooking/ask-server.ts";
 import { printable } from "../render/printable.ts";
 import type { OperatorToken } from "./operator-token.ts";
-import type { PortPlan } from "./serve-plan.ts";
+import type { PortPlan } from "../hooking/serve-options.ts";
 
 /** What a server listens on. */
 export interface Listening {

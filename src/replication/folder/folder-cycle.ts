@@ -9,7 +9,7 @@ import type { Side } from "../../core/reconcile.ts";
 import type { FolderIdentity, Kept, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
-import { openConflicts, settledConflicts } from "../../workspace/conflicts.ts";
+import { openConflicts, settledConflicts } from "../../workspace/open-conflicts.ts";
 import type { Context } from "../../workspace/context.ts";
 import { breatheAfter } from "../../util/breathe.ts";
 import { settle } from "../../workspace/operate.ts";

@@ -1,13 +1,32 @@
 import { ChronicleError, withCode } from "../core/errors.ts";
 import { answer, rebuildingOnce } from "./answer.ts";
-import { type BeforeChange, endBefore, wouldEndBefore } from "./before-change.ts";
 import { catchUp, type CatchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { refuseArchived } from "./refuse-archived.ts";
 import { refuseMoved } from "./refuse-moved.ts";
+import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
-import { endOrphans } from "./transaction.ts";
+
+/** What was ended before a change; before a dry run: what would be. */
+export interface BeforeChange {
+  readonly finished: readonly FinishedIntent[];
+  /** For people: the sessions that were closed. */
+  readonly closed: readonly string[];
+}
+
+/** Nothing was ended before. */
+export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
+
+/** The operations that every change runs first. They are handed in, because they use operations that are built on this queue. */
+export interface Settling {
+  /** Finishes what was interrupted, and closes what was abandoned. */
+  readonly endBefore: (context: Context) => Promise<BeforeChange>;
+  /** What `endBefore` would do now. Changes nothing. */
+  readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
+  /** Ends the transactions whose owner is gone, each by its own rule. */
+  readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
+}
 
 /** How a change is made. */
 export interface ChangeHow {
@@ -17,15 +36,17 @@ export interface ChangeHow {
   readonly keepsOrphans?: true;
 }
 
-/** The order in which an open workspace does what it is asked: changes one after another, reading beside them. */
-export class Turns {
+/** Orders the operations of an open workspace: changes run one after another, reads run beside them. */
+export class OperationQueue {
   readonly #context: Context;
+  readonly #settling: Settling;
   readonly #onClose: () => Promise<void>;
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(context: Context, onClose: () => Promise<void>) {
+  constructor(context: Context, settling: Settling, onClose: () => Promise<void>) {
     this.#context = context;
+    this.#settling = settling;
     this.#onClose = onClose;
   }
 
@@ -50,7 +71,7 @@ export class Turns {
       return this.readInTurn(async () => {
         await refuseArchived(context);
         await refuseMoved(context);
-        return work(await wouldEndBefore(context));
+        return work(await this.#settling.wouldEndBefore(context));
       });
     }
     return this.inTurn(async () => {
@@ -59,8 +80,8 @@ export class Turns {
       try {
         return await rebuildingOnce(context, async () => {
           await refuseMoved(context);
-          const before = await endBefore(context);
-          if (how.keepsOrphans !== true) await endOrphans(context, before);
+          const before = await this.#settling.endBefore(context);
+          if (how.keepsOrphans !== true) await this.#settling.endOrphans(context, before);
           return work(before);
         });
       } catch (error) {
