@@ -88,7 +88,7 @@ function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): 
   const { sides } = one;
   if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };
   const stay = settle(sides, sides);
-  if (!isTop) return { ...one, decision: { ...stay, action: "held" } };
   const heldBy = `upstream it holds ${JSON.stringify(displayPath(holder))}, whose deletion does not go there`;
+  if (!isTop) return { ...one, decision: { ...stay, action: "held" }, heldBy };
   return { ...one, decision: { ...stay, action: "conflict" }, heldBy };
 }

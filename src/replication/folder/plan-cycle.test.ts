@@ -5,7 +5,7 @@ import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import { sameEntry, type Entry } from "../../core/entry.ts";
 import { sha256 } from "../../core/hash.ts";
 import { parentOf, type WorkspacePath } from "../../core/path.ts";
-import { mergeContents, type ReconcileMode } from "../../core/reconcile.ts";
+import { both, mergeContents, settle, type ReconcileMode } from "../../core/reconcile.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { decideCycle, holdCollisions, type SettledDecision } from "./decide-cycle.ts";
 import { planCycle, type CyclePlan } from "./plan-cycle.ts";
@@ -446,6 +446,29 @@ async function play(
   }
   return pair;
 }
+
+it("a path that waits to be written, and is no longer disputed: what lies beneath stands on nothing older any more", () => {
+  const path = "d" as WorkspacePath;
+  const [folder] = entriesOf({ d: {} });
+  const sync = { origin: "w", baseSeq: 2, upstreamSeq: 4, since: 3, detail: "not-empty" };
+  const states = { base: folder, current: folder, wanted: undefined };
+  const record = { path, state: "open", reason: "blocked", undo: "", sync, met: "", ...states } as const;
+  const sides = { base: folder, local: folder, remote: undefined };
+  const { since: _, ...kept } = sync;
+  const plan = planCycle([{ path, sides, decision: settle(sides, both(undefined)) }], {
+    origin: "w",
+    applied: 5,
+    rules: new ReplicatedPaths({ mode: "two-way-safe", filterTo: [], filterFrom: [] }),
+    paths: [{ path, base: { entry: folder, seq: 2 }, local: folder, remote: undefined, upstream: undefined }],
+    conflicts: [{ id: "1", record }],
+    collisions: [],
+    waiting: new Set([path]),
+    isOnItsWay: () => false,
+    newId: () => "2",
+    now: "",
+  });
+  expect(plan).toEqual({ changes: [], proposals: [], conflicts: [{ id: "1", record: { ...record, sync: kept } }] });
+});
 
 describe("cycles, whatever happens on both sides", () => {
   it("come to rest with equal trees, but for what is listed", async () => {

@@ -90,7 +90,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     const at = byPath.get(one.path);
     const known = open.get(one.path);
     // What was disputed before the folder above it was still is: without that, one side would have it by default.
-    const isDisputed = one.decision.action === "conflict" || (one.decision.action === "held" && known !== undefined);
+    const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
+    const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
     open.delete(one.path);
     const record = conflictOf(one, { at, known, ground });
@@ -98,7 +99,10 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
   // Both sides agree again, or what stood in the way is gone, or will be with this step.
-  for (const known of open.values()) if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
+  for (const known of open.values()) {
+    if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
+    else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
+  }
   return planned;
 }
 
@@ -111,9 +115,8 @@ interface Meeting {
 function conflictOf(one: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  const earlier = known?.record.sync?.since;
-  // What lies in a folder that is only held is not disputed, and goes on.
-  const about = heldBy === undefined ? { since: earlier ?? applied } : { detail: heldBy, ...sinceOf(earlier) };
+  // What lies in a folder that is only held is not disputed: this step reconciles it, whatever it was based on before.
+  const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
     state: "open",
@@ -125,10 +128,6 @@ function conflictOf(one: SettledDecision, { at, known, ground }: Meeting): Confl
     current: sides.local,
     wanted: sides.remote,
   };
-}
-
-function sinceOf(since: number | undefined): { since?: number } {
-  return since === undefined ? {} : { since };
 }
 
 function reasonOf(
@@ -145,6 +144,7 @@ function saysTheSame(known: ConflictRecord, now: ConflictRecord): boolean {
   return (
     known.reason === now.reason &&
     (now.sync?.detail === undefined || known.sync?.detail === now.sync.detail) &&
+    (now.sync?.since !== undefined || known.sync?.since === undefined) &&
     known.sync?.upstreamSeq === now.sync?.upstreamSeq &&
     sameEntry(known.current, now.current) &&
     sameEntry(known.wanted, now.wanted)
@@ -153,6 +153,13 @@ function saysTheSame(known: ConflictRecord, now: ConflictRecord): boolean {
 
 function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
+}
+
+/** It waits to be written, and no more than that is open: what lies beneath is reconciled by this step. */
+function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
+  if (record.sync === undefined) return { id, record };
+  const { since: _over, ...sync } = record.sync;
+  return { id, record: { ...record, sync } };
 }
 
 /**

@@ -38,8 +38,10 @@ export function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
+    // The step that settles a conflict reconciles what lies beneath its path: that stands on nothing older any more.
+    const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
-      ...earlier?.record.sync,
+      ...(since === undefined ? {} : { since }),
       origin,
       baseSeq: base?.seq ?? 0,
       upstreamSeq: upstream?.seq ?? 0,
