@@ -5,6 +5,7 @@ import type { WorkspacePath } from "../../core/path.ts";
 import type { Side } from "../../core/reconcile.ts";
 import { replicaRecordId } from "../../core/replica-record.ts";
 import type { EventRow } from "../../storage/index-store.ts";
+import { erasedAmong } from "../../workspace/contents-of-history.ts";
 import type { Context } from "../../workspace/context.ts";
 import { isInBase } from "../../workspace/read-base.ts";
 import { readEvents } from "../../workspace/read-events.ts";
@@ -26,7 +27,7 @@ const WINDOW = 2_000;
 /**
  * What went from the folder in the last seconds before a sync with this origin was halted, and is not there: a large deletion
  * was carried on in part before it was known as one. Read from the log, since the process may be another one by now. What only
- * has another name is not gone.
+ * has another name is not gone, and what was erased nobody gets back: neither are among them.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -39,13 +40,27 @@ export async function recentlyGone(context: Context, origin: string): Promise<Re
     if (path === undefined) continue;
     const file = decodeFile(path, event.record);
     const now = file.entry;
+    // It is recorded no more, and its file has stayed.
+    if (file.cause === "erase") continue;
     const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
     if (now !== undefined) gone.delete(path);
     else if (before !== undefined) gone.set(path, { entry: before, lostOn: cameFromOrigin(file) ? "remote" : "local" });
     if (before === undefined && now?.hash !== undefined) came.set(path, { hash: now.hash, seq: event.seq });
   }
   for (const path of movedPaths(gone, came)) gone.delete(path);
-  return gone;
+  return withoutErased(context, gone);
+}
+
+async function withoutErased(
+  context: Context,
+  gone: ReadonlyMap<WorkspacePath, Gone>,
+): Promise<ReadonlyMap<WorkspacePath, Gone>> {
+  const erased = await erasedAmong(
+    context,
+    [...gone.values()].flatMap(({ entry }) => entry.hash ?? []),
+  );
+  if (erased.size === 0) return gone;
+  return new Map([...gone].filter(([, { entry }]) => entry.hash === undefined || !erased.has(entry.hash)));
 }
 
 /** Where something came to be. */
