@@ -202,6 +202,8 @@ export interface SyncResolvedShape {
   kept: "local" | "upstream" | "merge";
   /** So many are open still. */
   conflicts: number;
+  /** This one is, and why: everything was done but that a folder that is to go has to stay for now. */
+  still_open?: string;
 }
 
 /** Something that happened to a sync. `sync` is how it was then. */

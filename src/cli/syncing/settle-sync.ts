@@ -51,18 +51,19 @@ export async function settleConflict(
   typed: string | undefined,
 ): Promise<number> {
   if (typed === undefined) throw usageError("sync resolve takes a path", SETTLE_SYNC);
-  const how = wayOf(context);
+  const way = wayOf(context);
   const sync = await targetHolding(context, syncs, typed);
   const conflict = await conflictAt(context, { syncs, sync, typed });
-  const resolution: SyncResolution = how === "tool" ? await byTool(context, sync, conflict) : how;
+  const resolution: SyncResolution = way === "tool" ? await byTool(context, sync, conflict) : way;
   const { current_hash, undo_hash } = conflict;
   const decided = resolution.content === undefined ? resolution : { ...resolution, from: { current_hash, undo_hash } };
   const done = await syncs
     .resolve(sync.id, conflict.path, decided)
-    .catch((error: unknown) => refusedWith(error, how === "tool" ? resolution.content : undefined));
+    .catch((error: unknown) => refusedWith(error, way === "tool" ? resolution.content : undefined));
   if (context.json) context.printJson(done);
   else {
-    context.print(`${shownFrom(context, sync)(conflict.path)}: ${SENTENCES[done.kept]}`);
+    const how = done.still_open === undefined ? SENTENCES[done.kept] : `${STILL_OPEN} (${done.still_open})`;
+    context.print(`${shownFrom(context, sync)(conflict.path)}: ${how}`);
     if (done.conflicts > 0) context.print(`${counted(done.conflicts, "conflict")} left`);
   }
   return EXIT.done;
@@ -86,6 +87,8 @@ const SENTENCES: Readonly<Record<SyncResolution["keep"], string>> = {
   upstream: "settled: the origin's side is here now",
   merge: "settled: the merged content is here, and goes to the origin",
 };
+
+const STILL_OPEN = "the origin's side is here now, but for the folder, which stays, and goes once it can";
 
 function wayOf({ input, io }: CommandContext): SyncResolution | "tool" {
   const [tool, merged] = [input.text("tool"), input.text("merged")];

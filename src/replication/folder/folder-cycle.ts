@@ -356,7 +356,7 @@ export class FolderCycle implements Disposable {
     return (this.#open = await this.#readConflicts());
   }
 
-  /** Settles the conflict of a path; what is in the folder is recorded first. Throws `NOT_FOUND`, `REFUSED`. */
+  /** Settles the conflict of a path; what is in the folder is recorded first. Resolves to it as it is then. Throws `NOT_FOUND`, `REFUSED`. */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
     if (rules.isOneWay && resolution.keep !== "upstream") throw oneWay(path);
@@ -381,7 +381,8 @@ export class FolderCycle implements Disposable {
       // Where something was done, only a folder stays that holds what is not tracked: it is held, and tried again.
       if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
-      return step.conflicts[0] ?? conflict;
+      const left = (await this.openConflicts()).find((one) => one.record.path === path);
+      return left ?? step.conflicts[0] ?? conflict;
     }
   }
 

@@ -354,14 +354,15 @@ export class FolderSync {
   }
 
   /**
-   * Settles the conflict of a path; what is in the folder is recorded first. Throws `NOT_FOUND` where there is none, `REFUSED`
-   * for what does not merge, or where something stands in the way.
+   * Settles the conflict of a path; what is in the folder is recorded first. Resolves to the conflict as it is then: open all the same
+   * where only a folder that is to go had to stay. Throws `NOT_FOUND` where there is none, `REFUSED` for what does not merge, or where
+   * something stands in the way.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
-    const settled = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
-    this.#tell({ kind: "conflict", path: shownPath(path), state: "settled" });
+    const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
+    this.#tell({ kind: "conflict", path: shownPath(path), state: resolved.record.state });
     this.#loop.wake();
-    return settled;
+    return resolved;
   }
 
   /** Told now and then: each piece would be too often. */

@@ -230,17 +230,18 @@ export class SyncController implements SyncRunner {
 
   resolve(id: string, path: string, { keep, ...more }: SyncResolution): Promise<SyncResolvedShape> {
     return this.#with(id, async ({ sync, place }) => {
-      const open = await sync.conflicts();
-      const found = open.find((one) => shownPath(one.record.path) === path) ?? open.find((one) => one.id === path);
+      const all = await sync.conflicts();
+      const found = all.find((one) => shownPath(one.record.path) === path) ?? all.find((one) => one.id === path);
       if (found === undefined) {
         throw new ChronicleError("NOT_FOUND", `no conflict of ${path} is open`, {
           hint: "`chronicle sync conflicts` lists them",
           data: { path },
         });
       }
-      await sync.resolve(found.record.path, { keep, ...more });
+      const { record } = await sync.resolve(found.record.path, { keep, ...more });
       const left = await sync.conflicts();
-      return { id: place.id, path: shownPath(found.record.path), kept: keep, conflicts: left.length };
+      const open = record.state === "open" ? { still_open: record.sync?.detail ?? record.reason } : {};
+      return { id: place.id, path: shownPath(record.path), kept: keep, conflicts: left.length, ...open };
     });
   }
 
