@@ -468,12 +468,12 @@ export class FolderCycle implements Disposable {
       collisions,
       waiting: this.#waiting(paths, conflicts),
       isOnItsWay: (path, state) => journal.isOnItsWay(path, state),
+      keepsProposal: (path) => notHeld.keepsProposal(path),
       newId: context.newId,
       now: new Date(context.now()).toISOString(),
     });
-    const { contents } = merged;
-    const disputed = conflicts.map(({ record }) => record.path);
-    return { plan, contents, paths, disputed, losses, local, head, again, isWhole: areWhole(paths) };
+    const found = { disputed: conflicts.map(({ record }) => record.path), contents: merged.contents };
+    return { plan, paths, losses, local, head, again, isWhole: areWhole(paths), ...found };
   }
 
   /** Was a conflict of a path, or of a folder above it, settled about what the origin has had of it as of this event? */

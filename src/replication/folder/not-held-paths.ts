@@ -58,6 +58,11 @@ export class NotHeldPaths {
     return false;
   }
 
+  /** Does what a step would propose stay here, for the same reason? Asked about a path that `sides` has looked at, with the folders above it. */
+  keepsProposal(path: WorkspacePath): boolean {
+    return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
+  }
+
   /** May what the origin has come into a folder that has nothing there yet? */
   mayCome(path: WorkspacePath, remote: Entry | undefined): boolean {
     const traits = this.#traits();

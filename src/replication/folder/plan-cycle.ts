@@ -24,6 +24,8 @@ export interface CycleGround {
   readonly waiting: ReadonlySet<WorkspacePath>;
   /** Is this state of a path of the folder on its way to the origin already, or was it refused there? */
   readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;
+  /** Would the journal keep a proposal of this path here, whatever it says? Default: it keeps none. */
+  readonly keepsProposal?: (path: WorkspacePath) => boolean;
   readonly newId: () => string;
   /** ISO-8601. */
   readonly now: string;
@@ -72,7 +74,9 @@ function isProposed({ sides, decision }: SettledDecision, { change, path, ground
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
-  return isNewGround || !ground.isOnItsWay(path.path, path.local);
+  if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
+  // It would be written into the log with each comparison, and never be sent.
+  return ground.keepsProposal?.(path.path) !== true;
 }
 
 /** Deletions first, what lies in a folder before it; then the others, folders before what lies in them. */
