@@ -56,7 +56,7 @@ export interface ActionRecord {
   readonly changed: number | null;
   /** Why it failed, was denied or abandoned. */
   readonly reason?: string;
-  /** While it is open: a blob with the list of the omitted paths before it (`omitted-list.ts`). Private. */
+  /** As long as it may end (open, denied, abandoned): a blob with the list of the omitted paths before it (`omitted-list.ts`). Private. */
   readonly omittedBefore?: Hash;
   /** The contents that were kept aside for it. */
   readonly aside?: Aside;

@@ -25,6 +25,11 @@ interface ClosingBehind extends Closing {
   readonly omitted?: EndOfOmitted;
 }
 
+/** Is the action over for good? One that was denied or abandoned may have run, and end, after all. */
+function isFinal(state: ActionState): boolean {
+  return state === "done" || state === "failed";
+}
+
 /** The event that closes an action behind what a capture is about to record. */
 export async function closingDraft(
   context: Context,
@@ -32,8 +37,10 @@ export async function closingDraft(
   { found, state, reason, omitted = {} }: ClosingBehind,
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
-  const { reason: _before, omittedBefore: _list, aside: begun, ...record } = action;
-  const aside = omitted.changes === undefined ? begun : omitted.aside;
+  const { reason: _before, omittedBefore, aside: _aside, omittedChanges: _told, ...record } = action;
+  // An end that was not looked at takes nothing away of what an earlier one has found.
+  const { changes: omittedChanges = [], aside } =
+    omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
   const ended = new Date(context.now()).toISOString();
   const closed = {
     ...record,
@@ -41,8 +48,9 @@ export async function closingDraft(
     ended,
     toSeq: found.changesTo,
     changed: changes.length,
-    omittedChanges: omitted.changes ?? [],
+    omittedChanges,
     ...(aside === undefined ? {} : { aside }),
+    ...(omittedBefore === undefined || isFinal(state) ? {} : { omittedBefore }),
     ...(reason === undefined ? {} : { reason }),
   };
   return {
@@ -141,7 +149,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
         still.map((one) => one.id),
       );
       const ends = new Map<string, EndOfOmitted>();
-      for (const one of still) ends.set(one.id, await endOfOmitted(context, one, found));
+      for (const one of still) ends.set(one.id, await endOfOmitted(context, one, { ...found, isFinal: false }));
       return abandoning(context, still, { found, reason, ends });
     },
   });

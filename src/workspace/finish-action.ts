@@ -99,7 +99,11 @@ async function captureAndClose(
       return [
         ...outside.drafts,
         ...dead,
-        await closingDraft(context, now, { ...closing, found, omitted: await endOfOmitted(context, now, found) }),
+        await closingDraft(context, now, {
+          ...closing,
+          found,
+          omitted: await endOfOmitted(context, now, { ...found, isFinal: true }),
+        }),
       ];
     },
   });

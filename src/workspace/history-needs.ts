@@ -1,4 +1,4 @@
-import { type Aside, decodeAside, isKeptAt } from "../core/aside.ts";
+import { type Aside, ASIDE_MS, decodeAside, isKeptAt } from "../core/aside.ts";
 import type { BaseBatch, BaseRecord } from "../core/base.ts";
 import { contentsOfConflict, decodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
 import { ERASE } from "../core/erase-record.ts";
@@ -51,6 +51,11 @@ function ofConflict(conflict: ConflictRecord): Named[] {
   }));
 }
 
+/** An action that was closed may end after all, but for most nobody says so: the list is not kept for longer than what is kept aside. */
+function listsUntil({ ended }: LogEvent["record"]): number | undefined {
+  return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
+}
+
 /** What an operation needs until it is done: its plan, what it puts there, and both sides of what it will not merge. */
 function contentsOfIntent(record: LogEvent["record"]): Named[] {
   if (record["state"] !== "open") return [];
@@ -84,8 +89,10 @@ export interface GivenUp {
 /** The private contents that a record names, and where it names them. */
 export interface PrivateContents {
   readonly aside: Aside | undefined;
-  /** Lists of omitted paths, of an open action. */
+  /** Lists of omitted paths, of an action that may end still. */
   readonly lists: readonly Hash[];
+  /** The time (ms since the epoch) until which these are kept; `undefined`: as long as they are named. */
+  readonly listsUntil: number | undefined;
   readonly where: string;
   /** The event that names them. */
   readonly seq: number;
@@ -97,8 +104,8 @@ export async function* privateContents(
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
 ): AsyncGenerator<Pick<NeededContent, "hash" | "where" | "seq">> {
-  for (const { aside, lists, where, seq } of privates) {
-    for (const hash of lists) yield { hash, where, seq };
+  for (const { aside, lists, listsUntil, where, seq } of privates) {
+    if (listsUntil === undefined || listsUntil > now) for (const hash of lists) yield { hash, where, seq };
     if (aside === undefined || !isKeptAt(aside, now)) continue;
     yield { hash: aside.plan, where, seq };
     const bytes = await blobs.get(aside.plan);
@@ -229,7 +236,7 @@ export class HistoryNeeds {
     const aside = decodeAside(record);
     const lists = hashIn(record["omitted_before"]);
     if (aside === undefined && lists.length === 0) this.#privates.delete(recordId);
-    else this.#privates.set(recordId, { aside, lists, ...place });
+    else this.#privates.set(recordId, { aside, lists, listsUntil: listsUntil(record), ...place });
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {

@@ -67,17 +67,18 @@ export async function keepAside(
 /**
  * What became of the omitted paths, and of those that have come to be in the session and that only its own rules leave out
  * (`hidden`). What changed of those that were kept aside is kept as it is now as well, and so are small hidden files: undo
- * takes these away again. `git`: paths of git's own state that were looked at as it began.
+ * takes these away again. `git`: paths of git's own state that were looked at as it began. `also`: what the plan holds of paths
+ * of which no change is found.
  */
 export async function changesAside(
   context: Context,
-  { omitted, entries }: Pick<KeptAside, "omitted" | "entries">,
+  { omitted, entries, also = [] }: Pick<KeptAside, "omitted" | "entries"> & { readonly also?: readonly Change[] },
   hidden: readonly OmittedChange[],
   git: readonly WorkspacePath[] = [],
 ): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
   const changes = [...(await changesOfOmitted(context, omitted)), ...hidden];
   const isKept = hidden.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
-  if (!isKept && git.length === 0 && !changes.some(({ path }) => entries.has(path)))
+  if (!isKept && git.length + also.length === 0 && !changes.some(({ path }) => entries.has(path)))
     return { changes, aside: undefined };
   return inBatch(context, async (batch) => {
     const plan: Change[] = [];
@@ -102,6 +103,11 @@ export async function changesAside(
       addAll(plan, found.plan);
       addAll(told, found.told);
     }
+    const found = new Set(plan.map(({ path }) => path));
+    addAll(
+      plan,
+      also.filter(({ path }) => !found.has(path)),
+    );
     return { changes: told, aside: await asideOf(context, batch, plan) };
   });
 }

@@ -1,8 +1,9 @@
 import type { Aside } from "../core/aside.ts";
+import type { Change } from "../core/change.ts";
 import type { Omission } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { decodePlan } from "../core/plan.ts";
-import { decodeOmittedList, type ListedOmission } from "../core/omitted-list.ts";
+import { decodeOmittedList } from "../core/omitted-list.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
 import { decodeSession } from "../core/records.ts";
@@ -33,14 +34,27 @@ interface Looked {
   readonly omitted: readonly Omission[];
 }
 
+/** The look at the end of an action. */
+interface EndLook extends Looked {
+  /** No other end can come: what has not changed need not be kept any longer. */
+  readonly isFinal: boolean;
+}
+
 /**
- * Looks at the omitted paths of an action that is about to be closed. Contents are durable when it resolves: the caller holds a
- * lease of the blob store until the action's record is.
+ * Looks at the omitted paths of an action that is about to be closed. It may have been closed before, as denied or abandoned: the
+ * state at its beginning is what counts. Contents are durable when it resolves: the caller holds a lease of the blob store until the
+ * action's record is.
  */
-export async function endOfOmitted(context: Context, action: LoggedAction, { omitted }: Looked): Promise<EndOfOmitted> {
-  const entries = await entriesAside(context, action);
+export async function endOfOmitted(
+  context: Context,
+  action: LoggedAction,
+  { omitted, isFinal }: EndLook,
+): Promise<EndOfOmitted> {
+  const recorded = await recordedAside(context, action);
+  const entries = new Map(recorded.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before]])));
   const git = await gitOf(context, action, entries);
-  const before = await omittedBefore(context, action);
+  const list = await omittedBefore(context, action);
+  const before = list ?? new Map();
   const isIts = ({ path }: Omission): boolean =>
     action.scope === "workspace" || action.paths.some((one) => isWithin(path, one));
   const erased = await erasedSince(context, before, omitted.filter(isIts));
@@ -52,8 +66,22 @@ export async function endOfOmitted(context: Context, action: LoggedAction, { omi
   const known = new Map([...before].filter(([, { omission }]) => !isNamed(omission)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
   const hidden = [...looked.filter((one) => !isNamed(one)), ...erased];
-  const { changes, aside } = await changesAside(context, { omitted: known, entries }, hidden, git);
-  return { changes, ...(aside === undefined ? {} : { aside }) };
+  const isCompared = ({ path }: Change): boolean => known.has(path) || git.some((one) => isWithin(path, one));
+  const also = recorded.flatMap((one) => {
+    if (!isCompared(one)) return [one];
+    return isFinal ? [] : [{ ...one, after: one.before }];
+  });
+  const { changes, aside } = await changesAside(context, { omitted: known, entries, also }, hidden, git);
+  const told = list === undefined ? stillTold(action, changes) : [];
+  // A plan that was freed is still named: it says until when what is told was kept.
+  const kept = aside ?? (told.length > 0 ? action.aside : undefined);
+  return { changes: [...told, ...changes], ...(kept === undefined ? {} : { aside: kept }) };
+}
+
+/** What an earlier end has told of paths that cannot be compared any more. What had come to be is found by a look. */
+function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
+  const known = new Set(now.map(({ path }) => path));
+  return omittedChanges.filter((one) => one.type !== "created" && !isGitState(one) && !known.has(one.path));
 }
 
 /** The rules that came to be in these actions and leave themselves out: they are to be recorded, as theirs, before they are closed. */
@@ -66,7 +94,7 @@ export async function hiddenRules(
   if (!omitted.some(isRuleFile)) return [];
   for (const action of actions) {
     if (action.scope !== "workspace") continue;
-    const before = await omittedBefore(context, action);
+    const before = (await omittedBefore(context, action)) ?? new Map();
     for (const one of await hiddenBy(context, action, { before, omitted })) if (isRuleFile(one)) rules.add(one.path);
   }
   return [...rules];
@@ -92,10 +120,14 @@ async function beginningOf(context: Context, { session, fromSeq }: LoggedAction)
   return Math.min(fromSeq, decodeSession((await readEvent(context, row)).record).fromSeq);
 }
 
-async function omittedBefore(context: Context, { omittedBefore: list }: LoggedAction): Promise<OmittedPaths> {
+/** The omitted paths as the action began; `undefined` where there were none, and where the list was freed. */
+async function omittedBefore(
+  context: Context,
+  { omittedBefore: list }: LoggedAction,
+): Promise<OmittedPaths | undefined> {
   const bytes = list === undefined ? undefined : await context.blobs.get(list);
-  const rows: ListedOmission[] = bytes === undefined ? [] : decodeOmittedList(bytes);
-  return new Map(rows.map((row) => [row.omission.path, row]));
+  if (bytes === undefined) return undefined;
+  return new Map(decodeOmittedList(bytes).map((row) => [row.omission.path, row]));
 }
 
 /** The paths of git's own state that were kept aside as it began, and those that it named and that were not there. */
@@ -109,12 +141,14 @@ async function gitOf(
   return outermost([...kept, ...(await gitPathsAmong(context, absent))]);
 }
 
-/** The entries that were kept aside as it began, and are there still. */
-async function entriesAside(context: Context, { aside }: LoggedAction): Promise<ReadonlyMap<WorkspacePath, Entry>> {
+/**
+ * The plan of what was kept aside for it, without what was freed or erased: what was there as it began, and what an earlier end has
+ * found to have become of it.
+ */
+async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
-  const changes = bytes === undefined ? [] : decodePlan(bytes);
-  const entries = new Map(
-    changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before] as const])),
-  );
-  return stillKept(context, entries, aside);
+  const changes: Change[] = bytes === undefined ? [] : decodePlan(bytes);
+  const entries = new Map(changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before]])));
+  const kept = await stillKept(context, entries, aside);
+  return changes.filter(({ path }) => kept.has(path));
 }

@@ -107,10 +107,11 @@ async function asideOfWork(
   return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })), git };
 }
 
-/** The changes in a plan; none where it was freed, as after some days. */
+/** The changes in a plan; none where it was freed, as after some days. One of an action that may end still holds more than changes. */
 async function readAside(context: Context, plan: Hash): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
-  return bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
+  const left = bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
+  return left.filter(({ before, after }) => !sameEntry(before, after));
 }
 
 /** The paths of a plan of which what was kept aside is erased. */

@@ -97,6 +97,23 @@ describe("an end that cannot be recorded", () => {
   });
 });
 
+it("a call that runs beside another one keeps what was kept aside for it", async () => {
+  await using project = new Project();
+  project.write(".gitignore", "*.env\n");
+  project.write(".git/HEAD", "ref: refs/heads/main\n");
+  project.write("local.env", "KEY=1");
+  const workspace = await project.init();
+  const agent = new Agent(claude, project);
+  quiet(await agent.hears("PreToolUse", bash("c1", "git clean -fdx")));
+  quiet(await agent.hears("PreToolUse", bash("c2")));
+  project.remove("local.env");
+  quiet(await agent.hears("PostToolUse", bash("c1", "git clean -fdx")));
+  quiet(await agent.hears("PostToolUse", bash("c2")));
+  await workspace.gc();
+  await workspace.undo({ action: "c1" });
+  expect(project.read("local.env")).toBe("KEY=1");
+});
+
 describe("a sub-agent", () => {
   const lane = (id: string, turn: string) => ({ ...bash(id, "npm run codegen"), agent_id: "a1", prompt_id: turn });
 
