@@ -3,7 +3,7 @@ import type { Progress } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import type { Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { WorkspacePath } from "../core/path.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { ApplyReport, BlockedPath, OnBlocked } from "../worktree/worktree.ts";
 import { capture, type CaptureOptions } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
@@ -17,7 +17,7 @@ import { refusePrunedContents } from "./pruning.ts";
 import { type PathClaim, proveHistories } from "./proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
-import { recordHolders } from "./record-holders.ts";
+import { recordHolders, withHolders } from "./record-holders.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 
 /**
@@ -143,11 +143,12 @@ async function prepare(context: Context, { dryRun = false, look = {}, onProgress
 async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: Present): Promise<FilePlan<Shape>> {
   const { wanted, isMeant = () => true, skipped = [] } = plan;
   if (dryRun || plan.isNothing === true) return plan;
-  const inNone = await recordHolders(
-    context,
-    wanted.filter(({ path }) => isMeant(path)),
-  );
-  return inNone.length === 0 ? plan : { ...plan, skipped: [...skipped, ...inNone] };
+  const meant = wanted.filter(({ path }) => isMeant(path));
+  const recorded = await recordHolders(context, meant);
+  if (recorded.changes === meant && recorded.skipped.length === 0) return plan;
+  const others = wanted.filter(({ path }) => !isMeant(path));
+  const all = [...others, ...recorded.changes].sort((a, b) => comparePaths(a.path, b.path));
+  return { ...plan, wanted: all, skipped: [...skipped, ...recorded.skipped] };
 }
 
 /** Whole databases, no deletion of what may have been there, folders that fit; what the plan leaves alone stays. */
@@ -208,7 +209,7 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, { changes
   const beside = await asideOfStep(context, asideStepOf(plan));
   const own = new Set(changes.map(({ path }) => path));
   const aside = beside.changes.filter(({ path }) => !own.has(path));
-  const all = [...changes, ...aside];
+  const all = [...(await withHolders(context, changes)), ...aside];
   const { applied, blocked } = await foresee(context, { changes: all, onBlocked, made });
   const done = new Set(applied);
   const isOwn = ({ path }: BlockedPath): boolean => own.has(path);
