@@ -35,7 +35,7 @@ import { NO_INGEST } from "./no-ingest.ts";
 import { listedWorkspace, RootsCache } from "./roots-cache.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
 import { FileTraitsMemory } from "./traits-memory.ts";
-import { placeOfRoot } from "./roots.ts";
+import { placeOfRoot } from "../core/root-place.ts";
 import type { StoreGauge } from "./store-gauge.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 

@@ -3,6 +3,7 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import { isOneName } from "../core/find-collisions.ts";
 import { decodeName } from "../core/path.ts";
+import { isIn, placeOfRoot } from "../core/root-place.ts";
 import { wholePath } from "../core/whole-path.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -56,16 +57,6 @@ function liesIn(disk: Disk, place: Place, folder: string): boolean {
 function spelled(disk: Disk, folder: string): string {
   const names = folder.split("/").filter((name) => name !== "");
   return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
-}
-
-/** Whether a path is a folder, or lies in it. */
-export function isIn(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
-}
-
-/** The place of a root: the folder, or the one file in it. */
-export function placeOfRoot({ folder, only }: Place): string {
-  return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
 }
 
 interface Place {

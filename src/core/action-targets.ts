@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { ChronicleError } from "./errors.ts";
 import { sweepsName, type NameSweep } from "./name-sweep.ts";
 import { MAX_PATH_BYTES, parsePath, pathInRoot, type WorkspacePath } from "./path.ts";
+import { placeOfRoot } from "./root-place.ts";
 import { shellPaths } from "./shell-paths.ts";
 
 /** What a tool is given, as far as it says what will be touched. */
@@ -173,8 +174,9 @@ class Sorter {
   }
 
   add(path: string, deep: boolean, sweeps: readonly NameSweep[] = [{ deep: true }]): void {
-    for (const { id, folder, only } of this.#roots) {
-      const place = only === undefined ? folder : childPath(folder, only);
+    for (const root of this.#roots) {
+      const { id, folder, only } = root;
+      const place = placeOfRoot(root);
       const within = deep ? pathBeneath(place, path) : undefined;
       if (within !== undefined && (only === undefined || within !== "")) {
         this.wholeWorkspace = true;
@@ -203,10 +205,6 @@ function pathBeneath(path: string, folder: string): string | undefined {
   if (path === folder) return "";
   if (folder === "/") return path.slice(1);
   return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined;
-}
-
-function childPath(folder: string, name: string): string {
-  return folder === "/" ? `/${name}` : `${folder}/${name}`;
 }
 
 function isPossible(path: string): boolean {

@@ -172,6 +172,12 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.outside.isOwn(outsidePath(harness.base), true)).toBe(true);
         expect(harness.outside.isOwn(outsidePath(harness.base), false)).toBe(false);
       });
+
+      test("of its own store nothing is read, whoever asks for it by name", async () => {
+        harness.edit.write(at("store/key"), "secret");
+        expect(shown(await look(at("store/key")))).toEqual({ "store/key": "store" });
+        expect(shown(await look(at("store"), true))).toEqual({ store: "store" });
+      });
     });
 
     describe("replacing", () => {

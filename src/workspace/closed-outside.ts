@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { actionTargets, type ActionTargets, type TargetPayload, type TargetRoot } from "../core/action-targets.ts";
+import { isIn, placeOfRoot } from "../core/root-place.ts";
 import type { OutsideFiles } from "../worktree/outside-files.ts";
 import type { Context } from "./context.ts";
 
@@ -8,15 +9,17 @@ const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
 /**
  * Files outside as somebody elsewhere sees them, who was let into the workspace and not into the machine: nothing is looked
  * at, not even to follow a link, and nothing is replaced. What an action names there is told as not kept. What lies within the
- * tracked folders is the workspace's own (a repository's state, a link that stays inside), and is read for everybody in it.
+ * tracked places is the workspace's own (a repository's state, a link that stays inside), and is read for everybody in it.
+ * The place of a single file is the file: the folder around it is outside.
  */
 export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
-  const isInside = (absolute: string): boolean =>
-    roots.some(({ folder }) => absolute === folder || absolute.startsWith(folder === "/" ? "/" : `${folder}/`));
+  const places = roots.map(placeOfRoot);
+  const isInside = (absolute: string): boolean => places.some((place) => isIn(absolute, place));
   return {
     home: outside.home,
     isClosed: true,
-    isOwn: () => false,
+    // Of a path outside it would tell where the store lies; such a path is not looked at in any case.
+    isOwn: (path, deep) => isInside(`/${path}`) && outside.isOwn(path, deep),
     resolve(absolute) {
       const asGiven = { name: absolute, end: absolute };
       if (!isInside(absolute)) return asGiven;
@@ -24,7 +27,7 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
       return isInside(real.name) && isInside(real.end) ? real : asGiven;
     },
     look: (path, request) =>
-      isInside(`/${path}`)
+      request.isInside === true && isInside(`/${path}`)
         ? outside.look(path, request)
         : Promise.resolve({ found: [], omitted: [{ path, reason: "unreadable", detail: NOT_FROM_HERE }] }),
     replace: () => Promise.resolve(NOT_FROM_HERE),
@@ -47,11 +50,11 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
   return { ...named, outside: named.outside.map(told), outsideDeep: named.outsideDeep.map(told) };
 }
 
-/** The roots as they lie to each other, without the folders above all of them. */
+/** The roots as they lie to each other, without the folders above all of their places. */
 function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
-  const [first = "", ...others] = roots.map(({ folder }) => folder);
+  const [first = "", ...others] = roots.map(placeOfRoot);
   let above = posix.dirname(first);
   while (above.length > 1 && others.some((one) => !one.startsWith(`${above}/`))) above = posix.dirname(above);
   if (above.length <= 1) return [];
-  return roots.map((root) => ({ ...root, folder: root.folder.slice(above.length) }));
+  return roots.map((root) => ({ ...root, folder: root.folder.slice(above.length) || "/" }));
 }

@@ -78,6 +78,7 @@ export async function keepGitState(
   const look = await context.outside.look(base, {
     deep: true,
     whole: true,
+    isInside: true,
     keep: async (pieces, { size }) => {
       await refuseFileOverQuota(context, { size, recorded: () => Promise.resolve(undefined) }, quota);
       return batch.putStream(pieces);

@@ -116,6 +116,8 @@ export class DiskOutsideFiles implements OutsideFiles {
   async look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook> {
     // What is asked for in a root is what the workspace leaves to others: git's own state.
     const roots = this.#roots.filter((root) => !isWithin(path, root));
+    if (this.isOwn(path, false))
+      return { found: [], omitted: [{ path, reason: "store", detail: "it is Chronicle's own" }] };
     const walk = new Walk({ disk: this.#disk, limits: this.#limits, skip: [...this.#own, ...roots] }, request);
     await walk.visit(path);
     return walk;

@@ -52,6 +52,8 @@ export class MemoryOutsideFiles implements OutsideFiles {
 
   async look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook> {
     const look = { found: [] as { path: WorkspacePath; entry: Entry | undefined }[], omitted: [] as Omission[] };
+    if (this.isOwn(path, false))
+      return { found: [], omitted: [{ path, reason: "store", detail: "it is Chronicle's own" }] };
     const excess = request.deep && request.whole === true ? this.#excess(path) : undefined;
     if (excess !== undefined) return { found: [], omitted: [{ path, reason: "over-limit", detail: excess }] };
     let bytes = 0;

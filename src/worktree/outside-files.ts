@@ -14,13 +14,13 @@ import type { ContentReader } from "./worktree.ts";
  * Contract
  * - Every path is resolved from `/` without following links, at the time of use: what lies behind a link is left out,
  *   and said.
- * - Special files, `/proc`, `/sys` and `/dev` are never opened. The store is refused.
+ * - Special files, `/proc`, `/sys` and `/dev` are never opened. Of Chronicle's own store and keys nothing is read.
  * - `replace` puts one path from `before` to `after`, whole or not at all; what is neither is left alone.
  */
 export interface OutsideFiles {
   /** What `~` stands for; `undefined`: not known. */
   readonly home: string | undefined;
-  /** Whoever asks is elsewhere: where things lie on this machine is not told, and nothing outside is looked at. */
+  /** Whoever asks is elsewhere: where things lie on this machine is not told, and of nothing but `isInside` a look is taken. */
   readonly isClosed?: true;
   /** Does this path lie in Chronicle's own store, or among its keys? `deep`: or do these lie beneath it? */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
@@ -43,6 +43,8 @@ export interface OutsideRequest {
   readonly deep: boolean;
   /** Where there is more than can be kept, nothing is read: a part would be of no use. */
   readonly whole?: boolean;
+  /** Of what lies in a tracked place, and is left out of the history: git's own state. Whoever asks from elsewhere may see that, too. */
+  readonly isInside?: true;
   readonly keep: (
     pieces: Iterable<Uint8Array>,
     of: OutsideContent,

@@ -1,6 +1,7 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { holding } from "../helpers/holding.ts";
 import { Project } from "../helpers/project.ts";
 import { OPERATOR, Serving } from "../server/serving.ts";
 
@@ -78,5 +79,79 @@ describe("Truth: a path that leads out of the workspace is told as it was given"
     expect(gone?.coverage.omitted.map((one) => one.path).toSorted()).toEqual(["@outside:y", "@outside:~/x"]);
     const all = await agent.snapshotAction({ type: "delete_directory", payload: { path: ".." }, onFailure: "warn" });
     expect(all?.scope).toBe("workspace");
+  });
+});
+
+/** A single file is tracked: all that lies around it is outside, the store's own keys as well. */
+const AROUND: readonly (readonly [string, (at: (path: string) => string) => object])[] = [
+  ["a file beside", () => ({ type: "write_file", payload: { path: "secret" } })],
+  ["its absolute path", (at) => ({ type: "write_file", payload: { path: at("secret") } })],
+  ["a folder beside", (at) => ({ type: "delete_directory", payload: { path: at("deep") } })],
+  ["the folder itself", (at) => ({ type: "delete_directory", payload: { path: at(".") } })],
+  ["a command", () => ({ type: "run_command", payload: { command: "rm -rf secret deep" } })],
+  ["a tool that nobody knows", (at) => ({ type: "other", payload: { paths: [at("secret"), at("deep")] } })],
+  ["what a link beside leads to", () => ({ type: "write_file", payload: { path: "link" } })],
+  ["what the tracked name has become", () => ({ type: "write_file", payload: { path: "notes.md" } })],
+  ["the store", (at) => ({ type: "delete_directory", payload: { path: at("store") } })],
+  ["a key of the store", (at) => ({ type: "write_file", payload: { path: at("config/operator.token") } })],
+];
+
+describe("Truth: around a single file that is tracked nothing is looked at for who comes with a token", () => {
+  it.each(AROUND)("%s", async (what, asked) => {
+    await using serving = await Serving.start();
+    const at = (path: string): string => join(serving.base, path);
+    const [secret, deeper] = [Buffer.from("KEY=secret\n"), Buffer.from("KEY=deeper\n")];
+    mkdirSync(at("deep"));
+    writeFileSync(at("notes.md"), "one\n");
+    writeFileSync(at("secret"), secret);
+    writeFileSync(at("deep/secret"), deeper);
+    symlinkSync("deep/secret", at("link"));
+    const { workspace } = await serving.store.init({ roots: [at("notes.md")] });
+    const served = (await serving.store.workspaces())[0]?.id ?? "";
+    const base = `/v1/workspaces/${served}`;
+    await workspace.close();
+    writeFileSync(at("config/operator.token"), secret);
+    if (what.startsWith("what the tracked")) {
+      rmSync(at("notes.md"));
+      symlinkSync("secret", at("notes.md"));
+    }
+    for (const token of [serving.token("agent"), serving.token("operator", [served])]) {
+      const begun = await serving.send(`${base}/actions`, { ...asked(at), on_failure: "warn" }, { token });
+      const { id, outside } = begun.json<Told>();
+      expect([begun.status, outside]).toEqual([201, []]);
+      expect((await serving.send(`${base}/actions/${id}/finish`, {}, { token })).status).toBe(200);
+      expect((await serving.ask(`${base}/log?prefix=outside`, { token })).json()["items"]).toEqual([]);
+    }
+    for (const bytes of [secret, deeper]) expect(holding(join(serving.base, "store"), bytes)).toEqual([]);
+  });
+
+  it("and no name of a folder is told", async () => {
+    await using project = new Project();
+    project.write("notes.md", "one\n");
+    const person = await project.init({ roots: [project.at("notes.md")] });
+    const agent = person.as({ role: "agent", onlyInside: true });
+    const kept = await agent.snapshotAction({ type: "write_file", payload: { path: "notes.md" } });
+    expect(kept?.files_backed_up).toEqual(["notes.md"]);
+    for (const path of ["secret", "../secret"]) {
+      const gone = await agent.snapshotAction({ type: "write_file", payload: { path }, onFailure: "warn" });
+      expect(gone?.coverage.omitted.map((one) => one.path)).toEqual(["@outside:secret"]);
+    }
+  });
+});
+
+describe("Truth: where a folder is tracked, too", () => {
+  it("a repository's own state beneath it is no way to a store that lies there", async () => {
+    await using project = new Project({ storeInside: true, config: "project/.git/chronicle" });
+    project.write("a.txt", "one\n");
+    project.write(".git/HEAD", "ref: refs/heads/main\n");
+    const secret = Buffer.from("the operator's token\n");
+    project.write(".git/chronicle/operator.token", secret);
+    const person = await project.init();
+    for (const agent of [person, person.as({ role: "agent", onlyInside: true })]) {
+      for (const command of ["rm -rf .git", "rm -rf .git/chronicle", "rm -f .git/chronicle/operator.token"]) {
+        await agent.snapshotAction({ type: "run_command", payload: { command }, onFailure: "warn" });
+        expect([command, holding(project.home, secret)]).toEqual([command, []]);
+      }
+    }
   });
 });
