@@ -98,7 +98,7 @@ export interface PutFileOptions extends WriteCondition, WriteBy {
 export interface FileWriteShape {
   /** The head after it. */
   seq: number;
-  /** What is at the path now; `null` after a deletion. For a move: at the new path. */
+  /** What is at the path now; `null` after a deletion, and for what nobody recorded. For a move: at the new path. */
   file: FileShape | null;
   /** Empty: it was so already. */
   changes: ChangeShape[];
@@ -140,7 +140,7 @@ export interface FileApi {
     content: Uint8Array | AsyncIterable<Uint8Array>,
     options?: PutFileOptions,
   ): Promise<FileWriteShape>;
-  /** Makes a folder; one that is there stays as it is. */
+  /** Makes a folder; one that is there stays as it is, and is recorded only as far as the rules take it in (else `file` is `null`). */
   makeFolder(path: string, by?: WriteBy & { readonly permissions?: number }): Promise<FileWriteShape>;
   /** A folder goes with all that is in it. Throws `NOT_FOUND`. */
   deleteFile(path: string, options?: WriteCondition & WriteBy): Promise<FileWriteShape>;

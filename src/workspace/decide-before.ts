@@ -27,15 +27,20 @@ export function pathsOf(write: ReadyWrite): WorkspacePath[] {
   return write.kind === "move" ? [write.path, write.to] : [write.path];
 }
 
-/** What becomes of a write, as far as it is known without a capture; `undefined`: its paths may be captured. */
-export async function decideBefore(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
+/**
+ * What becomes of a write, as far as it is known without a capture. `by-name`: what it replaces may be recorded by name. `as-it-is`:
+ * it replaces nothing, so that what is there is recorded only as far as the rules take it in.
+ */
+export type DecidedBefore = Outcome | "by-name" | "as-it-is";
+
+export async function decideBefore(context: Context, write: ReadyWrite): Promise<DecidedBefore> {
   try {
     const paths = pathsOf(write);
     const verdicts = await Promise.all(paths.map((path) => context.worktree.explain(path)));
     paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));
     const stats = await context.worktree.stats(paths);
     const isFolder = stats.some((stat) => typeof stat === "object" && stat.kind === "dir");
-    if (!isFolder && verdicts.every(({ tracked }) => tracked)) return undefined;
+    if (!isFolder && verdicts.every(({ tracked }) => tracked)) return "by-name";
     const present = new Map<WorkspacePath, Entry | undefined>();
     for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
     return await decideOn(context, write, present);
@@ -100,12 +105,12 @@ async function entryAt(context: Context, { path, stat, write }: Looked): Promise
   return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
 }
 
-/** Plans the write on what is on disk, and forgets the plan. */
+/** Plans the write on what is on disk, and forgets the plan but for whether there is one. */
 async function decideOn(
   context: Context,
   write: ReadyWrite,
   present: ReadonlyMap<WorkspacePath, Entry | undefined>,
-): Promise<Outcome | undefined> {
+): Promise<DecidedBefore> {
   const { requestId } = write.by;
   const again = requestId === undefined ? undefined : await answerAgain(context, intentOfRequest(requestId), write);
   if (again !== undefined) return { answer: again };
@@ -124,6 +129,13 @@ async function decideOn(
     return typeof stat === "object" && stat.kind === "dir";
   };
   const now = Math.floor(context.now());
-  await planWrite(write, { state, now, isUnrecordedFolder, refuseErased: (all) => refuseErased(context, all) });
-  return undefined;
+  const ground = {
+    state,
+    now,
+    isUnrecordedFolder,
+    refuseErased: (all: readonly Entry[]) => refuseErased(context, all),
+  };
+  const changes = await planWrite(write, ground);
+  // Whoever puts a file as it is there has its content: it is recorded as what they have put.
+  return changes.length === 0 && write.kind !== "put" ? "as-it-is" : "by-name";
 }

@@ -71,8 +71,11 @@ export class WriteBatch {
     return new WriteBatch(context, ground, await writeAttributor(context, ground.head));
   }
 
-  /** Plans a write. Returns its answer where nothing is to be recorded, or what is. Throws why it cannot be done. */
-  async plan(write: ReadyWrite): Promise<PlannedWrite | FileWriteShape> {
+  /**
+   * Plans a write. Returns its answer where nothing is to be recorded, or what is. Throws why it cannot be done. `isAsIs`: it finds
+   * everything as it asks for, though not all of that need be recorded.
+   */
+  async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
     const id = requestId === undefined ? this.#context.newId() : intentOfRequest(requestId);
     if (requestId !== undefined) {
@@ -82,13 +85,7 @@ export class WriteBatch {
       if (again !== undefined) return again;
       if (write.kind === "put" && write.content.onlyCompared === true) throw forgotten(requestId);
     }
-    const changes = await planWrite(write, {
-      state: this.#state,
-      now: Math.floor(this.#context.now()),
-      isUnrecordedFolder: this.#ground.isUnrecordedFolder,
-      areHoldersRecorded: this.#ground.areHoldersRecorded,
-      refuseErased: (entries) => refuseErased(this.#context, entries),
-    });
+    const changes = isAsIs ? [] : await this.#changesOf(write);
     this.#ground.refuse?.(changes);
     if (changes.length === 0 && requestId === undefined) return writeShape(write, await this.#unchanged(write));
     this.#tally = talliedAfter(this.#context, write, { changes, tally: this.#tally });
@@ -96,6 +93,16 @@ export class WriteBatch {
     if (requestId !== undefined) this.#requests.set(id, planned);
     this.planned.push(planned);
     return planned;
+  }
+
+  #changesOf(write: ReadyWrite): Promise<Change[]> {
+    return planWrite(write, {
+      state: this.#state,
+      now: Math.floor(this.#context.now()),
+      isUnrecordedFolder: this.#ground.isUnrecordedFolder,
+      areHoldersRecorded: this.#ground.areHoldersRecorded,
+      refuseErased: (entries) => refuseErased(this.#context, entries),
+    });
   }
 
   async #unchanged(write: ReadyWrite): Promise<WriteDone> {

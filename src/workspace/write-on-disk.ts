@@ -68,14 +68,15 @@ async function writeRound(
   kept: Promise<void>,
 ): Promise<Map<ReadyWrite, DiskOutcome>> {
   const outcomes = new Map<ReadyWrite, DiskOutcome>();
+  const asIs = new Set<ReadyWrite>();
   for (const write of writes) {
     const decided = await decideBefore(context, write);
-    if (decided !== undefined) outcomes.set(write, decided);
+    if (decided === "as-it-is") asIs.add(write);
+    else if (decided !== "by-name") outcomes.set(write, decided);
   }
   const round = writes.filter((write) => !outcomes.has(write));
   if (round.length === 0) return outcomes;
-  const only = round.flatMap(pathsOf);
-  const captured = await capture(context, { cause: "capture", only, named: true, holders: true, reserve: true });
+  const captured = await captureBefore(context, round, asIs);
   await withCommit(context, async (commit) => {
     if ((await openIntents(context)).length > 0) {
       for (const write of round) outcomes.set(write, { error: unfinishedBefore(), overtaken: true });
@@ -89,13 +90,27 @@ async function writeRound(
       areHoldersRecorded: true,
     });
     for (const write of round) {
-      const found = await planOne({ batch, captured, write });
+      const found = await planOne({ batch, captured, write, isAsIs: asIs.has(write) });
       if (!("drafts" in found)) outcomes.set(write, found);
     }
     const done = await applyWrites(context, commit, { planned: batch.planned, kept });
     for (const [write, outcome] of done) outcomes.set(write, outcome);
   });
   return outcomes;
+}
+
+/** Records what is at the paths of writes: by name where it is about to be replaced, else what the rules take in. */
+async function captureBefore(
+  context: Context,
+  round: readonly ReadyWrite[],
+  asIs: ReadonlySet<ReadyWrite>,
+): Promise<Capture> {
+  const how = { cause: "capture", reserve: true } as const;
+  const kept = round.filter((write) => asIs.has(write)).flatMap(pathsOf);
+  const replaced = round.filter((write) => !asIs.has(write)).flatMap(pathsOf);
+  const seen = kept.length === 0 ? undefined : await capture(context, { ...how, only: kept });
+  if (seen !== undefined && replaced.length === 0) return seen;
+  return capture(context, { ...how, only: replaced, named: true, holders: true });
 }
 
 /** Another process has begun something in this moment, and is gone. */
@@ -109,12 +124,14 @@ interface One {
   readonly batch: WriteBatch;
   readonly captured: Capture;
   readonly write: ReadyWrite;
+  /** It finds everything as it asks for. */
+  readonly isAsIs: boolean;
 }
 
-async function planOne({ batch, captured, write }: One): Promise<Outcome | PlannedWrite> {
+async function planOne({ batch, captured, write, isAsIs }: One): Promise<Outcome | PlannedWrite> {
   try {
-    refuseUncaptured(write, captured.coverage.omitted);
-    const planned: PlannedWrite | FileWriteShape = await batch.plan(write);
+    if (!isAsIs) refuseUncaptured(write, captured.coverage.omitted);
+    const planned: PlannedWrite | FileWriteShape = await batch.plan(write, isAsIs);
     return isPlanned(planned) ? planned : { answer: planned };
   } catch (error) {
     return ofOneWrite(error);
