@@ -1,7 +1,8 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { holding } from "../../test/helpers/holding.ts";
 import { HeldLock } from "../../test/helpers/held-lock.ts";
 import { Project } from "../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
@@ -146,4 +147,27 @@ test("a workspace without a folder, or one that is only read, has nothing to rec
   await project.init();
   const reading = await project.open({ readOnly: true });
   await expect(reading.follow({ record: true })).rejects.toMatchObject({ code: "READ_ONLY" });
+});
+
+test("an archived workspace is not looked at, until it is taken up again and something changes", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  const workspace = await project.init();
+  const told: unknown[] = [];
+  await workspace.follow({ record: true, onError: (error) => told.push(error) });
+  await recorded(workspace, "a", 1);
+  const other = await project.store();
+  await other.archive(workspace.id);
+  const bytes = randomBytes(900);
+  project.write("b", bytes);
+  await sleep(500);
+  // Neither has a look read it, nor is one planned.
+  expect(holding(project.home, bytes)).toEqual([]);
+  await other.archive(workspace.id, false);
+  await sleep(2_500);
+  expect(await workspace.history("b").catch(() => [])).toEqual([]);
+  project.write("a", "two");
+  await recorded(workspace, "a", 2);
+  await recorded(workspace, "b", 1);
+  expect(told).toEqual([]);
 });

@@ -9,6 +9,7 @@ import { followSettings } from "./follow-settings.ts";
 import { isHosted } from "./hosted.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 import type { OperationQueue } from "./operation-queue.ts";
+import { refuseArchived } from "./refuse-archived.ts";
 
 /** A file must have been quiet for so long before it is looked at, in milliseconds: editors and tools write in bursts. */
 const SETTLE_MS = 50;
@@ -25,8 +26,8 @@ const LONGEST_RETRY_MS = 30_000;
 /** Looks may take this share of the time at most, so that a busy folder is not read all the time. */
 const BUSY_FACTOR = 3;
 
-/** What keeps it from recording. */
-type Trouble = "disk" | "other";
+/** What keeps it from recording. `read-only`: the workspace is archived, for as long as somebody wants. */
+type Trouble = "disk" | "read-only" | "other";
 
 /**
  * Records what changes in a followed folder as it changes, for as long as the workspace is open. It is no session and owns
@@ -105,7 +106,7 @@ export class LiveRecorder {
       this.#told = undefined;
       this.#retryMs = RETRY_MS;
     } catch (error) {
-      trouble = isOfTheDisk(error) ? "disk" : "other";
+      trouble = troubleOf(error);
       this.#failed(error, trouble);
     }
     this.#working = undefined;
@@ -116,12 +117,14 @@ export class LiveRecorder {
 
   /**
    * What was not recorded, for want of a disk, of the lock or of room, is recorded once that has passed, though nobody changes anything
-   * then. A disk in trouble is left alone until then; other trouble may be over with the next edit.
+   * then. A disk in trouble is left alone until then; other trouble may be over with the next edit. An archived workspace is not tried
+   * again: the first change after it is taken up leads to a look at everything.
    */
   #planAgain(trouble: Trouble): void {
     if (this.#listening === undefined) return;
     // Nobody knows which of the paths that were taken were recorded.
     this.#context.live.giveBack(undefined);
+    if (trouble === "read-only") return;
     if (trouble === "disk") this.#plan(this.#retryMs);
     else this.#retry = setTimeout(() => this.#plan(0), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
@@ -129,6 +132,8 @@ export class LiveRecorder {
 
   async #look(): Promise<void> {
     const { live } = this.#context;
+    // A look stores the contents that it finds.
+    await refuseArchived(this.#context);
     // Folders may be tracked now that were not before.
     if (await followSettings(this.#context)) await live.restart();
     await live.settle();
@@ -148,12 +153,8 @@ export class LiveRecorder {
     }
   }
 
-  /** An archived workspace is not recorded until it is taken up again: the first change after that leads to a look at everything. */
   #failed(error: unknown, trouble: Trouble): void {
-    if (trouble !== "disk" && error instanceof ChronicleError && error.code === "READ_ONLY") {
-      this.#context.live.giveBack(undefined);
-      return;
-    }
+    if (trouble === "read-only") return;
     // What stays as it is (the folder is gone) is told of once.
     const what = error instanceof Error ? error.message : String(error);
     if (what !== this.#told) this.#onError?.(error);
@@ -161,8 +162,9 @@ export class LiveRecorder {
   }
 }
 
-function isOfTheDisk(error: unknown): boolean {
-  if (!(error instanceof ChronicleError)) return false;
+function troubleOf(error: unknown): Trouble {
+  if (!(error instanceof ChronicleError)) return "other";
   const errno = error.data["errno"];
-  return error.code === "POISONED" || (typeof errno === "string" && isTroubleOfDisk(errno));
+  if (error.code === "POISONED" || (typeof errno === "string" && isTroubleOfDisk(errno))) return "disk";
+  return error.code === "READ_ONLY" ? "read-only" : "other";
 }
