@@ -1,7 +1,7 @@
 import { type SeqSpan, spansBehind, spansBetween } from "../core/clock-jumps.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { parseMoment, type Moment } from "../core/moment.ts";
-import { meantBy } from "../core/meant-by.ts";
+import { isShownBeginning, meantBy } from "../core/meant-by.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
@@ -61,15 +61,11 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
-/** The beginning of an id, as lists show it. */
-const SHOWN_ID = /^[\da-f]{8,}$/;
-
 /** A number or a length of time that is the beginning of an id: of the ids that lists show, one in forty is nothing but digits. */
-async function idInstead(context: Context, { base }: Moment, { text, snapshots }: Asked): Promise<string | undefined> {
+async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");
   if (base.kind !== "number" && base.kind !== "ago") return undefined;
-  const isFree = base.kind === "number" && !snapshots.some((one) => one.number === base.n);
-  if (!isFree && !SHOWN_ID.test(word)) return undefined;
+  if (!isShownBeginning(word)) return undefined;
   return (await idsMeant(context, word)).length === 0 ? undefined : word;
 }
 

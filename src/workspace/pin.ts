@@ -3,7 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import { keepsAction } from "../core/prune-record.ts";
 import { encodePin, pinRecordId } from "../core/pin-record.ts";
-import { meantBy } from "../core/meant-by.ts";
+import { isShownBeginning, meantBy } from "../core/meant-by.ts";
 import { actionById, findAction } from "./actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -34,21 +34,30 @@ export async function pin(context: Context, id: string, pinned = true): Promise<
 }
 
 function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapshot[] {
-  // Digits that are no snapshot's number may be the beginning of an id.
   const numbered = /^\d{1,9}$/.test(text) ? all.filter(({ number }) => number === Number(text)) : [];
-  if (numbered.length > 0) return numbered;
+  if (numbered.length > 0 || isOnlyNumber(text)) return numbered;
   const called = all.filter(({ name }) => name === text);
   return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }
 
+/** More digits than that may be the beginning of an id; so few are a number, whether a snapshot has it or not. */
+function isOnlyNumber(text: string): boolean {
+  return /^\d+$/.test(text) && !isShownBeginning(text);
+}
+
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  const found = await findAction(context, id).catch((error: unknown) => {
+  // The whole id of an action may be anything.
+  const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
+  const found = await asked.catch((error: unknown) => {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    return undefined;
+  });
+  if (found === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no snapshot and no action ${JSON.stringify(id)}`, {
       hint: "`chronicle list --snapshots` and `chronicle actions` list them",
-      data: error.data,
+      data: { action: id },
     });
-  });
+  }
   if (pinned && !keepsAction(await pruningInForce(context), found.fromSeq))
     throw gone(`the action ${found.id.slice(0, 8)}`);
   await withCommit(context, async (commit) => {
