@@ -14,8 +14,19 @@ export function nodeProcesses(disk: Disk): Processes {
     isAlive: (pid) => isAlive(disk, pid),
     ancestors: (pid) => ancestors(disk, pid),
     markOf: (pid) => markOf(disk, pid),
+    pidSpace: pidSpaceOf(disk),
     run,
   };
+}
+
+/** The PID namespace of this process, by its inode: pid_namespaces(7). A process keeps its own for as long as it lives. */
+function pidSpaceOf(disk: Disk): string | undefined {
+  try {
+    return /^pid:\[(\d+)\]$/.exec(disk.readlink("/proc/self/ns/pid").toString())?.[1];
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
 }
 
 const MARK_DIGITS = 16;
@@ -23,13 +34,15 @@ const MARK_DIGITS = 16;
 /**
  * The start of the machine and that of the process, counted from it in ticks: proc_pid_stat(5), the 22nd field, from the name on the
  * 20th. Neither is told by a clock that somebody sets. The number is part of it: several processes start in one tick. As a hash: the log goes to other machines.
+ * Where the start of the machine cannot be read there is no mark: for others who can read it, the process would be another one.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   const ticks = stat === undefined ? undefined : stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
   if (ticks === undefined || !/^\d+$/.test(ticks)) return undefined;
-  const boot = readStart(disk, "/proc/sys/kernel/random/boot_id") ?? "";
-  return sha256(`${boot.trim()} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
+  const boot = readStart(disk, "/proc/sys/kernel/random/boot_id")?.trim() ?? "";
+  if (boot === "") return undefined;
+  return sha256(`${boot} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
 }
 
 /** No chain of processes is longer, unless it is read while numbers are given anew. */

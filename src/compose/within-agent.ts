@@ -2,7 +2,7 @@ import type { Around } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { answer } from "../workspace/answer.ts";
 import { openBrackets } from "../workspace/brackets.ts";
-import { isOwnerAlive, type OwnerProcess } from "../workspace/owner-process.ts";
+import { isHere, type OwnerProcess } from "../workspace/owner-process.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
@@ -17,7 +17,7 @@ export async function isWithinAgent(parts: StoreParts, whose: Around = "agents a
   if (around.size === 0) return false;
   for (const id of workspaceIds(parts)) {
     for (const owner of await ownersIn(parts, id, whose)) {
-      if (owner.pid !== null && around.has(owner.pid) && isOwnerAlive({ processes }, owner)) return true;
+      if (owner.pid !== null && around.has(owner.pid) && isHere({ processes }, owner)) return true;
     }
   }
   return false;

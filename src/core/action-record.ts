@@ -44,6 +44,8 @@ export interface ActionRecord {
   readonly pid: number | null;
   /** What tells that process from others of its number. */
   readonly pidMark?: string;
+  /** The PID namespace in which that process has its number. */
+  readonly pidSpace?: string;
   /** The state before it is that after this event. */
   readonly fromSeq: number;
   readonly pinned: boolean;
@@ -112,6 +114,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
     previous: record.previous,
     pid: record.pid,
     ...(record.pidMark === undefined ? {} : { pid_mark: record.pidMark }),
+    ...(record.pidSpace === undefined ? {} : { pid_space: record.pidSpace }),
     from_seq: record.fromSeq,
     pinned: record.pinned,
     omitted: record.coverage.omitted.map((one) => ({
@@ -135,7 +138,13 @@ const SCOPES: ReadonlySet<ActionRecord["scope"]> = new Set(["paths", "workspace"
 /** The action record in a body. Throws `LOG_DAMAGED`. */
 export function decodeAction(body: RecordBody): ActionRecord {
   const optional: Record<string, string> = {};
-  const names = { session: "session", turn: "turn", toolCall: "tool_call", pidMark: "pid_mark" } as const;
+  const names = {
+    session: "session",
+    turn: "turn",
+    toolCall: "tool_call",
+    pidMark: "pid_mark",
+    pidSpace: "pid_space",
+  } as const;
   for (const [name, key] of Object.entries({
     ...names,
     transaction: "transaction",

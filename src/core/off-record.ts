@@ -25,6 +25,8 @@ export interface OffRecordCommand {
   readonly pid: number;
   /** What tells that process from others of its number. */
   readonly pidMark?: string;
+  /** The PID namespace in which that process has its number. */
+  readonly pidSpace?: string;
   readonly started: string;
 }
 
@@ -62,10 +64,11 @@ export function encodeOffRecord({ salt, going, notes }: OffRecord): string {
   const value: Json = {
     format: FORMAT,
     salt,
-    going: going.map(({ id, pid, pidMark, started }) => ({
+    going: going.map(({ id, pid, pidMark, pidSpace, started }) => ({
       id,
       pid,
       ...(pidMark === undefined ? {} : { pid_mark: pidMark }),
+      ...(pidSpace === undefined ? {} : { pid_space: pidSpace }),
       started,
     })),
     notes: notes.map(({ path, seq, state }) => ({ ...encodePath(path), seq, state: encodeState(state) })),
@@ -96,8 +99,12 @@ export function decodeOffRecord(encoded: string): OffRecord {
     going: list(body, "going").map((item) => {
       const one = object(item, "a command off the record");
       const pidMark = optionalText(one, "pid_mark");
-      const owner = { pid: whole(one, "pid"), ...(pidMark === undefined ? {} : { pidMark }) };
-      return { id: text(one, "id"), ...owner, started: text(one, "started") };
+      const pidSpace = optionalText(one, "pid_space");
+      const marks = {
+        ...(pidMark === undefined ? {} : { pidMark }),
+        ...(pidSpace === undefined ? {} : { pidSpace }),
+      };
+      return { id: text(one, "id"), pid: whole(one, "pid"), ...marks, started: text(one, "started") };
     }),
     notes: list(body, "notes").map((item) => {
       const one = object(item, "a note of what is off the record");

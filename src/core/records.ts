@@ -74,6 +74,8 @@ export interface SessionRecord {
   readonly pid: number;
   /** What tells that process from others of its number. */
   readonly pidMark?: string;
+  /** The PID namespace in which that process has its number. */
+  readonly pidSpace?: string;
   /** Once it has ended: what it changed of paths that no capture takes. */
   readonly omittedChanges: readonly OmittedChange[];
   /** The brackets within which the run was begun. */
@@ -234,6 +236,7 @@ export function encodeSession(record: SessionRecord): RecordBody {
     actor: record.actor,
     pid: record.pid,
     ...(record.pidMark === undefined ? {} : { pid_mark: record.pidMark }),
+    ...(record.pidSpace === undefined ? {} : { pid_space: record.pidSpace }),
     ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
     ...encodeWithin(record.within),
     ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
@@ -247,6 +250,7 @@ const SESSION_STATES: ReadonlySet<SessionRecord["state"]> = new Set(["running", 
 export function decodeSession(body: RecordBody): SessionRecord {
   const aside = decodeAside(body);
   const pidMark = optionalText(body, "pid_mark");
+  const pidSpace = optionalText(body, "pid_space");
   return {
     kind: oneOf(body, "kind", SESSION_KINDS),
     state: oneOf(body, "state", SESSION_STATES),
@@ -265,6 +269,7 @@ export function decodeSession(body: RecordBody): SessionRecord {
     actor: text(body, "actor"),
     pid: whole(body, "pid"),
     ...(pidMark === undefined ? {} : { pidMark }),
+    ...(pidSpace === undefined ? {} : { pidSpace }),
     omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
     within: decodeWithin(body),
     ...(aside === undefined ? {} : { aside }),

@@ -27,6 +27,8 @@ export interface TransactionRecord {
   readonly pid: number | null;
   /** What tells that process from others of its number. */
   readonly pidMark?: string;
+  /** The PID namespace in which that process has its number. */
+  readonly pidSpace?: string;
   /** What becomes of it when its owner dies. */
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
@@ -60,7 +62,8 @@ export function transactionRecordId(id: string): string {
 
 /** A transaction record as JSON. */
 export function encodeTransaction(record: TransactionRecord): RecordBody {
-  const { parent, name, session, scope, client, process, undo, run, action, holds, changed, pidMark } = record;
+  const { parent, name, session, scope, client, process, undo, run, action, holds, changed, pidMark, pidSpace } =
+    record;
   const optional: Record<string, Json> = {};
   for (const [key, value] of Object.entries({
     parent,
@@ -78,6 +81,7 @@ export function encodeTransaction(record: TransactionRecord): RecordBody {
   }
   if (changed !== undefined) optional["changed"] = changed;
   if (pidMark !== undefined) optional["pid_mark"] = pidMark;
+  if (pidSpace !== undefined) optional["pid_space"] = pidSpace;
   return {
     status: record.status,
     started_at: record.startedAt,
@@ -102,6 +106,7 @@ export function decodeTransaction(body: RecordBody): TransactionRecord {
     if (value !== undefined) optional[key] = value;
   }
   const pidMark = optionalText(body, "pid_mark");
+  const pidSpace = optionalText(body, "pid_space");
   if (body["scope"] !== undefined) oneOf(body, "scope", SCOPES);
   return {
     status: oneOf(body, "status", STATUSES),
@@ -113,6 +118,7 @@ export function decodeTransaction(body: RecordBody): TransactionRecord {
     actor: text(body, "actor"),
     pid: orNull(body, "pid", whole),
     ...(pidMark === undefined ? {} : { pidMark }),
+    ...(pidSpace === undefined ? {} : { pidSpace }),
     onOwnerDeath: oneOf(body, "on_owner_death", ENDINGS),
   };
 }

@@ -16,6 +16,8 @@ export interface SimMachineOptions {
   /** What a command does to the disk; its exit code. */
   readonly command?: (command: readonly string[]) => number | Promise<number>;
   /** Milliseconds since the epoch; the disk should have the same clock. Default: one that moves at each look. */
+  /** The PID namespace of its process. */
+  readonly pidSpace?: string;
   readonly clock?: () => number;
   /** The process that opens it; every other one is gone. Default: another one each time, all of which have the number 1. */
   readonly pid?: number;
@@ -55,6 +57,7 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
       isAlive: (pid) => pid === own,
       ancestors: () => Promise.resolve([]),
       markOf: (pid) => (pid === own ? `process-${options.pid ?? `opening-${options.firstId}`}` : undefined),
+      pidSpace: options.pidSpace,
       run: async (command): Promise<ProcessEnd> => {
         const code = (await options.command?.(command)) ?? 0;
         return { exitCode: code, signal: null, code };

@@ -5,10 +5,11 @@ import type { EventDraft } from "../core/event.ts";
 import { addAll } from "../util/long-lists.ts";
 import { openActions, type LoggedAction } from "./actions.ts";
 import { reachOf } from "./attribution.ts";
-import { goingOn, UNOWNED_HOURS } from "./brackets.ts";
+import { goingOn } from "./brackets.ts";
 import type { Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { isElsewhere, UNOWNED_HOURS } from "./owner-process.ts";
 import { captureWithRules } from "./capture-with-rules.ts";
 import { type EndOfOmitted, endOfOmitted } from "./omitted-of-action.ts";
 import { changesOfAction } from "./changes-within.ts";
@@ -77,7 +78,7 @@ export async function abandoning(
 ): Promise<EventDraft[]> {
   const drafts: EventDraft[] = [];
   for (const action of actions) {
-    const closing = { state: "abandoned", reason: reason ?? whyGone(action) } as const;
+    const closing = { state: "abandoned", reason: reason ?? whyGone(context, action) } as const;
     const omitted = ends?.get(action.id);
     drafts.push(
       await closingDraft(context, action, { found, ...closing, ...(omitted === undefined ? {} : { omitted }) }),
@@ -87,8 +88,10 @@ export async function abandoning(
 }
 
 /** Why an action that nobody will finish is abandoned. */
-function whyGone({ pid }: LoggedAction): string {
-  return pid === null ? `nobody finished it within ${UNOWNED_HOURS} hours` : "its process ended and did not finish it";
+function whyGone(context: Context, action: LoggedAction): string {
+  return action.pid === null || isElsewhere(context, action)
+    ? `nobody finished it within ${UNOWNED_HOURS} hours`
+    : "its process ended and did not finish it";
 }
 
 /** Open actions that nobody will finish: their process is gone; those that none owns are a day old. */

@@ -79,7 +79,7 @@ export async function beginningOf(
     within: {},
   };
   // One that is resumed keeps its beginning.
-  const { pidMark: _earlier, ...kept } = before ?? fresh;
+  const { pidMark: _earlier, pidSpace: _where, ...kept } = before ?? fresh;
   const record = { ...kept, state: fresh.state, ended: null, ...ownerOf(context, fresh.pid) };
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
 }

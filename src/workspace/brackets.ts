@@ -5,7 +5,7 @@ import { decodeTransaction, type TransactionRecord } from "../core/transaction-r
 import type { EventRow } from "../storage/index-store.ts";
 import { openActions, openRows, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
-import { isOwnerAlive } from "./owner-process.ts";
+import { isOwnerAlive, UNOWNED_HOURS } from "./owner-process.ts";
 import { readEvent } from "./read-events.ts";
 
 /** A run or a watch that goes on. */
@@ -54,13 +54,14 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
 /** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const { index } = context;
-  const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
+  const isGoing = ({ record }: OpenSession): boolean =>
+    record.kind === "agent" || isOwnerAlive(context, record, record.started);
   const going = (await openSessions(context, at)).filter(isGoing);
   const active: OpenTransaction[] = [];
   for (const row of await openRows(context, "transaction:", at)) {
     const record = await once(context, row, { seen: seenIn(transactions, index), decode: transactionIn });
     const id = row.recordId.slice("transaction:".length);
-    if (id !== reopened && !isOwnerAlive(context, record)) continue;
+    if (id !== reopened && !isOwnerAlive(context, record, record.startedAt)) continue;
     active.push({ id, seq: record.fromSeq + 1, record });
   }
   return {
@@ -71,9 +72,6 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
     transactions: active.sort((a, b) => a.seq - b.seq),
   };
 }
-
-/** So long may go by before nobody is taken to finish what no process owns. */
-export const UNOWNED_HOURS = 24;
 
 /**
  * Is an event so old that what no process owns counts as over? An event of a clock that was wrong is judged by the events
@@ -88,7 +86,9 @@ export async function ageLimit({ now, index }: Context): Promise<(event: TimedEv
 export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   if (actions.length === 0) return [];
   const isLongAgo = await ageLimit(context);
-  return actions.filter((action) => (action.pid === null ? !isLongAgo(action) : isOwnerAlive(context, action)));
+  return actions.filter((action) =>
+    action.pid === null ? !isLongAgo(action) : isOwnerAlive(context, action, action.started),
+  );
 }
 
 function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {

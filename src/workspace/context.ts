@@ -319,6 +319,8 @@ export interface Processes {
   ancestors(pid: number): Promise<readonly number[]>;
   /** What tells a process from any that has its number at another time, whatever clocks do; `undefined` where the system does not tell. */
   markOf(pid: number): string | undefined;
+  /** The PID namespace in which numbers mean processes here; not there where the system does not tell. */
+  readonly pidSpace?: string | undefined;
   /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot be started. */
   run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd>;
 }

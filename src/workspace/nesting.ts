@@ -6,6 +6,7 @@ import { greatestOf } from "../util/long-lists.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Brackets, OpenSession, OpenTransaction } from "./brackets.ts";
 import type { Context } from "./context.ts";
+import { isElsewhere, numberHere, type OwnerProcess } from "./owner-process.ts";
 import { readEvent } from "./read-events.ts";
 
 /**
@@ -202,16 +203,25 @@ function last(some: readonly Bracket[]): Bracket | undefined {
  * The brackets that are known to be around who begins something: those that its caller names, and those of the processes
  * around it. What its own process has open may be another session's, so that this alone says nothing.
  */
-async function foundAround({ processes }: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
+async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
+  const { processes } = context;
   const pid = by.pid ?? processes.pid;
   const open = nesting.all.filter(({ transaction }) => transaction === undefined || holdsFolder(transaction.record));
-  const isOthers = (one: Bracket): boolean => one.pid !== null && one.pid !== pid;
+  const isOthers = (one: Bracket): boolean =>
+    one.pid !== null && one.pid !== pid && !isElsewhere(context, ownerOf(one));
   const ancestors = new Set(open.some(isOthers) ? await processes.ancestors(pid) : []);
-  const found = open.filter(({ id, pid: owner }) => {
-    return by.within?.includes(id) === true || (owner !== null && ancestors.has(owner));
+  const found = open.filter((one) => {
+    const owner = numberHere(context, ownerOf(one));
+    return by.within?.includes(one.id) === true || (owner !== null && ancestors.has(owner));
   });
   if (found.length > 0 || by.guess !== true) return found;
   const [run, second] = nesting.innermost(open.filter((one) => one.run !== undefined));
-  const isGuessed = run !== undefined && second === undefined && (by.pid === null || run.pid === pid);
+  const isGuessed =
+    run !== undefined && second === undefined && (by.pid === null || numberHere(context, ownerOf(run)) === pid);
   return isGuessed ? [run] : [];
+}
+
+/** The process that a bracket belongs to. */
+function ownerOf({ pid, action, run, transaction }: Bracket): OwnerProcess {
+  return action ?? run?.record ?? transaction?.record ?? { pid };
 }

@@ -6,20 +6,59 @@ export interface OwnerProcess {
   readonly pid: number | null;
   /** What tells it from others that have, had or will get its number; not there: only the number is known. */
   readonly pidMark?: string;
+  /** The PID namespace in which it has that number; not there: that is not known, and is taken for this one. */
+  readonly pidSpace?: string;
 }
+
+type Machine = Pick<Context, "processes">;
+
+/** So long may go by before nobody is taken to finish what no process owns, and what one owns of which nothing can be seen here. */
+export const UNOWNED_HOURS = 24;
 
 /** A process as it is recorded. Default: this one. */
 export function ownerOf<T extends number | null = number>(
-  { processes }: Pick<Context, "processes">,
+  { processes }: Machine,
   pid: T | undefined = processes.pid as T,
-): { readonly pid: T; readonly pidMark?: string } {
-  const pidMark = pid === null || pid <= 0 ? undefined : processes.markOf(pid);
-  return { pid, ...(pidMark === undefined ? {} : { pidMark }) };
+): { readonly pid: T; readonly pidMark?: string; readonly pidSpace?: string } {
+  if (pid === null || pid <= 0) return { pid };
+  const { pidSpace } = processes;
+  const pidMark = processes.markOf(pid);
+  return {
+    pid,
+    ...(pidMark === undefined ? {} : { pidMark }),
+    ...(pidSpace === undefined ? {} : { pidSpace }),
+  };
 }
 
-/** Is the process that a record names there still, and not another one that was given its number since? */
-export function isOwnerAlive({ processes }: Pick<Context, "processes">, { pid, pidMark }: OwnerProcess): boolean {
-  if (pid === null) return true;
+/** Does its number mean another process here, or none, as that of a process in a container does outside of it? */
+export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
+  return pidSpace !== undefined && pidSpace !== processes.pidSpace;
+}
+
+/** The number by which a process is known here; one that no process has where its number is of another PID namespace. */
+export function numberHere(machine: Machine, owner: OwnerProcess): number | null {
+  return owner.pid !== null && isElsewhere(machine, owner) ? -1 : owner.pid;
+}
+
+/** Is it a process of this PID namespace that is there still, and not another one that was given its number since? */
+export function isHere(machine: Machine, owner: OwnerProcess): boolean {
+  const { processes } = machine;
+  const { pid, pidMark } = owner;
+  if (pid === null || isElsewhere(machine, owner)) return false;
   if (pid !== processes.pid && !processes.isAlive(pid)) return false;
   return pidMark === undefined || (processes.markOf(pid) ?? pidMark) === pidMark;
+}
+
+/**
+ * Does what a record is about have an owner still? Of a process of another PID namespace nothing can be seen: it counts as there for
+ * some hours from `started` on, since ending the work of one that is alive is worse than waiting for one that is not.
+ */
+export function isOwnerAlive(
+  context: Pick<Context, "processes" | "now">,
+  owner: OwnerProcess,
+  started: string,
+): boolean {
+  if (owner.pid === null || isHere(context, owner)) return true;
+  // A clock that ran ahead does not keep it for longer.
+  return isElsewhere(context, owner) && Math.abs(context.now() - Date.parse(started)) < UNOWNED_HOURS * 3_600_000;
 }

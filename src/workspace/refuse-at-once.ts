@@ -25,5 +25,5 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
 
 /** An agent whose process is not known counts as going on: nobody can tell that it has gone. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
-  return record.pid <= 0 || isOwnerAlive(context, record);
+  return record.pid <= 0 || isOwnerAlive(context, record, record.started);
 }

@@ -22,7 +22,7 @@ import { Nesting, placeOf } from "./nesting.ts";
 import type { Context } from "./context.ts";
 import { coverageAt } from "./coverage-in-log.ts";
 import { refuseOverQuota } from "./quota.ts";
-import { ownerOf } from "./owner-process.ts";
+import { ownerOf, UNOWNED_HOURS } from "./owner-process.ts";
 import { fileEvents, groupsOf, netChanges } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
@@ -163,7 +163,7 @@ function parentFor(active: readonly LoggedTransaction[], of: Begun): string | un
       (one.scope ?? "folder") === (of.scope ?? "folder") &&
       one.holds === undefined &&
       !one.orphaned &&
-      (one.pid === null || one.pid === of.pid),
+      (one.pid === null || (one.pid === of.pid && !one.elsewhere)),
   );
   if (around?.holds === undefined) return own?.id;
   return own !== undefined && own.fromSeq > around.fromSeq ? own.id : around.id;
@@ -359,7 +359,7 @@ async function finish(context: Context, id: string, end: Finish): Promise<void> 
     const drafts = family
       .filter((one) => one.status === "active")
       .map((one): EventDraft => {
-        const { id: own, lastSeq: _seq, orphaned: _orphaned, ...record } = one;
+        const { id: own, lastSeq: _seq, orphaned: _orphaned, elsewhere: _elsewhere, ...record } = one;
         const { status, ...rest } = end;
         return draftOf(own, { ...record, status, finishedAt, ...(own === id ? rest : {}) });
       });
@@ -433,7 +433,9 @@ function stays({ fromSeq }: LoggedTransaction, count: number): string {
   return `; ${what}, since they were not recorded before it died: \`chronicle restore seq:${fromSeq}\` makes everything as it was before`;
 }
 
-function ownerGone({ id, name, pid }: LoggedTransaction): string {
+function ownerGone({ id, name, pid, elsewhere }: LoggedTransaction): string {
   const named = name === undefined ? "" : ` (${name})`;
-  return `the process ${pid} that began the transaction ${id.slice(0, 8)}${named} is gone`;
+  const called = `that began the transaction ${id.slice(0, 8)}${named}`;
+  if (!elsewhere) return `the process ${pid} ${called} is gone`;
+  return `the process ${pid} of another PID namespace ${called} did not end it within ${UNOWNED_HOURS} hours`;
 }

@@ -6,7 +6,7 @@ import type { EventRow } from "../storage/index-store.ts";
 import { leastOf } from "../util/long-lists.ts";
 import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
-import { isOwnerAlive } from "./owner-process.ts";
+import { isElsewhere, isOwnerAlive } from "./owner-process.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 
 const PREFIX = "transaction:";
@@ -18,6 +18,8 @@ export interface LoggedTransaction extends TransactionRecord {
   readonly lastSeq: number;
   /** It is active, and the process that began it is gone. */
   readonly orphaned: boolean;
+  /** Its process has its number in another PID namespace. */
+  readonly elsewhere: boolean;
 }
 
 /** All transactions, oldest first. */
@@ -34,8 +36,14 @@ async function load(context: Context, rows: readonly EventRow[]): Promise<Logged
   const found: LoggedTransaction[] = [];
   for (const row of rows) {
     const record = decodeTransaction((await readEvent(context, row)).record);
-    const orphaned = record.status === "active" && !isOwnerAlive(context, record);
-    found.push({ ...record, id: row.recordId.slice(PREFIX.length), lastSeq: row.seq, orphaned });
+    const orphaned = record.status === "active" && !isOwnerAlive(context, record, record.startedAt);
+    found.push({
+      ...record,
+      id: row.recordId.slice(PREFIX.length),
+      lastSeq: row.seq,
+      orphaned,
+      elsewhere: isElsewhere(context, record),
+    });
   }
   return found.sort((a, b) => a.fromSeq - b.fromSeq);
 }
