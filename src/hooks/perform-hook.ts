@@ -180,6 +180,7 @@ async function beforeTool(going: Going): Promise<readonly string[]> {
   const key = keyOf(call);
   // Hooks of the user and of the project, or of a plugin, may both be installed: the first has kept it.
   if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
+  if (call.lane !== "") note.hasLanes = true;
   try {
     const troubles = await endEarlier({ note, workspace }, adapter.sequential ? call.lane : undefined);
     // Where the turn's beginning was not seen, it begins with this call.

@@ -8,6 +8,8 @@ export interface SessionNote {
   turn?: string;
   /** The agent itself has ended its turn: what goes on is the work of sub-agents in the background. */
   isIdle?: boolean;
+  /** Sub-agents have been at work in the session: the end of one agent's turn is not that of the others' calls. */
+  hasLanes?: boolean;
   /** Actions that have begun, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
   /** Those of them, by the same names, whose end may never be said. */

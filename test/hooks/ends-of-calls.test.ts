@@ -5,6 +5,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { FileNotes, KeptNotes } from "../../src/cli/hooking/file-notes.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { claude } from "../../src/hooks/claude.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { Project } from "../helpers/project.ts";
@@ -141,6 +143,40 @@ describe("a sub-agent", () => {
     ]);
     await workspace.undo({ turn: "t1" });
     expect(Object.keys(project.tree())).toEqual(["mine"]);
+  });
+
+  it("keeps what it has open, and the agent too, where another process answers the next hook", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const agent = new Agent(claude, project);
+    // Each has nothing but the file of the one before.
+    const anotherAnswers = (): void => {
+      agent.answering = new KeptNotes(new FileNotes(new NodeDisk(), project.base));
+    };
+    anotherAnswers();
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t1" }));
+    quiet(await agent.hears("PreToolUse", lane("b1", "t1")));
+    quiet(await agent.hears("Stop", { prompt_id: "t1" }));
+    quiet(await agent.hears("PostToolUse", lane("b1", "t1")));
+    quiet(await agent.hears("PreToolUse", lane("b2", "t1")));
+    project.write("generated", "g\n");
+    anotherAnswers();
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t2" }));
+    project.write("more", "g\n");
+    quiet(await agent.hears("PostToolUse", lane("b2", "t1")));
+    // The other way round: the sub-agent's turn ends while the agent has a call open.
+    quiet(await agent.hears("PreToolUse", { ...bash("c1"), prompt_id: "t2" }));
+    anotherAnswers();
+    quiet(await agent.hears("Stop", { agent_id: "a1", prompt_id: "t1" }));
+    expect((await calls(workspace)).map(([id, state]) => [id, state])).toContainEqual(["c1", "open"]);
+    quiet(await agent.hears("PostToolUse", { ...bash("c1"), prompt_id: "t2" }));
+    expect(await calls(workspace)).toEqual([
+      ["b1", "done", 0],
+      ["b2", "done", 2],
+      ["c1", "done", 0],
+    ]);
+    await workspace.undo({ turn: "t1" });
+    expect(Object.keys(project.tree())).toEqual([]);
   });
 
   it("whose turn is interrupted leaves nothing open, and its end counts all the same if it comes", async () => {

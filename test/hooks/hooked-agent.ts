@@ -26,6 +26,8 @@ export function quiet({ stdout, problem }: HookAnswer): void {
 /** An agent at work in a project: its hooks are answered as the installed command answers them. */
 export class Agent {
   readonly notes = new MapNotes();
+  /** The notes of the process that answers now. */
+  answering: SessionNotes = this.notes;
   readonly #adapter: HookAdapter;
   readonly #project: Project;
   readonly #open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
@@ -51,7 +53,7 @@ export class Agent {
 
   hears(event: string, more: object = {}) {
     const input = { session_id: "s1", cwd: this.#project.folder, hook_event_name: event, ...more };
-    const base = { adapter: this.#adapter, notes: this.notes, owner: null, open: this.#open, strict: this.#strict };
+    const base = { adapter: this.#adapter, notes: this.answering, owner: null, open: this.#open, strict: this.#strict };
     return answerHook({ ...base, guarded: { folders: [], variables: {} }, input: JSON.stringify(input) });
   }
 

@@ -39,6 +39,20 @@ it("takes over what another process has written meanwhile: a new turn, or the en
   expect(kept.get("s")).toBeUndefined();
 });
 
+it("writes the calls of a session with sub-agents: which one has begun them, the log does not know", () => {
+  using processes = twoProcesses();
+  const { kept } = processes;
+  const note: SessionNote = { workspace: "/w", open: { " c1": "a0" } };
+  kept.put("s", note);
+  note.hasLanes = true;
+  for (const open of [{ "a1 b1": "a1" }, { "a1 b1": "a1", " c2": "a2" }, {}]) {
+    for (const key of Object.keys(note.open)) delete note.open[key];
+    Object.assign(note.open, open);
+    kept.put("s", note);
+    expect(processes.again().get("s")).toEqual(note);
+  }
+});
+
 it("writes what the log does not know, also where the note was changed in place, and nothing else", () => {
   using processes = twoProcesses();
   const { kept, other } = processes;

@@ -82,7 +82,7 @@ export class KeptNotes implements SessionNotes {
   put(session: string, note: SessionNote): void {
     const durable = durableOf(note);
     const known = this.#known.get(session);
-    // Calls that are going on are found in the log, if need be: they are not worth a write each.
+    // The calls of an agent that is alone are found in the log, if need be: they are not worth a write each.
     if (known?.durable === durable) {
       this.#known.set(session, { ...known, note });
       return;
@@ -97,8 +97,17 @@ export class KeptNotes implements SessionNotes {
   }
 }
 
-function durableOf({ workspace, turn, isIdle, unsaid, ends }: SessionNote): string {
-  return JSON.stringify({ workspace, turn, isIdle, unsaid, ends });
+/** Which of several agents has begun a call, the log does not say: what ends the calls of one needs to know those of the others. */
+function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
+  return JSON.stringify({
+    workspace,
+    turn,
+    isIdle,
+    hasLanes,
+    unsaid,
+    ends,
+    ...(hasLanes === true ? { open, doubted } : {}),
+  });
 }
 
 function parseNote(text: string): SessionNote | undefined {
@@ -118,8 +127,13 @@ function parseNote(text: string): SessionNote | undefined {
   const ends = "ends" in value ? { ends: endsOf(value.ends) } : {};
   const doubted =
     "doubted" in value && typeof value.doubted === "object" ? { doubted: textsOf(value.doubted ?? {}) } : {};
+  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends, ...doubted, ...flagsOf(value) };
+}
+
+function flagsOf(value: object): Pick<SessionNote, "isIdle" | "hasLanes"> {
   const idle = "isIdle" in value && value.isIdle === true ? { isIdle: true } : {};
-  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends, ...doubted, ...idle };
+  const lanes = "hasLanes" in value && value.hasLanes === true ? { hasLanes: true } : {};
+  return { ...idle, ...lanes };
 }
 
 function textsOf(value: object): Record<string, string> {
