@@ -1,7 +1,7 @@
 import type { Context } from "./context.ts";
 import { loggedSessions } from "./logged-sessions.ts";
-import { type Keeper, keepersOf } from "./own-work.ts";
-import { type Owners, ownersIn } from "./owners.ts";
+import type { Keeper } from "./own-work.ts";
+import { ownersIn } from "./owners.ts";
 import { actionsEver } from "./transactions.ts";
 
 /**
@@ -19,16 +19,4 @@ export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
 export async function keepersWithin(context: Context, ids: ReadonlySet<string>): Promise<readonly Keeper[]> {
   const owners = await ownersIn(context);
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));
-}
-
-/** Of the keepers that belong to an operation: those that kept something aside, and are within no other such one. */
-export async function outermostKeepers(context: Context, operation: string): Promise<readonly Keeper[]> {
-  const keepers = keepersOf(await keepersWithin(context, new Set([operation])));
-  const ids = new Set(keepers.map(({ id }) => id));
-  const owners = await ownersIn(context);
-  return keepers.filter(({ id }) => !isWithinOther(owners, id, ids));
-}
-
-function isWithinOther(owners: Owners, id: string, others: ReadonlySet<string>): boolean {
-  return [...owners.around([id])].some((one) => one !== id && others.has(one));
 }

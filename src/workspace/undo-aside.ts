@@ -1,4 +1,5 @@
 import { actionRecordId, decodeAction } from "../core/action-record.ts";
+import type { Aside } from "../core/aside.ts";
 import type { Change } from "../core/change.ts";
 import { sameEntry } from "../core/entry.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
@@ -11,8 +12,10 @@ import { addAll } from "../util/long-lists.ts";
 import type { Context } from "./context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { isGitState, outermost } from "./git-state.ts";
-import { outermostKeepers } from "./keepers.ts";
+import { keepersWithin } from "./keepers.ts";
 import { stillLost } from "./omitted-changes.ts";
+import { keepersOf } from "./own-work.ts";
+import { ownersIn } from "./owners.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
 import { allTransactions } from "./transactions.ts";
@@ -43,7 +46,14 @@ export interface AsideStep {
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
   const found: (AsideStep & { readonly git: readonly WorkspacePath[] })[] = [];
-  for (const id of await worksOf(context, step)) found.push(await asideOfWork(context, id));
+  const works = await readWorks(context, await worksOf(context, step));
+  const owners = await ownersIn(context);
+  for (const [id, work] of works) {
+    const around = [...owners.around([id])].flatMap((one) => (one === id ? [] : (works.get(one) ?? [])));
+    const isOwn = ({ path }: Pick<Change, "path">): boolean => !around.some((one) => answersFor(one, path));
+    const { changes, blocked, git } = await asideOfWork(context, work);
+    found.push({ changes: changes.filter(isOwn), blocked: blocked.filter(isOwn), git });
+  }
   // One path may have been changed by several of them, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
   const git = outermost(found.flatMap((one) => one.git));
@@ -56,47 +66,70 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
  * nothing about what was kept aside.
  */
 async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
-  if (target === undefined) return inTransactions(context, [...takes, ...passes]);
+  if (target === undefined) return withInner(context, [...takes, ...passes]);
   const row = await context.index.record(`intent:${target}`);
-  if (row === undefined) return inTransactions(context, [target]);
+  if (row === undefined) return withInner(context, [target]);
   const about = decodeIntent((await readEvent(context, row)).record);
   if (about.brings !== undefined) return new Set([target]);
-  return inTransactions(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
+  return withInner(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
 }
 
-/** These, and in the place of each transaction the actions and runs in it that kept something aside. */
-async function inTransactions(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
+/** These but for transactions, and the actions and runs in them that kept something aside. */
+async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const transactions = new Set((await allTransactions(context)).map(({ id }) => id));
-  const found = new Set<string>();
-  for (const id of ids) {
-    if (!transactions.has(id)) found.add(id);
-    else for (const keeper of await outermostKeepers(context, id)) found.add(keeper.id);
-  }
-  return found;
+  const inner = keepersOf(await keepersWithin(context, new Set(ids)));
+  return new Set([...ids.filter((id) => !transactions.has(id)), ...inner.map(({ id }) => id)]);
+}
+
+/** What a piece of work did to paths that no capture takes. */
+interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
+  readonly aside?: Aside;
+  /** It has compared all of them with what was there as it began. */
+  readonly comparesAll: boolean;
 }
 
 /** The record of a run or an action; of a rollback, its own changes of what was kept aside for an action. */
-async function workOf(
-  context: Context,
-  id: string,
-): Promise<Pick<SessionRecord, "aside" | "omittedChanges"> | undefined> {
+async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
-  if (run !== undefined) return decodeSession((await readEvent(context, run)).record);
+  if (run !== undefined) {
+    const session = decodeSession((await readEvent(context, run)).record);
+    return { ...session, comparesAll: session.kind !== "agent" };
+  }
   const rollback = await context.index.record(`intent:${id}`);
   if (rollback !== undefined) {
     const { aside, brings } = decodeIntent((await readEvent(context, rollback)).record);
     if (aside === undefined || brings === undefined) return undefined;
-    return { aside, omittedChanges: (await workOf(context, brings))?.omittedChanges ?? [] };
+    return { aside, omittedChanges: (await workOf(context, brings))?.omittedChanges ?? [], comparesAll: false };
   }
-  const action = await context.index.record(actionRecordId(id));
-  return action === undefined ? undefined : decodeAction((await readEvent(context, action)).record);
+  const row = await context.index.record(actionRecordId(id));
+  if (row === undefined) return undefined;
+  const action = decodeAction((await readEvent(context, row)).record);
+  return { ...action, comparesAll: action.scope === "workspace" };
+}
+
+async function readWorks(context: Context, ids: Iterable<string>): Promise<ReadonlyMap<string, AsideWork>> {
+  const works = new Map<string, AsideWork>();
+  for (const id of ids) {
+    const work = await workOf(context, id);
+    if (work !== undefined) works.set(id, work);
+  }
+  return works;
+}
+
+/**
+ * Does a piece of work say by itself what becomes of a path at its undo, so that what was kept for work within it says nothing? It does
+ * not where it tells that it has lost the path and kept nothing of it: then what was kept within it is all there is. A path that it does
+ * not tell of is as it was, or came and went within it.
+ */
+function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspacePath): boolean {
+  const told = omittedChanges.find((one) => isWithin(path, one.path));
+  return told === undefined ? comparesAll : told.kept || told.type === "created";
 }
 
 async function asideOfWork(
   context: Context,
-  id: string,
+  { aside, omittedChanges }: AsideWork,
 ): Promise<AsideStep & { readonly git: readonly WorkspacePath[] }> {
-  const { aside, omittedChanges = [] } = (await workOf(context, id)) ?? {};
   const git = omittedChanges.filter(isGitState).map(({ path }) => path);
   if (aside === undefined) return { changes: [], blocked: [], git };
   const changes = await readAside(context, aside.plan);
@@ -202,9 +235,11 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
   for (const id of ids) {
     const { omittedChanges = [] } = (await workOf(context, id)) ?? {};
+    const isKept = await keptWithin(context, id, omittedChanges);
+    const gone = (await stillLost(context, omittedChanges)).map(({ path }) => path);
     addAll(
       lost,
-      (await stillLost(context, omittedChanges)).map(({ path }) => path),
+      gone.filter((path) => !isKept(path)),
     );
     addAll(
       erased,
@@ -215,6 +250,18 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
     ...pathsNote("what the rules leave out was removed or overwritten, and cannot be brought back", lost),
     ...pathsNote("these got a content that was erased, and stay as they are", erased),
   ];
+}
+
+/** Was a path kept for work within this one that has lost it? */
+async function keptWithin(
+  context: Context,
+  id: string,
+  changes: readonly OmittedChange[],
+): Promise<(path: WorkspacePath) => boolean> {
+  if (!changes.some(({ lost }) => lost)) return () => false;
+  const inner = keepersOf(await keepersWithin(context, new Set([id]))).filter((one) => one.id !== id);
+  const kept = inner.flatMap(({ omittedChanges }) => omittedChanges.filter((one) => one.kept).map(({ path }) => path));
+  return (path) => kept.includes(path);
 }
 
 function isErased({ reason, lost }: OmittedChange): boolean {
