@@ -184,10 +184,19 @@ function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): v
     keepConflict(context, step, from);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
-    putBack(step, from);
+    tryPutBack(step, from);
     // It is the only one: the apply ends here, before staging is emptied, and is finished later as after a crash.
     if (step.root.staging.trash.lstat(from) !== undefined) throw codedError(error);
     block(step, "changed", "it was written meanwhile");
+  }
+}
+
+/** The caller looks whether it went: a path that were only blocked for it would not keep staging from being emptied. */
+function tryPutBack(step: Step, from: WorkspacePath): void {
+  try {
+    putBack(step, from);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
   }
 }
 

@@ -296,6 +296,7 @@ describe("restoring where others are", () => {
 
   /** Takes no new name for a copy. */
   class Full extends Intruder {
+    isRefused = false;
     override link(from: DiskPath, to: DiskPath): void {
       this.#refuse(to);
       super.link(from, to);
@@ -305,7 +306,9 @@ describe("restoring where others are", () => {
       super.rename(from, to);
     }
     #refuse(to: DiskPath): void {
-      if (String(to).includes(".conflict-")) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+      if (!String(to).includes(".conflict-")) return;
+      this.isRefused = true;
+      throw Object.assign(new Error("no space"), { code: "ENOSPC" });
     }
   }
 
@@ -321,6 +324,33 @@ describe("restoring where others are", () => {
     const before = await entry(worktree, "a");
     disk.act = () => fs.writeFileSync(join(root, "a"), "at the last moment");
     const report = await apply(worktree, [{ path: parsePath("a"), before, after }], { onBlocked });
+    expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "changed" }], conflicts: [] });
+    expect(fs.readFileSync(join(root, "a"), "utf8")).toBe("at the last moment");
+    expect(fs.readdirSync(root)).toEqual(["a"]);
+  });
+
+  /** Gives a file its own name again only once it has been told to. */
+  class Cut extends Full {
+    isCut = true;
+    override rename(from: DiskPath, to: DiskPath): void {
+      if (this.isCut && this.isRefused && String(to).endsWith("/a"))
+        throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+      super.rename(from, to);
+    }
+  }
+
+  test.each([
+    ["replaced", fileEntry(parsePath("a"), "restored")],
+    ["removed", undefined],
+  ] as const)("an apply that ended so is finished later: of a file that is %s", async (_how, after) => {
+    fs.writeFileSync(join(root, "a"), "old");
+    const disk = new Cut();
+    const worktree = open(disk);
+    const changes = [{ path: parsePath("a"), before: await entry(worktree, "a"), after }];
+    disk.act = () => fs.writeFileSync(join(root, "a"), "at the last moment");
+    await expect(apply(worktree, changes, { onBlocked: "skip" })).rejects.toThrow("no space");
+    disk.isCut = false;
+    const report = await apply(open(disk), changes, { onBlocked: "skip", resume: true });
     expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "changed" }], conflicts: [] });
     expect(fs.readFileSync(join(root, "a"), "utf8")).toBe("at the last moment");
     expect(fs.readdirSync(root)).toEqual(["a"]);

@@ -354,3 +354,23 @@ test.each(["5", "{}", "[1]", "null", '[["open",1e9],["../out",448],[7,448]]', '[
     expect(disk.lstat("/base/.chronicle-tmp")).toBeUndefined();
   },
 );
+
+test("a file that was written at the last moment is kept also in folders that are closed to their owner", async () => {
+  const disk = plant({
+    "/base": { folder: 0o555 },
+    "/base/ro": { folder: 0o555 },
+    "/base/ro/a": "new",
+    "/store/staging": { folder: 0o700 },
+    "/store/staging/TOKEN": { folder: 0o700 },
+    "/store/staging/TOKEN/old": { folder: 0o700 },
+    "/store/staging/TOKEN/old/0": "at the last moment",
+  });
+  const report = await worktreeOn(disk, "/store/staging").apply({
+    ...{ token: "TOKEN", onBlocked: "skip", resume: true, contents },
+    changes: [{ path: parsePath("ro/a"), before: file("ro/a", "old"), after: file("ro/a", "new") }],
+  });
+  const [{ keptAt } = { keptAt: "" }] = report.conflicts;
+  expect([report.blocked, disk.content(`/base/${keptAt}`)?.toString()]).toEqual([[], "at the last moment"]);
+  expect(keptAt).toMatch(/^ro\/a\.conflict-/);
+  expect(disk.lstat("/base/ro")?.mode).toBe(0o555);
+});
