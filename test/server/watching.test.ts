@@ -1,9 +1,13 @@
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { openStore } from "../../src/open.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
+import { WatchedFolders } from "../../src/cli/serving/watched-folders.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { OpenWorkspaces } from "../../src/server/open-workspaces.ts";
+import { Project } from "../helpers/project.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
 /** What people edit is recorded in every folder of the store, not only in the one that a server was started in. */
@@ -179,4 +183,61 @@ describe("a folder that a server watches", () => {
     const [away = ""] = ids;
     await vi.waitFor(async () => expect(await recordedIn(serving, [away])).toEqual([away]), soon);
   });
+
+  it("is watched once its log is back, of which the first list could say only what is wrong", async () => {
+    const ids: string[] = [];
+    const logAt = (base: string): string => join(base, "store", "workspaces", ids[0] ?? "", "events.wal");
+    await using serving = await Serving.start({
+      before: async (store, base) => {
+        ids.push(await begin(store, base, "damaged"), await begin(store, base, "sound"));
+        renameSync(logAt(base), join(base, "log"));
+        const lines = readFileSync(join(base, "log"), "latin1");
+        writeFileSync(logAt(base), lines.replaceAll('"op":"upsert"', '"op":"upsurt"'), "latin1");
+        rmSync(join(base, "store", "cache"), { recursive: true, force: true });
+      },
+    });
+    await vi.waitFor(
+      async () => expect((await serving.ask("/metrics")).text).toMatch(/^chronicle_open_workspaces 1$/m),
+      soon,
+    );
+    const [damaged = ""] = ids;
+    await vi.waitFor(() => expect(serving.diagnostics()).toContain(damaged), soon);
+    renameSync(join(serving.base, "log"), logAt(serving.base));
+    writeFileSync(join(serving.base, "damaged", "a"), "edited");
+    await vi.waitFor(async () => expect(await recordedIn(serving, [damaged])).toEqual([damaged]), soon);
+  });
+});
+
+it("a workspace that was listed with what kept it from being opened is watched when that has passed", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  const store = await project.store();
+  const id = await begin(store, project.base, "other");
+  const workspaces = new OpenWorkspaces(store, { isThere: () => true, now: () => Date.now() });
+  let problem: string | undefined = "another process is at work in it";
+  const listed = async () => {
+    const all = await store.workspaces();
+    return all.map((one) => (problem === undefined ? one : { ...one, problem }));
+  };
+  const told: unknown[] = [];
+  const watched = new WatchedFolders({
+    ...{ disk: new NodeDisk(), workspaces, most: 10, except: () => undefined },
+    store: { home: store.home, workspaces: listed },
+    onError: (error) => told.push(error),
+  });
+  let later = 0;
+  const now = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + later);
+  try {
+    for (let round = 0; round < 3; round += 1, later += 20_000) await watched.keepUp();
+    expect([workspaces.size, told]).toMatchObject([0, [{ message: expect.stringContaining(id) as string }]]);
+    problem = undefined;
+    later += 60_000;
+    await watched.keepUp();
+    expect(workspaces.size).toBe(1);
+  } finally {
+    clock.mockRestore();
+    await watched.close();
+    await workspaces.close();
+  }
 });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import { wasMoved } from "../../core/moved-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
@@ -16,7 +17,7 @@ const TICK_MS = 2_000;
 const NEW_MS = 60_000;
 /** So often it is looked whether a folder that could not be watched can be now, in milliseconds. */
 const AWAY_MS = 5_000;
-/** One that could not be opened is tried again after so long, in milliseconds. */
+/** One that could not be opened, or was listed with what is wrong, is tried again after so long, in milliseconds. */
 const RETRY_MS = 30_000;
 /** And at most after so long, where it fails again and again. */
 const LONGEST_RETRY_MS = 600_000;
@@ -124,10 +125,10 @@ export class WatchedFolders {
     return !this.#options.workspaces.isBeingGivenUp(id);
   }
 
-  /** Text that stays while a workspace cannot be watched for the same reason: it is archived, or its folder is not there. */
-  #hindranceOf({ id, path, archived }: WorkspaceShape): string {
+  /** Text that stays while a workspace cannot be watched for the same reason: its log is damaged, it is archived, or its folder is not there. */
+  #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
     const { disk, store } = this.#options;
-    if (archived === true) return logMark({ disk, home: store.home }, id);
+    if (archived === true || problem !== undefined) return logMark({ disk, home: store.home }, id);
     const folder = disk.lstat(path);
     return folder === undefined ? "" : `${folder.dev} ${folder.ino}`;
   }
@@ -165,9 +166,32 @@ export class WatchedFolders {
   /** Notes what stands in the way of being watched. Returns those that were archived before. */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
-    const away = all.filter(({ path, present, archived }) => path !== "" && (!present || archived === true));
+    const ill = all.filter(({ id, problem }) => problem !== undefined && !this.#leases.has(id));
+    for (const one of ill) this.#tellProblem(one);
+    // What is wrong may pass without a trace in the log: another process had the lock.
+    if (ill.length > 0) this.#retryLater();
+    const isAway = ({ path, present, archived }: WorkspaceShape): boolean =>
+      path !== "" && (!present || archived === true);
+    const away = all.filter((one) => isAway(one) || ill.includes(one));
     this.#away = new Map(away.map((shape) => [shape.id, { shape, hindrance: this.#hindranceOf(shape) }]));
     return new Set(before);
+  }
+
+  /** Of what was told at the last look, and is the same still, nothing is said. */
+  #tellProblem({ id, path, problem = "" }: WorkspaceShape): void {
+    if (this.#away.get(id)?.shape.problem === problem) return;
+    const where = path === "" ? "" : ` (${path})`;
+    this.#options.onError(
+      new ChronicleError("REFUSED", `the workspace ${id}${where} is not watched: ${problem}`, {
+        hint: "`chronicle verify` says more; it is tried again by itself",
+        data: { workspace: id },
+      }),
+    );
+  }
+
+  #retryLater(): void {
+    this.#retryAt = performance.now() + this.#retryMs;
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
   }
 
   #isWanted({ id, path, present, archived, problem }: WorkspaceShape): boolean {
@@ -192,8 +216,7 @@ export class WatchedFolders {
       if (lease.gone.aborted) end();
       else lease.gone.addEventListener("abort", end);
     } catch (error) {
-      this.#retryAt = performance.now() + this.#retryMs;
-      this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+      this.#retryLater();
       onError(error);
     }
   }
