@@ -3,10 +3,12 @@ import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/tombstone.ts
 import { meantBy } from "../core/meant-by.ts";
 import { answer } from "../workspace/answer.ts";
 import { refuseAtOnce } from "../workspace/refuse-at-once.ts";
+import { workspaceLayout } from "../storage/files/layout.ts";
 import { makeFolders } from "./file-head-keeper.ts";
+import { lastWorkspaceRecord } from "./last-workspace-record.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { removeTree } from "./remove-tree.ts";
-import { RootsCache, type ListedWorkspace } from "./roots-cache.ts";
+import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { bringPartBack } from "./bring-part-back.ts";
 import { refuseOthersStore } from "./store-owner.ts";
 import { isThere, storeTasks } from "./store-tasks.ts";
@@ -65,9 +67,10 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
   return withNames(parts, async () => {
     const { disk } = parts.backends;
-    const one = forgottenBy(forgottenIn(parts), asked);
-    const part = new Tombstones(parts).get(one.id)?.part;
-    if (part !== undefined) return bringPartBack(parts, { id: one.id, part });
+    const found = forgottenBy(forgottenIn(parts), asked);
+    const part = new Tombstones(parts).get(found.id)?.part;
+    if (part !== undefined) return bringPartBack(parts, { id: found.id, part });
+    const one = { ...found, ...(await ownNames(parts, found.id)) };
     const all = await new RootsCache(disk, parts.layout).list();
     const inTheWay = all.find(
       ({ id, name, folders }) =>
@@ -80,6 +83,17 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
     new Tombstones(parts).remove(one.id);
     return one.id;
   });
+}
+
+/** The folder and the name of a history by its own record: its note may be lost. Empty where it cannot be read. */
+async function ownNames(
+  { backends: { disk }, layout }: StoreParts,
+  id: string,
+): Promise<Partial<Pick<ForgottenShape, "path" | "name">>> {
+  const { last } = await lastWorkspaceRecord(disk, workspaceLayout(`${layout.forgotten}/${id}`), id);
+  if (last === undefined) return {};
+  const { name, folders } = listedWorkspace(id, last.record, last.seq);
+  return { path: folders[0] ?? "", ...(name === undefined ? {} : { name }) };
 }
 
 function forgottenBy(all: readonly ForgottenShape[], asked: string): ForgottenShape {
