@@ -196,6 +196,22 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     expect(desk.tree()).toEqual({ "a.txt": "a", "x.log": there });
   });
 
+  it.each([
+    ["as it was", FIRST],
+    ["as it is by now", THERE],
+  ])("brings back a file of the folder's own that was deleted in it meanwhile, %s", async (_how, there) => {
+    const { desk, host } = await following({ "a.txt": "a" }, false);
+    desk.edit("x.log", FIRST);
+    await rig.flush();
+    await filtered(["*.log"]);
+    if (there !== FIRST) await rig.during(host.write("x.log", there));
+    desk.edit("x.log", undefined);
+    await rig.flush();
+    await filtered([]);
+    expect(await hostTree()).toEqual({ "a.txt": "a", "x.log": there });
+    expect(desk.tree()).toEqual({ "a.txt": "a", "x.log": there });
+  });
+
   it("brings back a file whose deletion no sync has looked at before", async () => {
     const { desk } = await withheld();
     await rig.during(desk.close());

@@ -242,6 +242,86 @@ describe("Truth 52: a folder whose disk can hold links by now", () => {
   });
 });
 
+describe("Truth 52: a file of the folder's own that was a link at the origin for a while, where the folder's disk has none", () => {
+  const WHOSE = [
+    ["made", undefined],
+    ["edited", FIRST],
+    ["got", SECOND],
+  ] as const;
+
+  /** The folder has written it, or has it from the origin, and has lost it since. */
+  async function linkedOver(first: string | undefined): Promise<FolderRig> {
+    const begin = first === undefined ? {} : { "p.txt": first };
+    const { desk, host } = await following({ "a.txt": "a", "b.txt": "b", ...begin });
+    if (first !== SECOND) desk.edit("p.txt", SECOND);
+    await rig.flush();
+    expect((await hostTree())["p.txt"]).toBe(SECOND);
+    desk.context.worktree.traitsOf = () => ({ ...HOLDS_ALL, symlinks: false });
+    await rig.during(host.workspace.putFile("p.txt", Buffer.from("b.txt"), { kind: "symlink" }));
+    await rig.flush();
+    expect(desk.tree()).toEqual({ "a.txt": "a", "b.txt": "b" });
+    return rig;
+  }
+
+  async function fileAgain(content = SECOND): Promise<void> {
+    await rig.during(rig.host.workspace.putFile("p.txt", Buffer.from(content), { kind: "file" }));
+    await rig.flush();
+  }
+
+  async function isThere(content: string): Promise<void> {
+    expect((await hostTree())["p.txt"]).toBe(content);
+    expect(rig.desk.tree()["p.txt"]).toBe(content);
+    expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
+  }
+
+  it.each(WHOSE)("comes again when it is a file again, as it was (%s)", async (_how, first) => {
+    await linkedOver(first);
+    await fileAgain();
+    await isThere(SECOND);
+  });
+
+  it.each(WHOSE)("comes as what it is by then (%s)", async (_how, first) => {
+    await linkedOver(first);
+    await fileAgain(THIRD);
+    await isThere(THIRD);
+  });
+
+  it.each(WHOSE)("comes also where another file was made and deleted in its place (%s)", async (_how, first) => {
+    const { desk } = await linkedOver(first);
+    desk.edit("p.txt", "mine\n");
+    await rig.flush();
+    desk.edit("p.txt", undefined);
+    await rig.flush();
+    await fileAgain();
+    await isThere(SECOND);
+  });
+
+  it.each(WHOSE)("is no base of a file that was made in its place: that is a conflict (%s)", async (_how, first) => {
+    const { desk } = await linkedOver(first);
+    desk.edit("p.txt", "mine\n");
+    await rig.flush();
+    await fileAgain();
+    for (const when of ["at once", "after another step", "after another start"]) {
+      expect((await hostTree())["p.txt"], when).toBe(SECOND);
+      expect(desk.tree()["p.txt"], when).toBe("mine\n");
+      expect(desk.sync.shape.conflicts, when).toBe(1);
+      if (when === "after another step") {
+        await rig.during(desk.close());
+        await rig.during(desk.start());
+      } else {
+        await rig.during(rig.host.write("c.txt", when));
+      }
+      await rig.flush();
+    }
+    await rig.during(desk.sync.resolve("p.txt" as WorkspacePath, { keep: "local" }));
+    await rig.flush();
+    await isThere("mine\n");
+    desk.edit("p.txt", undefined);
+    await rig.flush();
+    expect(Object.keys(await hostTree())).not.toContain("p.txt");
+  });
+});
+
 describe("Truth 52: what was done to a file while a filter withheld it", () => {
   const LINES = "one\ntwo\nthree\n";
   const HERE = "ONE\ntwo\nthree\n";

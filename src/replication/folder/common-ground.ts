@@ -8,14 +8,14 @@ import type { WriteBackEntry } from "../../core/write-back.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { settable, type CyclePath } from "./decide-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
-import type { StoodOn } from "./stood-on.ts";
+import type { Stood, StoodOn } from "./stood-on.ts";
 
 /** The histories of an origin and of its replica's folder, by which it is found out what they have had in common. */
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations">;
   /** Reads what the folder's states stand on. Default: nobody knows. */
-  readonly stoodOn?: Pick<StoodOn, "at" | "isLeftOut" | "broughtBy"> | undefined;
+  readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
@@ -92,21 +92,32 @@ interface AsOf extends BothHistories {
  * had later, by whomever. Where nobody knows the former, the last one that the folder had at whatever time.
  */
 async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Promise<SyncBase> {
-  const { own, stoodOn, upTo } = sides;
-  const rows = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);
-  if ((await stoodOn?.isLeftOut(path, rows.at(-1))) === true) return NEVER;
-  const stood = await stoodOn?.at(path, rows, upTo);
+  const { rows, left, stood } = await readSince(path, sides);
   let [at, earlier]: [SyncBase, SyncBase | undefined] = [base, undefined];
   for (let looked = 0; rows.length > 0 && looked < MOST_LOOKED_BACK; looked += 1) {
-    if (at.seq === stood?.seq || (await sides.isOwn(at.seq))) return at;
+    if (at.seq === stood.seq) return at;
+    if (at.seq <= left.seq) break;
+    if (await sides.isOwn(at.seq)) return at;
     const here = lastSame(rows, at.entry);
-    if (here > (stood?.ownSeq ?? 0)) return at;
+    if (here > stood.ownSeq) return at;
     if (here > 0) earlier ??= at;
     const [row] = await sides.mirror.iterationsAt([path], at.seq - 1);
     if (row === undefined) break;
     at = { entry: row.entry, seq: row.seq };
   }
   return earlier ?? NEVER;
+}
+
+/** No event says so: none has this number, and none comes before it. */
+const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
+
+/** What the folder has had of a path since a step left the origin's state out, if one has, and what that stands on. */
+async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
+  const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);
+  const left = (await stoodOn?.leftOut(path, all)) ?? NOWHERE;
+  const rows = all.filter(({ seq }) => seq > left.ownSeq);
+  const last = (await stoodOn?.at(path, rows, upTo)) ?? NOWHERE;
+  return { rows, left, stood: last.ownSeq > left.ownSeq ? last : NOWHERE };
 }
 
 /** The last own event with which the folder had this state; 0: it never had. */

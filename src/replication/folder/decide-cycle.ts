@@ -9,6 +9,8 @@ import type { SyncBase } from "../../core/upstream-change.ts";
 export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
+  /** The origin's event of the path up to which it is judged what both have had in common: none up to there is looked at for a base again. */
+  readonly judgedTo?: number;
   /** As it is recorded of the folder. */
   readonly local: Entry | undefined;
   /** As the origin has it. */

@@ -127,11 +127,12 @@ async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promi
 }
 
 /** The last state of a path that this replica has written, and the origin has taken, since they agreed. */
-async function lastOwn({ path, base, upstream }: CyclePath, sides: CycleSides): Promise<SyncBase | undefined> {
+async function lastOwn({ path, base, judgedTo = 0, upstream }: CyclePath, sides: CycleSides) {
+  const least = Math.max(base.seq, judgedTo);
   let seq = upstream?.seq ?? 0;
-  for (let looked = 0; seq > base.seq && looked < MOST_LOOKED_BACK; looked += 1) {
+  for (let looked = 0; seq > least && looked < MOST_LOOKED_BACK; looked += 1) {
     const [row] = await sides.mirror.iterationsAt([path], seq);
-    if (row === undefined || row.seq <= base.seq) return undefined;
+    if (row === undefined || row.seq <= least) return undefined;
     if (await sides.isOwn(row.seq)) return { entry: row.entry, seq: row.seq };
     seq = row.seq - 1;
   }
@@ -192,7 +193,7 @@ async function readInto(
   sides: CycleSides,
 ): Promise<void> {
   const all = [...wanted];
-  const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
+  const disputed = new Map(sides.conflicts.map(({ record }) => [record.path, record.sync]));
   for (let from = 0; from < all.length; from += BATCH) {
     if (from > 0) await breathe();
     const paths = all.slice(from, from + BATCH);
@@ -205,7 +206,10 @@ async function readInto(
       // What the folder never had, since a filter withheld it, it cannot have deleted.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
-      found.set(path, { path, base: at, local: local[i]?.entry, remote: there?.entry, upstream });
+      // Both sides of a dispute without a common state were judged when it was last written down.
+      const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
+      const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
+      found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
     });
   }
 }

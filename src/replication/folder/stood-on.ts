@@ -71,11 +71,17 @@ export class StoodOn {
     return upstream !== undefined && upstream.seq <= seen;
   }
 
-  /** Was the path removed by a step that left the origin's state out, since the folder could not hold it? Then nobody here has deleted it. */
-  async isLeftOut(path: WorkspacePath, last: IterationRow | undefined): Promise<boolean> {
-    if (last === undefined || last.entry !== undefined) return false;
-    const upstream = originsOf(await this.#fileOf(path, last.seq));
-    return upstream !== undefined && (await this.#parts.mirror.iterationAt(path, upstream.seq))?.entry !== undefined;
+  /**
+   * The last step that removed the path since the folder could not hold what the origin had made of it. Nobody here has deleted it then, and
+   * nothing earlier is what a later state of either side was made of.
+   */
+  async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
+    for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
+      const upstream = entry === undefined ? originsOf(await this.#fileOf(path, ownSeq)) : undefined;
+      const there = upstream && (await this.#parts.mirror.iterationAt(path, upstream.seq));
+      if (upstream !== undefined && there?.entry !== undefined) return { ownSeq, seq: upstream.seq };
+    }
+    return undefined;
   }
 
   /** The origin's event whose state came into the folder with an own event. `undefined`: none did, or it stands in a base. */
