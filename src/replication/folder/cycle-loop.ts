@@ -5,7 +5,8 @@ import { asFatal } from "../as-fatal.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { Arrivals } from "./arrivals.ts";
-import { PART_MS, type CycleOutcome, type FolderCycle, type LossDecision } from "./folder-cycle.ts";
+import { PART_MS, type CycleOutcome, type FolderCycle } from "./folder-cycle.ts";
+import type { LossDecision } from "./weigh-losses.ts";
 import type { SyncHappening } from "./sync-happening.ts";
 
 /** What cycles are run with. */

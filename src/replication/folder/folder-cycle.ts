@@ -5,7 +5,6 @@ import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-rec
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { Hash } from "../../core/hash.ts";
 import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
-import type { Side } from "../../core/reconcile.ts";
 import type { FolderIdentity, Kept, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
@@ -45,7 +44,7 @@ import { isRecognised, sampleContents } from "./sample-contents.ts";
 import { settleMerges } from "./settle-merges.ts";
 import { StoodOn } from "./stood-on.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
-import { NO_LOSSES, sidesToRestore, weighLosses, type Losses } from "./weigh-losses.ts";
+import { NO_LOSSES, sidesKept, sidesToRestore, weighLosses, type LossDecision, type Losses } from "./weigh-losses.ts";
 
 /** What a folder is synced with. */
 export interface CycleParts {
@@ -69,9 +68,6 @@ export interface CycleParts {
   readonly onDue: () => void;
   readonly onProgress?: (progress: Progress) => void;
 }
-
-/** What somebody has decided about much that is gone. */
-export type LossDecision = "deletions" | "restore";
 
 /** What became of a cycle. */
 export type CycleOutcome =
@@ -616,10 +612,4 @@ export class FolderCycle implements Disposable {
     const settled = Math.max(this.#record.settled, this.#parts.journal.settledTo);
     return { applied: this.#applied, settled, originNames: this.#originNames };
   }
-}
-
-/** The sides that get back what is missing there. */
-function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
-  if (decided === "both") return ["local", "remote"];
-  return decided === "here" ? ["local"] : [];
 }

@@ -13,7 +13,8 @@ import { type CommonHistory, findCommonEvent } from "../replica/find-common-even
 import { CycleLoop } from "./cycle-loop.ts";
 import { EditorFiles } from "./editor-files.ts";
 import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
-import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
+import { FolderCycle } from "./folder-cycle.ts";
+import type { LossDecision } from "./weigh-losses.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 import { GitPaths } from "./git-paths.ts";

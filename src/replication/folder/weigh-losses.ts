@@ -1,6 +1,6 @@
 import type { Entry } from "../../core/entry.ts";
 import { ROOT, type WorkspacePath } from "../../core/path.ts";
-import type { ReplicaHalt } from "../../core/replica-record.ts";
+import type { Kept, ReplicaHalt } from "../../core/replica-record.ts";
 import { both, settle, type Side } from "../../core/reconcile.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
 import { shownPath } from "../../workspace/shape.ts";
@@ -28,6 +28,15 @@ const NOTHING: Lost = { local: 0, upstream: 0 };
 
 /** Nothing goes. */
 export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignored: NOTHING, halted: {} };
+
+/** What somebody has decided about much that is gone. */
+export type LossDecision = "deletions" | "restore";
+
+/** The sides that get back what is missing there. */
+export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
+  if (decided === "both") return ["local", "remote"];
+  return decided === "here" ? ["local"] : [];
+}
 
 /** The sides that get back what they have lost, where that is wanted: what has halted it may be too little by now to do so again. */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
@@ -153,19 +162,19 @@ interface Counting {
   readonly side: Side;
   readonly since: number;
   /** So many need to be found, at most. */
-  readonly enough: Kept;
+  readonly enough: KeptCount;
   /** These have another name by now. */
-  readonly moved: Kept;
+  readonly moved: KeptCount;
   readonly ignored: Weighing["ignored"];
 }
 
 /** Entries that were there when both sides last agreed, and still are; and those of them that had been there before some seconds. */
-interface Kept {
+interface KeptCount {
   readonly all: number;
   readonly older: number;
 }
 
-async function countKept(ground: LossGround, { side, since, enough, moved, ignored }: Counting): Promise<Kept> {
+async function countKept(ground: LossGround, { side, since, enough, moved, ignored }: Counting): Promise<KeptCount> {
   const { mirror, own, rules, editorFiles } = ground;
   const goes = (path: WorkspacePath, entry: Entry): boolean =>
     editorFiles?.looksMade(entry) !== true &&
