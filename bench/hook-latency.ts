@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { askServer } from "../src/cli/hooking/ask-server.ts";
+import { askServer } from "../src/daemon/ask-server.ts";
 import type { Bench, BenchContext } from "./lib/bench.ts";
 import { chronicleCommand, chronicleTool } from "./lib/chronicle-tool.ts";
 import { runCommand, type Command } from "./lib/command.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { sealCommit } from "../src/testing/seal-commit.ts";
-import type { EventDraft, Head } from "../src/core/event.ts";
+import type { EventDraft, Head } from "../src/core/values/event.ts";
 import { NodeDisk } from "../src/disk/node-disk.ts";
 import { openStore } from "../src/open.ts";
 import { FileEventLog } from "../src/storage/files/file-event-log.ts";

@@ -12,11 +12,11 @@ export {
   type FilterPolicy,
   type FilterSubject,
   type ReplicaDirection,
-} from "./core/directional-filter.ts";
-export { FilterPattern } from "./core/filter-pattern.ts";
-export { SANDBOX_POLICY } from "./core/sandbox-policy.ts";
-export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/errors.ts";
-export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/signed-head.ts";
+} from "./core/filter/directional-filter.ts";
+export { FilterPattern } from "./core/filter/filter-pattern.ts";
+export { SANDBOX_POLICY } from "./core/filter/sandbox-policy.ts";
+export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/values/errors.ts";
+export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/log/signed-head.ts";
 export type * from "./api/action-api.ts";
 export type * from "./api/action-shapes.ts";
 export type * from "./api/conflict-shape.ts";

@@ -192,7 +192,7 @@ it("the options", () => {
 });
 
 it("error codes", () => {
-  const [, codes = ""] = /export type ErrorCode =([^;]*);/.exec(source("src/core/errors.ts")) ?? [];
+  const [, codes = ""] = /export type ErrorCode =([^;]*);/.exec(source("src/core/values/errors.ts")) ?? [];
   expect([...codes.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code).toSorted()).toMatchInlineSnapshot(`
     [
       "AMBIGUOUS",

@@ -1,6 +1,6 @@
 /** The process of `replicaLoad`: argv has the plan, stdout gets what came of it. */
 import { createClient } from "../../src/client/node.ts";
-import { NODE_TIMERS } from "../../src/replication/timers.ts";
+import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
 import { Upstream } from "../../src/replication/replica/upstream.ts";

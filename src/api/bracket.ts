@@ -1,6 +1,6 @@
 import type { ActionApi, ActionEnd, ActionRequest, TransactionOptions } from "./action-api.ts";
 import type { ActionShape, TransactionShape } from "./action-shapes.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 /** Brackets functions by actions of one workspace. */
 export class ActionBracket {

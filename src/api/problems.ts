@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../core/errors.ts";
+import type { ErrorCode } from "../core/values/errors.ts";
 
 /** Exit codes of the command line. */
 export const EXIT = {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { syncBridge } from "./sync-bridge.ts";
 import type { SyncApi, SyncShape, SyncStart } from "./sync-api.ts";
 
-/** The functions of a desktop client: what each becomes. A sync itself is in `test/server/sync-command.test.ts`. */
+/** The functions of a desktop client: what each becomes. A sync itself is in `test/server/sync-command.long.test.ts`. */
 
 const UPSTREAM = "https://files.example.org";
 

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../core/errors.ts";
-import { upstreamUrl } from "../core/upstream-url.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { upstreamUrl } from "../core/text/upstream-url.ts";
 import type { SyncApi, SyncResolution, SyncShape, SyncState, SyncStart } from "./sync-api.ts";
 
 /** How a session's folder is doing, for a desktop client. */

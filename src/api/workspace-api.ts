@@ -227,7 +227,7 @@ export interface RecentItem {
 /**
  * What Chronicle offers for one workspace. The embedded workspace implements it; so will the client of a server.
  *
- * Moments are text (`core/moment.ts`): `12`, `seq:40`, an id or its prefix, a name, `latest`, `baseline`, `10m`,
+ * Moments are text (`core/values/moment.ts`): `12`, `seq:40`, an id or its prefix, a name, `latest`, `baseline`, `10m`,
  * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for others).
  * Every method throws `ChronicleError`.
  */

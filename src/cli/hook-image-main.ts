@@ -1,8 +1,8 @@
 import { setFlagsFromString, startupSnapshot } from "node:v8";
 import { constants, Script } from "node:vm";
 import { NodeDisk } from "../disk/node-disk.ts";
-import { hookEntryPath } from "./hooking/program-paths.ts";
-import { readSmall } from "./hooking/run-folder.ts";
+import { hookEntryPath } from "../daemon/program-paths.ts";
+import { readSmall } from "../daemon/run-folder.ts";
 
 /** What `hook.cjs` exports. */
 interface HookProgram {

@@ -2,11 +2,11 @@ import { homedir } from "node:os";
 import { crc32 } from "node:zlib";
 import packageJson from "../../package.json" with { type: "json" };
 import { NodeDisk } from "../disk/node-disk.ts";
-import { hookCommand } from "./hooking/hook-command.ts";
-import { IS_CURRENT, programMark, STALE_EXIT } from "./hooking/hook-image.ts";
-import { HookProcess } from "./hooking/hook-process.ts";
-import { ChronicleError } from "../core/errors.ts";
-import { printable } from "./render/printable.ts";
+import { hookCommand } from "../daemon/hook-command.ts";
+import { IS_CURRENT, programMark, STALE_EXIT } from "../daemon/hook-image.ts";
+import { HookProcess } from "../daemon/hook-process.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { printable } from "../process/printable.ts";
 
 /**
  * What the installed hook runs where the long-lived process does not answer: `hook.cjs AGENT [--strict] [--direct]

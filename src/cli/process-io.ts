@@ -1,10 +1,10 @@
 import { isatty, type WriteStream } from "node:tty";
 import { EXIT } from "../api/problems.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
-import type { Inheritance } from "./inheritance.ts";
-import type { Io, Sink } from "./io.ts";
-import { ownHome } from "./own-home.ts";
-import { retentionDefaults } from "./retention-defaults.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import type { Inheritance } from "../process/inheritance.ts";
+import type { Io, Sink } from "../process/io.ts";
+import { ownHome } from "../process/own-home.ts";
+import { retentionDefaults } from "../process/retention-defaults.ts";
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 

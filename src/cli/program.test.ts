@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { COMMANDS } from "./command-table.ts";
-import { ChronicleError } from "../core/errors.ts";
-import { CHRONICLE_VALUED, PERSONS_VERBS } from "../core/persons-commands.ts";
+import { COMMANDS } from "./table/command-table.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { CHRONICLE_VALUED, PERSONS_VERBS } from "../core/shell/persons-commands.ts";
 import { loadAction } from "./load-action.ts";
 import { parseCommandLine } from "./program.ts";
-import { GLOBAL_OPTIONS } from "./spec.ts";
+import { GLOBAL_OPTIONS } from "./table/spec.ts";
 
 function parse(line: readonly string[], columns = 80) {
   let printed = "";

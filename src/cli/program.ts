@@ -1,12 +1,12 @@
 import { Command, type CommanderError, InvalidArgumentError, Option } from "commander";
-import { COMMANDS } from "./command-table.ts";
-import { paintFor } from "./paint.ts";
+import { COMMANDS } from "./table/command-table.ts";
+import { paintFor } from "../process/paint.ts";
 import { closestTo } from "./render/closest.ts";
-import { inLocalZone } from "./local-zone.ts";
-import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
-import { parseValue } from "./parse-value.ts";
-import { usageError } from "./usage-error.ts";
-import { shownCommand } from "./render/printable.ts";
+import { inLocalZone } from "../process/local-zone.ts";
+import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "./table/spec.ts";
+import { parseValue } from "./table/parse-value.ts";
+import { usageError } from "../process/usage-error.ts";
+import { shownCommand } from "../process/printable.ts";
 import { greatestOf } from "../util/long-lists.ts";
 
 /** A command line that was understood: which command, with which options and arguments. */

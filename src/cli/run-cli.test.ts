@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { memoryIo } from "../../test/cli/memory-io.ts";
-import { ChronicleError, type ErrorCode } from "../core/errors.ts";
+import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
 import { runCli } from "./run-cli.ts";
 
 /** Runs a command line against a store that cannot be opened, for this reason. */

@@ -1,17 +1,17 @@
 import { EXIT } from "../api/problems.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { COMMANDS } from "./command-table.ts";
-import { type Action, CommandContext } from "./context.ts";
-import { Input } from "./input.ts";
-import type { Io } from "./io.ts";
-import { inLocalZone } from "./local-zone.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { COMMANDS } from "./table/command-table.ts";
+import { type Action, CommandContext } from "./support/context.ts";
+import { Input } from "../process/input.ts";
+import type { Io } from "../process/io.ts";
+import { inLocalZone } from "../process/local-zone.ts";
 import { loadAction } from "./load-action.ts";
-import { paintFor } from "./paint.ts";
+import { paintFor } from "../process/paint.ts";
 import { type Parsed, parseCommandLine } from "./program.ts";
 import { remoteOf } from "./remote/remote-address.ts";
 import { withRemoteHint } from "./remote/remote-hint.ts";
-import { reportError, type ReportStyle } from "./report-error.ts";
-import { typedPath } from "./typed-path.ts";
+import { reportError, type ReportStyle } from "./support/report-error.ts";
+import { typedPath } from "../process/typed-path.ts";
 
 function argvBeforeDashes(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf("--");

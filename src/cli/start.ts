@@ -1,5 +1,5 @@
 import packageJson from "../../package.json" with { type: "json" };
-import type { Inheritance } from "./inheritance.ts";
+import type { Inheritance } from "../process/inheritance.ts";
 import { processIo } from "./process-io.ts";
 import { runCli } from "./run-cli.ts";
 

@@ -1,7 +1,7 @@
 import { MAX_PAGE } from "../api/routes/pages.ts";
 import type { Page, ReplyShapes } from "../api/routes/reply-shapes.ts";
 import type { AnswerOf, Asking, Call } from "../api/routes/route.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { WireReply } from "./transport.ts";
 import type { Ask, Wire } from "./wire.ts";
 

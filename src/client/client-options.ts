@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { ActingAs } from "../api/workspace-api.ts";
 import type { Fetch } from "./fetch-transport.ts";
 import type { RetryRule } from "./retry.ts";

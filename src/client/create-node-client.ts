@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { ChronicleClient } from "./chronicle-client.ts";
 import { type ClientOptions, mustHaveUrl, parseServerUrl } from "./client-options.ts";
 import { createClient as createFetchClient } from "./create-client.ts";

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { urlPath } from "./url-path.ts";
 
 /** Path and query of a request: the `{names}` of the pattern are filled in, what is undefined of the query is left out. */

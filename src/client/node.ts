@@ -4,4 +4,4 @@ export type { ClientOptions } from "./client-options.ts";
 export { createClient } from "./create-node-client.ts";
 export type { ReadFile } from "./remote-content.ts";
 export type { RetryRule } from "./retry.ts";
-export { ChronicleError, type ErrorCode, type ErrorDetails } from "../core/errors.ts";
+export { ChronicleError, type ErrorCode, type ErrorDetails } from "../core/values/errors.ts";

@@ -1,5 +1,5 @@
 import { isErrorCode } from "../api/problems.ts";
-import { ChronicleError, type ErrorCode } from "../core/errors.ts";
+import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
 
 /** What a status means where whoever answers is no Chronicle server, or a newer one. */
 const CODE_OF: Readonly<Record<number, ErrorCode>> = {

@@ -2,7 +2,7 @@ import { fileOfHeaders } from "../api/routes/content-headers.ts";
 import { collectedBytes } from "../api/routes/collected-bytes.ts";
 import { slicedPieces } from "../api/routes/sliced-pieces.ts";
 import type { FileContent } from "../api/file-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { isPassing, pause, type RetryRule, waitOf } from "./retry.ts";
 import type { WireReply } from "./transport.ts";
 

@@ -1,6 +1,6 @@
-import { canonicalJson } from "../core/canonical-json.ts";
-import { ChronicleError } from "../core/errors.ts";
-import type { RecordBody } from "../core/json.ts";
+import { canonicalJson } from "../core/values/canonical-json.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { RecordBody } from "../core/values/json.ts";
 import type {
   ImportOptions,
   RecordEventShape,

@@ -10,7 +10,7 @@ import * as history from "../api/routes/calls/history-calls.ts";
 import * as upkeep from "../api/routes/calls/upkeep-calls.ts";
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { Caller } from "./caller.ts";
 import { contentPieces } from "./remote-content.ts";
 import { remoteEvents } from "./remote-events.ts";

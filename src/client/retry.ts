@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 /** How often, and how long, it is tried again. Milliseconds. */
 export interface RetryRule {

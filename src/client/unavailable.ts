@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 /** Nobody answers, or no more; or what answers does not speak as the address has it: trying again does not help there. */
 export function unavailable(where: string, cause: unknown): ChronicleError {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseGivenPath } from "../workspace/given-path.ts";
+import { parseGivenPath } from "../engine/log/given-path.ts";
 import { urlPath } from "./url-path.ts";
 
 /** What whoever reads the URL makes of it: steps are taken first, then each component is decoded, once. */

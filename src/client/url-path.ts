@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 const ROOT_MARK = /^@[a-z0-9-]+:/;
 

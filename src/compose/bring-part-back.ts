@@ -1,8 +1,8 @@
-import { partId, type Tombstone } from "../core/tombstone.ts";
-import { takePruningBack } from "../workspace/take-pruning-back.ts";
+import { partId, type Tombstone } from "../core/records/tombstone.ts";
+import { takePruningBack } from "../engine/upkeep/take-pruning-back.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks } from "./store-tasks.ts";
-import { Tombstones } from "./tombstones.ts";
+import { Tombstones } from "../store/tombstones.ts";
 
 /**
  * Brings back what a note of a part stands for, and removes it with the notes of all prunings that give nothing up any more. Returns the

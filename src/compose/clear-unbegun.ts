@@ -1,9 +1,9 @@
-import { ChronicleError } from "../core/errors.ts";
-import { isGraceOver } from "../core/tombstone.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { isGraceOver } from "../core/records/tombstone.ts";
 import type { StoreParts } from "./open-context.ts";
-import { removeTree } from "./remove-tree.ts";
+import { removeTree } from "../store/remove-tree.ts";
 import { workspaceIds } from "./store-tasks.ts";
-import { unfinishedName, withNames } from "./workspace-names.ts";
+import { unfinishedName, withNames } from "../store/workspace-names.ts";
 
 /** The names of all files that the folder of a workspace has before anything is recorded. */
 const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|lock)\.db(?:-wal|-shm|-journal)?)$/;

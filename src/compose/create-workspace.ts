@@ -1,15 +1,15 @@
 import type { CreateOptions } from "../api/store-api.ts";
-import { ChronicleError } from "../core/errors.ts";
-import { DEFAULT_LIMITS, EVERYTHING } from "../core/filter.ts";
-import { FORMAT_VERSION, type WorkspaceRecord } from "../core/workspace-record.ts";
-import { isWorkspaceName } from "../core/workspace-name.ts";
-import { beginHosted, type Seed } from "../workspace/begin-hosted.ts";
-import type { ForkSource } from "../workspace/fork.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { DEFAULT_LIMITS, EVERYTHING } from "../core/filter/filter.ts";
+import { FORMAT_VERSION, type WorkspaceRecord } from "../core/records/workspace-record.ts";
+import { isWorkspaceName } from "../core/records/workspace-name.ts";
+import { beginHosted, type Seed } from "../engine/capture/begin-hosted.ts";
+import type { ForkSource } from "../engine/undo/fork.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
-import { listedWorkspace, type RootsCache } from "./roots-cache.ts";
+import { listedWorkspace, type RootsCache } from "../store/roots-cache.ts";
 import { storeTasks } from "./store-tasks.ts";
-import { writeWorkspaceFile } from "./workspace-file.ts";
-import { unfinishedName, withNames } from "./workspace-names.ts";
+import { writeWorkspaceFile } from "../store/workspace-file.ts";
+import { unfinishedName, withNames } from "../store/workspace-names.ts";
 
 /** That of its own record. */
 const FIRST_EVENT = 1;

@@ -1,17 +1,17 @@
 import type { DoctorCheck, DoctorShape, StoreOptions } from "../api/store-api.ts";
-import { isSharedFileSystem } from "../core/folder-traits.ts";
+import { isSharedFileSystem } from "../core/tree/folder-traits.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
-import { ConfinedFs } from "../worktree/confined-fs.ts";
-import { accessCheck } from "./access-check.ts";
+import { ConfinedFs } from "../worktree/files/confined-fs.ts";
+import { accessCheck } from "../store/access-check.ts";
 import { storeLayout } from "../storage/files/layout.ts";
-import { storeOfHead } from "./file-head-keeper.ts";
+import { storeOfHead } from "../store/file-head-keeper.ts";
 import { folderChecks } from "./folder-check.ts";
 import { forgottenIn } from "./forgotten.ts";
 import { leftOutChecks } from "./left-out-check.ts";
 import type { StoreParts } from "./open-context.ts";
-import { Tombstones } from "./tombstones.ts";
-import { quotePath } from "../core/quote-command.ts";
+import { Tombstones } from "../store/tombstones.ts";
+import { quotePath } from "../core/shell/quote-command.ts";
 
 /** Least free space that lets work go on, in bytes. */
 const LOW_SPACE = 256 * 1024 * 1024;

@@ -1,5 +1,5 @@
-import { foldsNames, holdsAllEntries } from "../core/folder-traits.ts";
-import { ROOT } from "../core/path.ts";
+import { foldsNames, holdsAllEntries } from "../core/tree/folder-traits.ts";
+import { ROOT } from "../core/values/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { OpenedContext } from "./open-context.ts";
 import { StagedEarlyFiles } from "./staged-early-files.ts";

@@ -1,16 +1,16 @@
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "../api/record-api.ts";
-import { ChronicleError, withCode } from "../core/errors.ts";
+import { ChronicleError, withCode } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFileDurably } from "../disk/write-fully.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { recordStoreLayout, type RecordStoreLayout } from "../storage/files/layout.ts";
-import { FolderLedger } from "../workspace/records/folder-ledger.ts";
-import type { RecordFiles } from "../workspace/records/record-files.ts";
-import { RecordStore } from "../workspace/records/record-store.ts";
-import type { Backends } from "./backends.ts";
-import { makeFolders, readText } from "./file-head-keeper.ts";
-import { newFolders } from "./new-folder.ts";
-import { wholePath } from "../core/whole-path.ts";
+import { FolderLedger } from "../engine/records/folder-ledger.ts";
+import type { RecordFiles } from "../engine/records/record-files.ts";
+import { RecordStore } from "../engine/records/record-store.ts";
+import type { Backends } from "../store/backends.ts";
+import { makeFolders, readText } from "../store/file-head-keeper.ts";
+import { newFolders } from "../store/new-folder.ts";
+import { wholePath } from "../core/tree/whole-path.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 

@@ -1,8 +1,8 @@
 import type { DoctorCheck } from "../api/store-api.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { isSharedFileSystem, lackedBy } from "../core/folder-traits.ts";
-import { pathInRoot, ROOT } from "../core/path.ts";
-import { isHosted } from "../workspace/hosted.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { isSharedFileSystem, lackedBy } from "../core/tree/folder-traits.ts";
+import { pathInRoot, ROOT } from "../core/values/path.ts";
+import { isHosted } from "../engine/log/hosted.ts";
 import { addAll } from "../util/long-lists.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";

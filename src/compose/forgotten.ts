@@ -1,21 +1,21 @@
-import { ChronicleError, type ErrorCode } from "../core/errors.ts";
-import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/tombstone.ts";
-import { meantBy } from "../core/meant-by.ts";
-import { answer } from "../workspace/answer.ts";
-import { refuseAtOnce } from "../workspace/refuse-at-once.ts";
+import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
+import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/records/tombstone.ts";
+import { meantBy } from "../core/values/meant-by.ts";
+import { answer } from "../engine/log/answer.ts";
+import { refuseAtOnce } from "../engine/capture/refuse-at-once.ts";
 import { workspaceLayout } from "../storage/files/layout.ts";
-import { makeFolders } from "./file-head-keeper.ts";
-import { lastWorkspaceRecord } from "./last-workspace-record.ts";
+import { makeFolders } from "../store/file-head-keeper.ts";
+import { lastWorkspaceRecord } from "../store/last-workspace-record.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
-import { removeTree } from "./remove-tree.ts";
-import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
+import { removeTree } from "../store/remove-tree.ts";
+import { listedWorkspace, RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
 import { bringPartBack } from "./bring-part-back.ts";
-import { refuseOthersStore } from "./store-owner.ts";
+import { refuseOthersStore } from "../store/store-owner.ts";
 import { isThere, storeTasks } from "./store-tasks.ts";
-import { SyncTokens } from "./sync-tokens.ts";
+import { SyncTokens } from "../store/sync-tokens.ts";
 import { tombstoneOf } from "./note-given-up.ts";
-import { Tombstones } from "./tombstones.ts";
-import { endedName, moveWorkspace, withNames } from "./workspace-names.ts";
+import { Tombstones } from "../store/tombstones.ts";
+import { endedName, moveWorkspace, withNames } from "../store/workspace-names.ts";
 
 /** A history that was forgotten, or a part of one that was given up, and that can still be brought back. */
 export interface ForgottenShape {

@@ -1,9 +1,9 @@
 import type { DoctorCheck } from "../api/store-api.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { quotePath } from "../core/quote-command.ts";
-import { answer } from "../workspace/answer.ts";
-import { leftOutByNow } from "../workspace/left-out.ts";
-import { shownPath } from "../workspace/shape.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { quotePath } from "../core/shell/quote-command.ts";
+import { answer } from "../engine/log/answer.ts";
+import { leftOutByNow } from "../engine/facts/left-out.ts";
+import { shownPath } from "../engine/log/shape.ts";
 import { addAll } from "../util/long-lists.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";

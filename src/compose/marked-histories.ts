@@ -1,10 +1,10 @@
-import { parseLine } from "../core/chain.ts";
-import type { Head } from "../core/event.ts";
-import type { HistoryAnchor } from "../core/history-anchor.ts";
+import { parseLine } from "../core/log/chain.ts";
+import type { Head } from "../core/values/event.ts";
+import type { HistoryAnchor } from "../core/log/history-anchor.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { WorkspaceLayout } from "../storage/files/layout.ts";
-import { refuseOtherWorkspace } from "./workspace-file.ts";
+import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";
 

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../core/errors.ts";
-import { decodeAnchor, encodeAnchor, type HistoryAnchor } from "../core/history-anchor.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { decodeAnchor, encodeAnchor, type HistoryAnchor } from "../core/log/history-anchor.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import type { MirrorPlaces } from "../replication/replica/log-mirror.ts";
@@ -7,10 +7,10 @@ import type { MirrorFiles } from "../replication/replica/mirror-part.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { mirrorStart, type UpstreamLayout } from "../storage/files/layout.ts";
 import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
-import { makeFolders, readText } from "./file-head-keeper.ts";
-import { NO_HEADS } from "./no-heads.ts";
+import { makeFolders, readText } from "../store/file-head-keeper.ts";
+import { NO_HEADS } from "../store/no-heads.ts";
 import type { StoreParts } from "./open-context.ts";
-import { removeTree } from "./remove-tree.ts";
+import { removeTree } from "../store/remove-tree.ts";
 
 /** The parts of a replica's mirror in its folder `upstream/` (see `UpstreamLayout`). */
 export class FileMirrorPlaces implements MirrorPlaces {

@@ -1,7 +1,7 @@
-import { GRACE_MS, partId, type GivenUpPart, type Tombstone } from "../core/tombstone.ts";
+import { GRACE_MS, partId, type GivenUpPart, type Tombstone } from "../core/records/tombstone.ts";
 import type { StoreParts } from "./open-context.ts";
-import { RootsCache, type ListedWorkspace } from "./roots-cache.ts";
-import { Tombstones } from "./tombstones.ts";
+import { RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
+import { Tombstones } from "../store/tombstones.ts";
 
 interface HowGivenUp {
   /** How long it is kept, in milliseconds. */

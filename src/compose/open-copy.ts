@@ -1,4 +1,4 @@
-import type { HistoryCopy, StoreTasks } from "../workspace/context.ts";
+import type { HistoryCopy, StoreTasks } from "../engine/log/context.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";

@@ -1,14 +1,14 @@
-import { ChronicleError } from "../core/errors.ts";
-import type { RootRecord } from "../core/workspace-record.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { RootRecord } from "../core/records/workspace-record.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
-import { answer } from "../workspace/answer.ts";
-import { workspaceRecord } from "../workspace/own-record.ts";
-import type { HistoryContext, StoreTasks } from "../workspace/context.ts";
+import { answer } from "../engine/log/answer.ts";
+import { workspaceRecord } from "../engine/log/own-record.ts";
+import type { HistoryContext, StoreTasks } from "../engine/log/context.ts";
 import { firstWorkspace } from "./marked-histories.ts";
 import { mirrorParts, openMirrorFiles } from "./mirror-places.ts";
 import { openHistory, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
-import { retentionOf } from "./retention-files.ts";
+import { retentionOf } from "../store/retention-files.ts";
 
 /**
  * Opens what a workspace holds of its origin's history, to be read: a workspace without a folder, with the origin's id.

@@ -1,18 +1,18 @@
 import type { StoreOptions } from "../api/store-api.ts";
-import { nameOfRole } from "../core/actor-name.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { nameOfRole } from "../core/records/actor-name.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
 import { SyncDesk } from "../storage/files/sync-desk.ts";
 import { takesNoWrites } from "../storage/io-trouble.ts";
 import { Signal } from "../util/signal.ts";
-import { HeadPace } from "../workspace/head-follower.ts";
-import type { Backends } from "./backends.ts";
-import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
+import { HeadPace } from "../engine/commit/head-follower.ts";
+import type { Backends } from "../store/backends.ts";
+import { FileHeadKeeper, makeFolders } from "../store/file-head-keeper.ts";
 import type { StoreParts } from "./open-context.ts";
-import { StoreGauge } from "./store-gauge.ts";
-import { keepOwners } from "./store-owner.ts";
+import { StoreGauge } from "../store/store-gauge.ts";
+import { keepOwners } from "../store/store-owner.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 

@@ -5,19 +5,19 @@ import type {
   WriteBackEntry,
   WriteBackReason,
   WriteBackRules,
-} from "../core/write-back.ts";
-import type { WorkspaceContents } from "../replication/origin/content-server.ts";
-import type { SecretContents } from "../replication/origin/session-contents.ts";
+} from "../core/records/write-back.ts";
+import type { WorkspaceContents } from "../replication/contents/content-server.ts";
+import type { SecretContents } from "../replication/contents/session-contents.ts";
 import { ReceivedContents } from "../replication/origin/received-contents.ts";
 import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
 import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
-import type { Context } from "../workspace/context.ts";
-import { refuseOverQuota } from "../workspace/quota.ts";
-import { acceptWriteBack } from "../workspace/replica/accept-write-back.ts";
-import { settledWriteBack } from "../workspace/replica/settled-write-back.ts";
-import { refusalOf } from "../workspace/replica/write-back-rules.ts";
-import { openQueue } from "../workspace/open-queue.ts";
-import type { OperationQueue } from "../workspace/operation-queue.ts";
+import type { Context } from "../engine/log/context.ts";
+import { refuseOverQuota } from "../engine/log/quota.ts";
+import { acceptWriteBack } from "../engine/replica/accept-write-back.ts";
+import { settledWriteBack } from "../engine/replica/settled-write-back.ts";
+import { refusalOf } from "../engine/replica/write-back-rules.ts";
+import { openQueue } from "../engine/undo/open-queue.ts";
+import type { OperationQueue } from "../engine/capture/operation-queue.ts";
 
 /** Where what replicas write back goes to: an engine, open for as long as they are there. */
 export interface OpenWriteBack extends AsyncDisposable {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../api/store-api.ts";
-import { sealEvents } from "../core/chain.ts";
-import { sha256, type Hash } from "../core/hash.ts";
-import { SimDisk } from "../disk/sim-disk.ts";
+import { sealEvents } from "../core/log/chain.ts";
+import { sha256, type Hash } from "../core/values/hash.ts";
+import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { checkBlock } from "../storage/blob-block.ts";
 import { openSimStore } from "../testing/sim-store.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";

@@ -1,27 +1,27 @@
-import { ChronicleError } from "../core/errors.ts";
-import { wasMoved } from "../core/moved-folder.ts";
-import type { ForeseenContent } from "../core/foreseen-content.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { wasMoved } from "../core/tree/moved-folder.ts";
+import type { ForeseenContent } from "../core/records/foreseen-content.ts";
 import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
-import { HistoryContents } from "../replication/origin/history-contents.ts";
+import { HistoryContents } from "../replication/contents/history-contents.ts";
 import { HistoryTrees } from "../replication/origin/history-trees.ts";
-import { LogHistory } from "../replication/origin/log-history.ts";
+import { LogHistory } from "../replication/contents/log-history.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MOST_HELD } from "../replication/origin/replica-cursors.ts";
-import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
+import { NODE_TIMERS, type Timers } from "../util/timers.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { Signal } from "../util/signal.ts";
 import type { HeldLock } from "../storage/lock.ts";
-import { answer } from "../workspace/answer.ts";
-import { capture } from "../workspace/capture.ts";
-import { catchUp } from "../workspace/catch-up.ts";
-import type { Context } from "../workspace/context.ts";
-import { isInBase } from "../workspace/read-base.ts";
-import { refuseMoved } from "../workspace/refuse-moved.ts";
-import { folderPresence } from "./folder-presence.ts";
+import { answer } from "../engine/log/answer.ts";
+import { capture } from "../engine/capture/capture.ts";
+import { catchUp } from "../engine/log/catch-up.ts";
+import type { Context } from "../engine/log/context.ts";
+import { isInBase } from "../engine/log/read-base.ts";
+import { refuseMoved } from "../engine/commit/refuse-moved.ts";
+import { folderPresence } from "../store/folder-presence.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openWriteBack } from "./open-write-back.ts";
 import { storeTasks } from "./store-tasks.ts";
-import { watchLog } from "./watch-log.ts";
+import { watchLog } from "../store/watch-log.ts";
 
 /** A workspace that replicas follow, open in this process; all its sessions share it. Disposed of, it is let go. */
 export interface OriginLease extends Disposable {

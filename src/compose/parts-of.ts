@@ -1,5 +1,5 @@
 import type { StoreApi } from "../api/store-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { StoreParts } from "./open-context.ts";
 
 const PARTS = new WeakMap<StoreApi, StoreParts>();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
 import { restoreHere } from "../open.ts";
-import { givenOfShown } from "../core/shown-path.ts";
+import { givenOfShown } from "../core/text/shown-path.ts";
 import type { Source } from "./restore-from.ts";
 
 it("fills a folder with what a workspace had, links, modes, odd names, further roots and large files too", async () => {

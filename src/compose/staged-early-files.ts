@@ -1,16 +1,16 @@
-import type { Entry } from "../core/entry.ts";
-import { ChronicleError } from "../core/errors.ts";
-import type { Hash } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
+import type { Entry } from "../core/values/entry.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Hash } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { EarlyFiles } from "../replication/replica/early-files.ts";
 import { checkBlock, type BlobBlock } from "../storage/blob-block.ts";
-import { ConfinedFs } from "../worktree/confined-fs.ts";
-import { beneath, type EarlyStage } from "../worktree/early-stage.ts";
-import { checkBlocks, toBlockBatch, type BlockBatch, type BlockColumns, type BlockFile } from "./block-job.ts";
-import type { KeptStagePool } from "./kept-stage-pool.ts";
-import { statOfStaged } from "./stage-job.ts";
-import type { StagePool } from "./stage-pool.ts";
+import { ConfinedFs } from "../worktree/files/confined-fs.ts";
+import { beneath, type EarlyStage } from "../worktree/apply/early-stage.ts";
+import { checkBlocks, toBlockBatch, type BlockBatch, type BlockColumns, type BlockFile } from "../workers/block-job.ts";
+import type { KeptStagePool } from "../workers/kept-stage-pool.ts";
+import { statOfStaged } from "../workers/stage-job.ts";
+import type { StagePool } from "../workers/stage-pool.ts";
 
 /** Bits that are never set on disk. */
 const NEVER_SET = 0o7000;

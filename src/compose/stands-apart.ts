@@ -1,8 +1,8 @@
-import type { ReplicaHalt } from "../core/replica-record.ts";
-import type { WorkspaceRecord } from "../core/workspace-record.ts";
-import { answer } from "../workspace/answer.ts";
-import { workspaceRecord } from "../workspace/own-record.ts";
-import { isFolderStillAt } from "./folder-identity.ts";
+import type { ReplicaHalt } from "../core/records/replica-record.ts";
+import type { WorkspaceRecord } from "../core/records/workspace-record.ts";
+import { answer } from "../engine/log/answer.ts";
+import { workspaceRecord } from "../engine/log/own-record.ts";
+import { isFolderStillAt } from "../store/folder-identity.ts";
 import type { StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 import { storeTasks } from "./store-tasks.ts";

@@ -1,34 +1,34 @@
 import { basename, join } from "node:path";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { StoreApi } from "../api/store-api.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { ROOT } from "../core/path.ts";
-import type { FolderIdentity, ReplicaRecord } from "../core/replica-record.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { ROOT } from "../core/values/path.ts";
+import type { FolderIdentity, ReplicaRecord } from "../core/records/replica-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Channel } from "../replication/channel.ts";
-import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
+import { findReplicaRecord } from "../replication/folder/cycle/find-replica-record.ts";
 import type {
   AskedOrigin,
   BeginOptions,
   OpenSyncPlace,
   SyncPlace,
   SyncPlaces,
-} from "../replication/folder/sync-places.ts";
-import { NODE_TIMERS } from "../replication/timers.ts";
+} from "../replication/folder/sync/sync-places.ts";
+import { NODE_TIMERS } from "../util/timers.ts";
 import { dialOrigin } from "../replication/replica/dial-origin.ts";
-import { rulesForNames } from "../worktree/folder-probe.ts";
-import { answer } from "../workspace/answer.ts";
-import { listConflicts } from "../workspace/conflicts.ts";
-import type { Context } from "../workspace/context.ts";
+import { rulesForNames } from "../worktree/files/folder-probe.ts";
+import { answer } from "../engine/log/answer.ts";
+import { listConflicts } from "../engine/undo/conflicts.ts";
+import type { Context } from "../engine/log/context.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
-import { refuseProcessPath } from "./refuse-process-path.ts";
-import { refuseSystemFolder } from "./refuse-system-folder.ts";
-import { RootsCache } from "./roots-cache.ts";
+import { refuseProcessPath } from "../store/refuse-process-path.ts";
+import { refuseSystemFolder } from "../store/refuse-system-folder.ts";
+import { RootsCache } from "../store/roots-cache.ts";
 import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
-import { SyncTokens } from "./sync-tokens.ts";
-import { watchLog } from "./watch-log.ts";
+import { SyncTokens } from "../store/sync-tokens.ts";
+import { watchLog } from "../store/watch-log.ts";
 
 /** An origin as a replica knows it. */
 export interface KnownOrigin {

@@ -1,8 +1,8 @@
-import type { Around } from "../core/agents-role.ts";
-import { ChronicleError } from "../core/errors.ts";
-import { answer } from "../workspace/answer.ts";
-import { openBrackets } from "../workspace/brackets.ts";
-import { isHere, type OwnerProcess } from "../workspace/owner-process.ts";
+import type { Around } from "../core/values/agents-role.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { answer } from "../engine/log/answer.ts";
+import { openBrackets } from "../engine/facts/brackets.ts";
+import { isHere, type OwnerProcess } from "../engine/log/owner-process.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 

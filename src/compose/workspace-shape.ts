@@ -1,12 +1,12 @@
 import { dirname } from "node:path";
 import type { WorkspaceShape } from "../api/shapes.ts";
-import { ChronicleError } from "../core/errors.ts";
-import { isFolderStillAt } from "./folder-identity.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { isFolderStillAt } from "../store/folder-identity.ts";
 import { glanceAtLog, type LogGlance } from "../storage/files/log-glance.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
-import type { ListedWorkspace } from "./roots-cache.ts";
+import type { ListedWorkspace } from "../store/roots-cache.ts";
 import { isThere } from "./store-tasks.ts";
-import { refuseOtherWorkspace } from "./workspace-file.ts";
+import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 
 /** Opens a workspace to look at it, and closes it again. */
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;

@@ -1,5 +1,5 @@
 import * as fs from "node:fs";
-import { errnoOf } from "../core/errors.ts";
+import { errnoOf } from "../core/values/errors.ts";
 import type { DiskPath, Owner } from "./disk.ts";
 import { effectiveUser } from "./kept-owners.ts";
 

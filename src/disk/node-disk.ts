@@ -13,8 +13,8 @@ import type {
   OpenHow,
   Owner,
 } from "./disk.ts";
-import { errnoOf } from "../core/errors.ts";
-import { keptTime } from "../core/file-time.ts";
+import { errnoOf } from "../core/values/errors.ts";
+import { keptTime } from "../core/values/file-time.ts";
 import { giveAsPermitted, giveFolderTo, giveTo, makeForFolderOwner, makesFor } from "./as-root.ts";
 import { birthTime } from "./birth-time.ts";
 import { fileSystemOf } from "./file-system.ts";

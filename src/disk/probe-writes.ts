@@ -1,5 +1,5 @@
 import { threadId } from "node:worker_threads";
-import { errnoOf } from "../core/errors.ts";
+import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 import { writeFully } from "./write-fully.ts";
 

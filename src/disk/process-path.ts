@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
-import { errnoOf } from "../core/errors.ts";
+import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 
 /** As many links one after the other as the system follows. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SimDisk } from "./sim-disk.ts";
+import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { folderOf, readFully, writeFileDurably, writeFully } from "./write-fully.ts";
 import { sweepCrashes } from "../testing/crash-sweep.ts";
 

@@ -1,5 +1,5 @@
 import type { Disk, DiskPath } from "./disk.ts";
-import { errnoOf } from "../core/errors.ts";
+import { errnoOf } from "../core/values/errors.ts";
 
 /**
  * Writes all of `bytes`, however many writes the disk needs for it. `position`: a byte offset, or null for the

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import { notUnderstood } from "./hook-input.ts";
 import { refusePersonsCommand } from "./refuse-persons-commands.ts";

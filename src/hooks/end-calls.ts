@@ -1,6 +1,6 @@
 import type { ActionEnd } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { SessionNote } from "./session-note.ts";
 
 /** Codes that say that what a tool destroys, or has left, could not be kept; others are trouble of our own. */

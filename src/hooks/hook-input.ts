@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 /** The JSON object that an agent wrote on a hook's stdin. */
 export type HookInput = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import type { ActionRequest } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { endCall, endEarlier, forgetCall, NOT_KEPT, noteOpen } from "./end-calls.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";

@@ -1,6 +1,6 @@
 import { basename, dirname } from "node:path";
-import { WHO_CAN } from "../core/agents-role.ts";
-import { type GuardedPlace, personsCommandIn } from "../core/persons-commands.ts";
+import { WHO_CAN } from "../core/values/agents-role.ts";
+import { type GuardedPlace, personsCommandIn } from "../core/shell/persons-commands.ts";
 import type { HookCall } from "./hook-call.ts";
 
 /** What the shell lines of an agent must not touch, and the variables that are known where they run. */

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
 
 /** Most characters of text in one answer; what is over is cut off, and said. */

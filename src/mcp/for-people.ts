@@ -1,5 +1,5 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 

@@ -1,5 +1,5 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { wasMoved } from "../core/moved-folder.ts";
+import { wasMoved } from "../core/tree/moved-folder.ts";
 
 /** Who asks, and where. */
 export interface Asked {

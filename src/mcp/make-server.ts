@@ -6,7 +6,7 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { errorResult, resultOf } from "./answer.ts";
 import { clientFolders } from "./client-folders.ts";
 import { isForPeople, refuseForPeople } from "./for-people.ts";

@@ -1,4 +1,4 @@
-import { withVisible } from "../core/invisible.ts";
+import { withVisible } from "../core/values/invisible.ts";
 
 /** The beginning of a text, with `…` where something was cut off. */
 export function shortened(text: string, most: number): string {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Selection } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import { actionId, inWorkspace, moment, named, path } from "./arguments.ts";
 
 /** The arguments that say whose work is meant: at most one is given. */

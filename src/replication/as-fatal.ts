@@ -1,4 +1,4 @@
-import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 
 /** Whatever went wrong, as the reason for which a channel is closed. The peer learns no more of a failure here than its kind. */
 export function asFatal(error: unknown): ChronicleError {

@@ -1,4 +1,4 @@
-import type { ChronicleError, ErrorCode } from "../core/errors.ts";
+import type { ChronicleError, ErrorCode } from "../core/values/errors.ts";
 import type { Message } from "./protocol/messages.ts";
 
 /** How a channel came to its end. */

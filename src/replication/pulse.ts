@@ -1,4 +1,4 @@
-import type { Timers } from "./timers.ts";
+import type { Timers } from "../util/timers.ts";
 
 /**
  * The other side is considered gone after this number of silent heartbeats. Heartbeats are counted rather than milliseconds: if this

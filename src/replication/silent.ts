@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 /** The connection is ended, since nothing has come from the other side (`who`) for so long. */
 export function silent(who: "the origin" | "the replica", ms: number): ChronicleError {

@@ -2,20 +2,20 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { Route } from "../api/routes/row.ts";
-import type { Visit } from "./admission.ts";
+import type { Visit } from "./callers/admission.ts";
 import { type Answering, knowsCommands, RequestAnswer, type RequestHead, type Shared } from "./answer-request.ts";
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";
 import { undecodable } from "./path-pattern.ts";
 import { PlainRoutes } from "./plain-routes.ts";
-import { makeProblem, type Problem, problemOf } from "./problem.ts";
-import { Encoded } from "./received.ts";
-import { HeavyReads } from "./heavy-reads.ts";
-import { Refusals } from "./refusals.ts";
-import type { RequestTally } from "./request-tally.ts";
+import { makeProblem, type Problem, problemOf } from "./answers/problem.ts";
+import { Encoded } from "./answers/received.ts";
+import { HeavyReads } from "./callers/heavy-reads.ts";
+import { Refusals } from "./limits/refusals.ts";
+import type { RequestTally } from "./limits/request-tally.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
-import { Seats } from "./seats.ts";
-import { SAFE_HEADERS, sendProblem } from "./send.ts";
-import { discardRest } from "./slow-peer.ts";
+import { Seats } from "./limits/seats.ts";
+import { SAFE_HEADERS, sendProblem } from "./answers/send.ts";
+import { discardRest } from "./limits/slow-peer.ts";
 
 /** What the whole server is made of. */
 export interface AppOptions extends Answering {

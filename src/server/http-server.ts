@@ -2,22 +2,22 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { Admission, type Visit } from "./admission.ts";
-import { answerQuickly, sendReply } from "./answer-quickly.ts";
-import { endBadConnection } from "./client-error.ts";
-import { ConnectionRoom } from "./connection-room.ts";
-import { shareWith } from "./cors.ts";
-import type { Caller } from "./caller.ts";
-import type { Door } from "./door.ts";
-import { endUpgrade } from "./end-upgrade.ts";
-import type { Refusal } from "./guard.ts";
-import type { ServerLimits } from "./limits.ts";
-import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
-import { RequestSeats } from "./request-seats.ts";
-import type { RequestTally } from "./request-tally.ts";
-import { tellApart } from "./replicas/told-apart.ts";
-import { matchRoute, type Route, type ServerReply } from "./route.ts";
-import { sendProblem } from "./send.ts";
+import { Admission, type Visit } from "./callers/admission.ts";
+import { answerQuickly, sendReply } from "./answers/answer-quickly.ts";
+import { endBadConnection } from "./answers/client-error.ts";
+import { ConnectionRoom } from "./limits/connection-room.ts";
+import { shareWith } from "./callers/cors.ts";
+import type { Caller } from "./callers/caller.ts";
+import type { Door } from "./callers/door.ts";
+import { endUpgrade } from "./answers/end-upgrade.ts";
+import type { Refusal } from "./callers/guard.ts";
+import type { ServerLimits } from "./limits/limits.ts";
+import { makeProblem, type Report, unexpectedProblem } from "./answers/problem.ts";
+import { RequestSeats } from "./callers/request-seats.ts";
+import type { RequestTally } from "./limits/request-tally.ts";
+import { tellApart } from "./told-apart.ts";
+import { matchRoute, type Route, type ServerReply } from "./answers/route.ts";
+import { sendProblem } from "./answers/send.ts";
 
 /** What answers whatever the quick routes do not: see `makeApp`. */
 export interface ServerApp {

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 /** The error for a path that cannot be decoded. */
 export function undecodable(): ChronicleError {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants, crc32, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { sha256, type Hash } from "../core/hash.ts";
+import { sha256, type Hash } from "../core/values/hash.ts";
 import { checkBlock, MAX_CONTAINER_CONTENT_BYTES, openBlock, splitBlocks } from "./blob-block.ts";
 import { encodeBlock } from "./block.ts";
 import { encodeLargeHeader, encodePiece } from "./large-format.ts";

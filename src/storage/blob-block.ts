@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
-import { ChronicleError } from "../core/errors.ts";
-import { sha256, type Hash } from "../core/hash.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { sha256, type Hash } from "../core/values/hash.ts";
 import { freeBytes } from "../util/free-bytes.ts";
 import { decodeBlockHead, decompress, isStoredWhole, unpackBlock, type BlockEntry, type BlockHead } from "./block.ts";
 import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTES } from "./large-format.ts";

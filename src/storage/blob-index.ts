@@ -1,4 +1,4 @@
-import type { Hash } from "../core/hash.ts";
+import type { Hash } from "../core/values/hash.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**

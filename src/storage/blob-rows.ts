@@ -1,4 +1,4 @@
-import { hashFromBytes, type Hash } from "../core/hash.ts";
+import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 
 /**
  * Where contents lie in packs, as flat arrays: cheap to send from a worker thread and to sort.

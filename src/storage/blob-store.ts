@@ -1,4 +1,4 @@
-import type { Hash } from "../core/hash.ts";
+import type { Hash } from "../core/values/hash.ts";
 import type { BlobBlock } from "./blob-block.ts";
 import type { HeldLock } from "./lock.ts";
 

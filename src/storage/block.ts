@@ -1,6 +1,6 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { ChronicleError } from "../core/errors.ts";
-import { hashFromBytes, type Hash } from "../core/hash.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 import { freeBytes } from "../util/free-bytes.ts";
 
 /**

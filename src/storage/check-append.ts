@@ -1,6 +1,6 @@
-import { markOf } from "../core/commit-mark.ts";
-import { ChronicleError } from "../core/errors.ts";
-import type { Head, SealedEvent } from "../core/event.ts";
+import { markOf } from "../core/log/commit-mark.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Head, SealedEvent } from "../core/values/event.ts";
 
 /**
  * Do the events go on from the head, as lines of the log, and does the last one end a commit? The last line of a copy need

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../core/errors.ts";
-import type { Head } from "../core/event.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Head } from "../core/values/event.ts";
 import type { IndexBatch } from "./index-store.ts";
 
 /** The greatest number of entries that one step of `IndexStore.entriesAt` yields. */

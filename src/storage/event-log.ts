@@ -1,5 +1,5 @@
-import type { Head, SealedEvent } from "../core/event.ts";
-import type { Hash } from "../core/hash.ts";
+import type { Head, SealedEvent } from "../core/values/event.ts";
+import type { Hash } from "../core/values/hash.ts";
 
 /**
  * The append-only log of one workspace: exact lines, in order.

@@ -1,9 +1,9 @@
-import type { ClockJump } from "../core/clock-jumps.ts";
-import type { Entry } from "../core/entry.ts";
-import type { EventOp, Head } from "../core/event.ts";
-import type { Hash } from "../core/hash.ts";
-import type { RemoteWorkRow } from "../core/remote-work.ts";
-import type { WorkspacePath } from "../core/path.ts";
+import type { ClockJump } from "../core/values/clock-jumps.ts";
+import type { Entry } from "../core/values/entry.ts";
+import type { EventOp, Head } from "../core/values/event.ts";
+import type { Hash } from "../core/values/hash.ts";
+import type { RemoteWorkRow } from "../core/records/remote-work.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
 
 /**
  * What is derived from the log, for fast answers. Disposable: it can be rebuilt from the log and the blobs, and

@@ -1,5 +1,5 @@
-import { isTroubleOfDisk, systemMessage, troubleInWords } from "../core/errno.ts";
-import { ChronicleError, errnoOf, hintOfSystemError } from "../core/errors.ts";
+import { isTroubleOfDisk, systemMessage, troubleInWords } from "../core/values/errno.ts";
+import { ChronicleError, errnoOf, hintOfSystemError } from "../core/values/errors.ts";
 
 /** The same trouble as an `IO` error that says what was tried (with which file); anything but a system error comes back as it is. */
 export function ioTrouble(error: unknown, doing: string, path?: string): unknown {

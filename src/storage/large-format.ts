@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import { ChronicleError } from "../core/errors.ts";
-import { hashFromBytes, hashToBytes, type Hash } from "../core/hash.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { hashFromBytes, hashToBytes, type Hash } from "../core/values/hash.ts";
 
 /**
  * The bytes of `large/ab/<hash>.z`: a content over 8 MiB in compressed pieces. (`large/ab/<hash>` without `.z` is the

@@ -1,4 +1,4 @@
-import { sha256Bytes } from "../core/hash.ts";
+import { sha256Bytes } from "../core/values/hash.ts";
 import type { BlobBlock } from "./blob-block.ts";
 import { decodeBlockHead, encodeBlock, MAX_BLOCK_ENTRIES, SHARED_BLOCK_BYTES } from "./block.ts";
 

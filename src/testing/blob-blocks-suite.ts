@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { ChronicleError } from "../core/errors.ts";
-import { sha256, type Hash } from "../core/hash.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { sha256, type Hash } from "../core/values/hash.ts";
 import { splitBlocks, type BlobBlock } from "../storage/blob-block.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { MemoryBlobStore } from "../storage/memory/memory-blob-store.ts";

@@ -1,6 +1,6 @@
-import type { Hash } from "../core/hash.ts";
+import type { Hash } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
-import { SimDisk } from "../disk/sim-disk.ts";
+import { SimDisk } from "./sim-disk/sim-disk.ts";
 import { FileBlobStore, type FileBlobStoreOptions } from "../storage/files/file-blob-store.ts";
 import { storeLayout, type BlobLayout } from "../storage/files/layout.ts";
 import { readAt, scanPack } from "../storage/files/pack-scan.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { EMPTY_HASH, sha256, type Hash } from "../core/hash.ts";
+import { EMPTY_HASH, sha256, type Hash } from "../core/values/hash.ts";
 import type { BlobInfo, BlobProblem, BlobReader, BlobStore } from "../storage/blob-store.ts";
 
 /** One blob store, and what only its backend can do to it. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { ChronicleError } from "../core/errors.ts";
-import { sha256 } from "../core/hash.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { sha256 } from "../core/values/hash.ts";
 import type { Channel, Wire } from "../replication/channel.ts";
 import { FramedChannel, type FramedChannelOptions } from "../replication/channels/framed-channel.ts";
 import { encodeMessage } from "../replication/protocol/codec.ts";

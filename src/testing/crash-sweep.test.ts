@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sweepCrashes, type SweepContext } from "./crash-sweep.ts";
 import type { Disk } from "../disk/disk.ts";
-import { SimDisk } from "../disk/sim-disk.ts";
+import { SimDisk } from "./sim-disk/sim-disk.ts";
 import { writeFully } from "../disk/write-fully.ts";
 
 const LOG = "/log/wal";

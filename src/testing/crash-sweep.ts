@@ -1,6 +1,6 @@
-import type { CrashFate } from "../disk/sim-crash.ts";
-import { canFailWith, canTear, type SimOperation, type SimPlan } from "../disk/sim-faults.ts";
-import type { SimDisk } from "../disk/sim-disk.ts";
+import type { CrashFate } from "./sim-disk/sim-crash.ts";
+import { canFailWith, canTear, type SimOperation, type SimPlan } from "./sim-disk/sim-faults.ts";
+import type { SimDisk } from "./sim-disk/sim-disk.ts";
 
 /** How a run is disturbed: the machine stops before, in the middle of or after an operation. */
 type StopMode = "before" | "torn" | "after";

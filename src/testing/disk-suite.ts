@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Disk, DiskPath } from "../disk/disk.ts";
-import { errnoOf } from "../core/errors.ts";
+import { errnoOf } from "../core/values/errors.ts";
 import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 /** A disk to try, and where on it. */

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { sealEvents } from "../core/chain.ts";
-import type { EventDraft, Head, SealedEvent } from "../core/event.ts";
+import { sealEvents } from "../core/log/chain.ts";
+import type { EventDraft, Head, SealedEvent } from "../core/values/event.ts";
 import type { EventLog, LogPosition, RawLine } from "../storage/event-log.ts";
 
 /** One log, and what only its backend can do to it. */

@@ -1,5 +1,5 @@
-import type { SimDisk } from "../disk/sim-disk.ts";
-import type { SimRandom } from "../disk/sim-random.ts";
+import type { SimDisk } from "./sim-disk/sim-disk.ts";
+import type { SimRandom } from "./sim-disk/sim-random.ts";
 
 const FOLDERS = ["", "d/", "e/", "d/f/"] as const;
 const NAMES = ["a", "b", "c"] as const;

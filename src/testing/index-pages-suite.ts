@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { sha256 } from "../core/hash.ts";
-import { comparePaths, parsePath, pathFromBytes, ROOT, type WorkspacePath } from "../core/path.ts";
+import { sha256 } from "../core/values/hash.ts";
+import { comparePaths, parsePath, pathFromBytes, ROOT, type WorkspacePath } from "../core/values/path.ts";
 import type { EntryPage, IndexStore } from "../storage/index-store.ts";
 import { applySteps, batchTo, entryAt, eventAt, rowsOf, type Step } from "./index-rows.ts";
 

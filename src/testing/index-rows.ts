@@ -1,7 +1,7 @@
-import type { Entry, EntryKind } from "../core/entry.ts";
-import type { EventOp } from "../core/event.ts";
-import { sha256 } from "../core/hash.ts";
-import { parsePath, type WorkspacePath } from "../core/path.ts";
+import type { Entry, EntryKind } from "../core/values/entry.ts";
+import type { EventOp } from "../core/values/event.ts";
+import { sha256 } from "../core/values/hash.ts";
+import { parsePath, type WorkspacePath } from "../core/values/path.ts";
 import type { EventRow, IndexBatch, IndexStore, IterationRow } from "../storage/index-store.ts";
 
 /** An entry whose hash follows from its text. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type Hash, sha256 } from "../core/hash.ts";
-import { comparePaths, pathFromBytes, pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
-import type { RemoteWorkRow } from "../core/remote-work.ts";
+import { type Hash, sha256 } from "../core/values/hash.ts";
+import { comparePaths, pathFromBytes, pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/values/path.ts";
+import type { RemoteWorkRow } from "../core/records/remote-work.ts";
 import type { EventRow, IndexStore, IterationRow } from "../storage/index-store.ts";
 import { indexPagesSuite } from "./index-pages-suite.ts";
 import { applySteps, batchTo, entryAt, eventAt, rowsOf, type Step } from "./index-rows.ts";

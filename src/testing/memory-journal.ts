@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { sha256, type Hash } from "../core/hash.ts";
-import { parsePath, type WorkspacePath } from "../core/path.ts";
-import type { AcceptedEntry, RejectedEntry, WriteBackAnswer, WriteBackEntry } from "../core/write-back.ts";
+import { sha256, type Hash } from "../core/values/hash.ts";
+import { parsePath, type WorkspacePath } from "../core/values/path.ts";
+import type { AcceptedEntry, RejectedEntry, WriteBackAnswer, WriteBackEntry } from "../core/records/write-back.ts";
 import type { JournalPage, WriteJournal } from "../replication/replica/write-journal.ts";
 import type { BlobReader, BlobStore } from "../storage/blob-store.ts";
 import { MemoryBlobStore } from "../storage/memory/memory-blob-store.ts";

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Entry } from "../core/entry.ts";
-import { sha256, sha256Pieces } from "../core/hash.ts";
-import { outsidePath } from "../core/outside-record.ts";
+import type { Entry } from "../core/values/entry.ts";
+import { sha256, sha256Pieces } from "../core/values/hash.ts";
+import { outsidePath } from "../core/records/outside-record.ts";
 import type { OutsideFiles, OutsideLook, OutsideRequest } from "../worktree/outside-files.ts";
-import type { OutsideLimits } from "../worktree/outside-limits.ts";
+import type { OutsideLimits } from "../worktree/outside/outside-limits.ts";
 import type { ContentReader } from "../worktree/worktree.ts";
 
 /** Somebody who works on the files that no workspace has. Paths are absolute. */

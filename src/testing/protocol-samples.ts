@@ -1,8 +1,8 @@
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/event.ts";
-import { encodeFile } from "../core/file-record.ts";
-import { sha256 } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
-import { fileRecordId } from "../core/file-record.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/values/event.ts";
+import { encodeFile } from "../core/values/file-record.ts";
+import { sha256 } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
+import { fileRecordId } from "../core/values/file-record.ts";
 import type { Message } from "../replication/protocol/messages.ts";
 import { sealCommit } from "./seal-commit.ts";
 

@@ -1,11 +1,11 @@
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/event.ts";
-import { sha256, type Hash } from "../core/hash.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/values/event.ts";
+import { sha256, type Hash } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
-import { SimDisk } from "../disk/sim-disk.ts";
+import { SimDisk } from "./sim-disk/sim-disk.ts";
 import { FramedChannel } from "../replication/channels/framed-channel.ts";
 import { memoryWires, type LinkOptions, type MemoryLink } from "../replication/channels/memory-wire.ts";
 import type { Channel, ChannelEnd } from "../replication/channel.ts";
-import { LogHistory } from "../replication/origin/log-history.ts";
+import { LogHistory } from "../replication/contents/log-history.ts";
 import { OriginSession, type OriginOptions } from "../replication/origin/origin-session.ts";
 import { MemoryReplicaCursors } from "../replication/origin/replica-cursors.ts";
 import { ReplicaSession, type ReplicaOptions } from "../replication/replica/replica-session.ts";

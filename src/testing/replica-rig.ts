@@ -1,23 +1,23 @@
-import type { Entry } from "../core/entry.ts";
-import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record.ts";
-import type { LogEvent } from "../core/event.ts";
-import type { Hash } from "../core/hash.ts";
-import { parsePath, type WorkspacePath } from "../core/path.ts";
-import { isStagingName } from "../core/staging-folder.ts";
-import type { ReplicaRecord } from "../core/replica-record.ts";
-import type { UpstreamChange } from "../core/upstream-change.ts";
-import { SimDisk } from "../disk/sim-disk.ts";
+import type { Entry } from "../core/values/entry.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../core/values/file-record.ts";
+import type { LogEvent } from "../core/values/event.ts";
+import type { Hash } from "../core/values/hash.ts";
+import { parsePath, type WorkspacePath } from "../core/values/path.ts";
+import { isStagingName } from "../core/tree/staging-folder.ts";
+import type { ReplicaRecord } from "../core/records/replica-record.ts";
+import type { UpstreamChange } from "../core/tree/upstream-change.ts";
+import { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { IterationRow } from "../storage/index-store.ts";
-import { capture } from "../workspace/capture.ts";
-import type { Context } from "../workspace/context.ts";
-import { readRange } from "../workspace/read-events.ts";
+import { capture } from "../engine/capture/capture.ts";
+import type { Context } from "../engine/log/context.ts";
+import { readRange } from "../engine/log/read-events.ts";
 import {
   applyUpstream,
   type ApplyUpstreamOptions,
   type UpstreamReport,
   type UpstreamStep,
-} from "../workspace/replica/apply-upstream.ts";
-import { readJournal, type JournalPage } from "../workspace/replica/journal.ts";
+} from "../engine/replica/apply-upstream.ts";
+import { readJournal, type JournalPage } from "../engine/replica/journal.ts";
 import { SimEngine } from "./sim-engine.ts";
 import { openSimStore } from "./sim-store.ts";
 

@@ -1,8 +1,8 @@
 import { openContext, type OpenedContext } from "../compose/open-context.ts";
 import { openParts } from "../compose/open-parts.ts";
 import { storeTasks } from "../compose/store-tasks.ts";
-import type { SimDisk } from "../disk/sim-disk.ts";
-import type { Context } from "../workspace/context.ts";
+import type { SimDisk } from "./sim-disk/sim-disk.ts";
+import type { Context } from "../engine/log/context.ts";
 import { simBackends, type SimMachineOptions } from "./sim-store.ts";
 
 /** The engine of one workspace on a simulated disk, without its surface. */

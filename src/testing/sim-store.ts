@@ -1,13 +1,13 @@
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
-import type { Backends } from "../compose/backends.ts";
+import type { Backends } from "../store/backends.ts";
 import { openFileStore } from "../compose/file-store.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { SimDisk } from "../disk/sim-disk.ts";
+import type { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
-import type { ProcessEnd } from "../workspace/context.ts";
+import type { ProcessEnd } from "../engine/log/context.ts";
 
 /** A machine in memory: what is not on its disk is gone when it is opened again, the indexes too. */
 export interface SimMachineOptions {

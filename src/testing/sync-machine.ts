@@ -1,12 +1,12 @@
 import type { StoreApi } from "../api/store-api.ts";
 import { openParts } from "../compose/open-parts.ts";
 import { openFileStore } from "../compose/file-store.ts";
-import type { Backends } from "../compose/backends.ts";
+import type { Backends } from "../store/backends.ts";
 import type { StoreParts } from "../compose/open-context.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { CrashFate } from "../disk/sim-crash.ts";
-import { SimDisk } from "../disk/sim-disk.ts";
-import type { SimPlan } from "../disk/sim-faults.ts";
+import type { CrashFate } from "./sim-disk/sim-crash.ts";
+import { SimDisk } from "./sim-disk/sim-disk.ts";
+import type { SimPlan } from "./sim-disk/sim-faults.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { simBackends } from "./sim-store.ts";
 import type { VirtualClock } from "./virtual-clock.ts";

@@ -1,4 +1,4 @@
-import type { Timers } from "../replication/timers.ts";
+import type { Timers } from "../util/timers.ts";
 
 interface Due {
   readonly at: number;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LogEventShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { pythonText, readPythonJson } from "../core/python-json.ts";
+import { pythonText, readPythonJson } from "../core/log/python-json.ts";
 
 /** A new, empty workspace without a folder, and what ends it. */
 export interface WorkspaceUnderTest extends AsyncDisposable {

@@ -1,4 +1,4 @@
-import type { CaptureLimits, FilterOptions } from "../core/filter.ts";
+import type { CaptureLimits, FilterOptions } from "../core/filter/filter.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 

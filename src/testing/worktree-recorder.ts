@@ -1,8 +1,8 @@
-import type { Change } from "../core/change.ts";
-import type { Entry } from "../core/entry.ts";
-import type { Hash } from "../core/hash.ts";
-import { sha256 } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
+import type { Change } from "../core/values/change.ts";
+import type { Entry } from "../core/values/entry.ts";
+import type { Hash } from "../core/values/hash.ts";
+import { sha256 } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type {
   ApplyReport,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { sha256 } from "../core/hash.ts";
-import { pathFromBytes, type WorkspacePath } from "../core/path.ts";
+import { sha256 } from "../core/values/hash.ts";
+import { pathFromBytes, type WorkspacePath } from "../core/values/path.ts";
 import type { WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
 import { Recorder } from "./worktree-recorder.ts";
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Change } from "../core/change.ts";
-import type { Entry } from "../core/entry.ts";
-import type { CaptureLimits } from "../core/filter.ts";
-import { DEFAULT_FILTER } from "../core/filter.ts";
-import { sha256 } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
-import { pathFromBytes } from "../core/path.ts";
+import type { Change } from "../core/values/change.ts";
+import type { Entry } from "../core/values/entry.ts";
+import type { CaptureLimits } from "../core/filter/filter.ts";
+import { DEFAULT_FILTER } from "../core/filter/filter.ts";
+import { sha256 } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
+import { pathFromBytes } from "../core/values/path.ts";
 import type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
 import { Recorder } from "./worktree-recorder.ts";
 import { worktreeSeenSuite } from "./worktree-seen-suite.ts";

@@ -1,6 +1,6 @@
 import { openWriteBack, type OpenWriteBack } from "../compose/open-write-back.ts";
-import { HistoryContents } from "../replication/origin/history-contents.ts";
-import { LogHistory } from "../replication/origin/log-history.ts";
+import { HistoryContents } from "../replication/contents/history-contents.ts";
+import { LogHistory } from "../replication/contents/log-history.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MemoryReplicaCursors } from "../replication/origin/replica-cursors.ts";
 import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";

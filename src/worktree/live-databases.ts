@@ -1,9 +1,9 @@
-import { errnoOf } from "../core/errors.ts";
-import { pathToBytes, type WorkspacePath } from "../core/path.ts";
-import { besideDatabase, SHARED_MEMORY_SUFFIX } from "../core/sqlite-unit.ts";
+import { errnoOf } from "../core/values/errors.ts";
+import { pathToBytes, type WorkspacePath } from "../core/values/path.ts";
+import { besideDatabase, SHARED_MEMORY_SUFFIX } from "../core/tree/sqlite-unit.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
-import type { ConfinedFs } from "./confined-fs.ts";
-import { isDatabaseFile } from "./read-sqlite.ts";
+import type { ConfinedFs } from "./files/confined-fs.ts";
+import { isDatabaseFile } from "./files/read-sqlite.ts";
 
 /** A file, and where it lies. */
 export interface PlacedFile {

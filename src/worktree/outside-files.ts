@@ -1,7 +1,7 @@
-import type { Omission } from "../core/coverage.ts";
-import type { Entry } from "../core/entry.ts";
-import type { Hash } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
+import type { Omission } from "../core/records/coverage.ts";
+import type { Entry } from "../core/values/entry.ts";
+import type { Hash } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
 import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 

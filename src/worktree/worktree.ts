@@ -1,10 +1,10 @@
-import type { Change } from "../core/change.ts";
-import type { Omission, UnappliedRules } from "../core/coverage.ts";
-import type { Entry } from "../core/entry.ts";
-import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/filter.ts";
-import type { FolderTraits } from "../core/folder-traits.ts";
-import type { Hash } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
+import type { Change } from "../core/values/change.ts";
+import type { Omission, UnappliedRules } from "../core/records/coverage.ts";
+import type { Entry } from "../core/values/entry.ts";
+import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/filter/filter.ts";
+import type { FolderTraits } from "../core/tree/folder-traits.ts";
+import type { Hash } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
 import type { FileStat, Owner } from "../disk/disk.ts";
 import type { LiveDatabase } from "./live-databases.ts";
 

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { askServer } from "../../src/cli/hooking/ask-server.ts";
+import { askServer } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { agentModules } from "./installed-agents.ts";

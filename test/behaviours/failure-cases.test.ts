@@ -14,26 +14,26 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   "C1 symlinks": [["behaviours/capture-cases", "C1 symlinks"]],
   "C2 swapped between listing and opening": [
     ["behaviours/capture-cases", "C2 a file that keeps turning"],
-    ["@worktree/hard-cases", "nothing is ever read or written outside"],
+    ["worktree/hard-cases", "nothing is ever read or written outside"],
   ],
   "C3 FIFO, socket, device": [["behaviours/capture-cases", "C3 FIFO"]],
   "C4 hard links": [
     ["behaviours/capture-cases", "C4 hard links"],
-    ["@worktree/hard-cases", "a hard link is replaced, never written through"],
+    ["worktree/hard-cases", "a hard link is replaced, never written through"],
   ],
   "C5 changes while read": [
     ["behaviours/capture-cases", "C5 a file that is written"],
-    ["@worktree/read-stable", "a file that never settles is unstable"],
+    ["@worktree/files/read-stable", "a file that never settles is unstable"],
   ],
   "C6 same-size edit within the clock's grain": [["behaviours/capture-cases", "C6 an edit of the same size"]],
   "C7 unreadable": [
     ["behaviours/capture-cases", "C7 unreadable files"],
-    ["@worktree/permissions", "a folder that may not be read is listed"],
+    ["worktree/permissions", "a folder that may not be read is listed"],
   ],
   "C8 sparse and huge files": [["behaviours/capture-cases", "C8 a sparse file"]],
   "C9 names that are not UTF-8": [
     ["behaviours/capture-cases", "C9 C10 names"],
-    ["@worktree/hard-cases", "names that are not UTF-8"],
+    ["worktree/hard-cases", "names that are not UTF-8"],
   ],
   "C10 names that could be taken for something else": [
     ["behaviours/capture-cases", "C9 C10 names"],
@@ -42,7 +42,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   "C11 NFC and NFD, case twins": [["behaviours/capture-cases", "C11 NFC"]],
   "C12 paths over 4096 bytes": [
     ["behaviours/capture-cases", "C12 a path"],
-    ["@worktree/hard-cases", "paths longer than the system takes"],
+    ["worktree/hard-cases", "paths longer than the system takes"],
   ],
   "C13 empty and read-only folders, modes, setuid": [["behaviours/capture-cases", "C13 empty and read-only"]],
   "C15 appearing and vanishing": [["behaviours/capture-cases", "C15 files that come and go"]],
@@ -52,7 +52,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   ],
   "C17 other devices": [
     ["behaviours/capture-cases", "C17 another file system"],
-    ["@worktree/permissions", "folders on other devices are not entered"],
+    ["worktree/permissions", "folders on other devices are not entered"],
   ],
   "C18 private from the start": [
     ["behaviours/failure-cases", "C18 everything in a store is private"],
@@ -68,7 +68,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   ],
   "R2 bad paths in a manifest": [
     ["behaviours/restore-cases", "R2 R3 a path with"],
-    ["@core/path", "refuses names that leave the folder"],
+    ["@core/values/path", "refuses names that leave the folder"],
   ],
   "R3 paths for deletion": [["behaviours/restore-cases", "R2 R3 a path with"]],
   "R4 local changes after the snapshot": [["behaviours/restore-cases", "R4 what was edited since"]],
@@ -79,7 +79,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   ],
   "R6 no space": [
     ["behaviours/trouble-cases", "R6 the workspace's"],
-    ["@worktree/apply-crash", "a disk that runs full changes nothing"],
+    ["@worktree/apply/apply-crash", "a disk that runs full changes nothing"],
   ],
   "R7 busy, immutable, read-only": [
     ["behaviours/restore-cases", "R7 a folder that may not be written"],
@@ -95,7 +95,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   "R10 a content missing or corrupt": [["behaviours/restore-cases", "R10 a content"]],
   "R11 others writing at the same time": [
     ["behaviours/restore-cases", "R11 somebody who keeps writing"],
-    ["@worktree/hard-cases", "an edit while contents are being staged blocks"],
+    ["worktree/hard-cases", "an edit while contents are being staged blocks"],
   ],
   "R12 creations and moves": [["behaviours/restore-cases", "R12 taking back"]],
   "R14 restore, snapshot and gc at once": [["behaviours/kill", "snapshot, restore, gc and run"]],
@@ -150,16 +150,16 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   ],
   "W16 other forms of the same JSON": [
     ["behaviours/log-cases", "W16 a key twice"],
-    ["@core/canonical-json", "refuses every text that is not the one text of its value"],
+    ["@core/values/canonical-json", "refuses every text that is not the one text of its value"],
   ],
-  "W17 framing": [["@core/chain", "refuses a framing that could stand for two payloads"]],
+  "W17 framing": [["@core/log/chain", "refuses a framing that could stand for two payloads"]],
   "W18 events of another store": [
     ["behaviours/log-cases", "W18 the log of another workspace"],
     ["behaviours/log-cases", "an event of another workspace (W18)"],
   ],
   "W19 Merkle trees": [
-    ["@core/merkle", "does not double an odd node"],
-    ["@core/merkle", "covers name, kind, mode and hash"],
+    ["@core/tree/merkle", "does not double an odd node"],
+    ["@core/tree/merkle", "covers name, kind, mode and hash"],
   ],
   "W20 compaction, pruning and the chain": [
     ["crash/compact", "compact --drop-archive"],

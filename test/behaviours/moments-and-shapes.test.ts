@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SnapshotShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 
 /** One history for all: snapshots 0 to 4 of a growing file; `good` is 2, and a run lies between 3 and 4. */

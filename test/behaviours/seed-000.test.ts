@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ActionShape } from "../../src/api/action-shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { canonicalJson } from "../../src/core/canonical-json.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { canonicalJson } from "../../src/core/values/canonical-json.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 
 /** What the system behind seed 000 tests of its snapshots, its audit log and its hashes. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { text } from "../helpers/content-text.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RecordStoreApi } from "../../src/api/record-api.ts";
-import { sealEvents } from "../../src/core/chain.ts";
-import type { RecordBody } from "../../src/core/event.ts";
+import { sealEvents } from "../../src/core/log/chain.ts";
+import type { RecordBody } from "../../src/core/values/event.ts";
 import { openRecordStore } from "../../src/open.ts";
 import { collected, RecordFolder } from "../helpers/record-folder.ts";
 

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RecordStoreApi } from "../../src/api/record-api.ts";
-import type { Hash } from "../../src/core/hash.ts";
+import type { Hash } from "../../src/core/values/hash.ts";
 import { openRecordStore } from "../../src/open.ts";
 import { sealCommit } from "../../src/testing/seal-commit.ts";
 import { collected, RecordFolder } from "../helpers/record-folder.ts";
@@ -243,7 +243,7 @@ describe("snapshot.json", () => {
   it("one with a right checksum that is wrong all the same is found by verify", async () => {
     await using folder = new RecordFolder();
     await folder.closed(50);
-    const { sha256 } = await import("../../src/core/hash.ts");
+    const { sha256 } = await import("../../src/core/values/hash.ts");
     const text = readFileSync(folder.at("snapshot.json"), "utf8").replace('"record":{"n":7}', '"record":{"n":8}');
     const state = text.slice(text.indexOf('"state":') + 8, -2);
     folder.write("snapshot.json", `{"checksum":"${sha256(state)}","state":${state}}\n`);

@@ -2,21 +2,21 @@
  * The behaviours of the fourth seed (a snapshot system around sandboxed runs), through the library. What is not here
  * has its test beside the code:
  *
- *     Merkle       all                                             src/core/merkle.test.ts
+ *     Merkle       all                                             src/core/tree/merkle.test.ts
  *     Objects      store, dedup, verify, missing, large, stream    src/testing/blob-store-suite.ts
- *     Objects      to a target atomically                          src/worktree/apply-crash.test.ts
- *     Exclusions   component, substring, glob, ignore lines        src/core/ignore.test.ts, ignore-git.test.ts
+ *     Objects      to a target atomically                          src/worktree/apply/apply-crash.long.test.ts
+ *     Exclusions   component, substring, glob, ignore lines        src/core/filter/ignore.test.ts, ignore-git.test.ts
  *     Snapshots    limits, several roots                           limits-and-roots.test.ts
  *     Snapshots    moments, shapes                                 moments-and-shapes.test.ts
- *     Snapshots    session metadata there and back                 sessions.test.ts, src/core/records.test.ts
+ *     Snapshots    session metadata there and back                 sessions.long.test.ts, src/core/records/records.test.ts
  *     Safety       symlinked parent, before creating folders       src/testing/worktree-suite.ts (a parent that became a link)
- *     Safety       "..", NUL, absolute in a manifest               src/core/path.test.ts, base.test.ts, records.test.ts
- *     Resume       dead and alive processes                        sessions.test.ts
- *     Resume       size formatting                                 src/core/duration.test.ts
+ *     Safety       "..", NUL, absolute in a manifest               src/core/values/path.test.ts, base.test.ts, records.test.ts
+ *     Resume       dead and alive processes                        sessions.long.test.ts
+ *     Resume       size formatting                                 src/core/values/duration.test.ts
  *     CLI          exit codes, flags, error texts                  test/cli/
- *     Audit        secrets in argv                                 src/core/mask-secrets.test.ts
- *     Audit        inclusion and consistency proofs                src/core/log-tree.test.ts
- *     Audit        tampered, physical line numbers                 seed-002.test.ts
+ *     Audit        secrets in argv                                 src/core/shell/mask-secrets.long.test.ts
+ *     Audit        inclusion and consistency proofs                src/core/log/log-tree.test.ts
+ *     Audit        tampered, physical line numbers                 seed-002.long.test.ts
  *     Audit        golden vectors                                  test/format/vectors.test.ts
  *
  * Other names here: a session's manager is a workspace, an object a blob, `restore_to` is `restore`,
@@ -27,7 +27,7 @@ import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, symlinkSync, wr
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { InitOptions } from "../../src/api/store-api.ts";
-import { hashFromBytes, hashToBytes, isHash, parseHash, sha256 } from "../../src/core/hash.ts";
+import { hashFromBytes, hashToBytes, isHash, parseHash, sha256 } from "../../src/core/values/hash.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
 import { Project } from "../helpers/project.ts";
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HeadShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { generateKey, signHead, vkeyOf } from "../../src/core/signed-head.ts";
+import { generateKey, signHead, vkeyOf } from "../../src/core/log/signed-head.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileS
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { FileListShape, FileWriteShape } from "../../src/api/file-api.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { Sandbox } from "./sandbox.ts";
 
 async function put(box: Sandbox, words: readonly string[], input = ""): Promise<FileWriteShape> {

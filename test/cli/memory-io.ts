@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from "node:stream";
 import type { StoreApi } from "../../src/api/store-api.ts";
-import type { Io, Sink } from "../../src/cli/io.ts";
+import type { Io, Sink } from "../../src/process/io.ts";
 
 /** A sink that keeps what it is given. */
 export class MemorySink implements Sink {

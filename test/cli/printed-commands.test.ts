@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { open } from "../../src/open.ts";
-import { quotePath } from "../../src/core/quote-command.ts";
+import { quotePath } from "../../src/core/shell/quote-command.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** Commands that are printed do what they say when they are given to a shell as they stand. */

@@ -1,6 +1,12 @@
-import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMANDS } from "../../src/cli/table/command-table.ts";
 import { usageOf } from "../../src/cli/program.ts";
-import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "../../src/cli/spec.ts";
+import {
+  type CommandSpec,
+  describedWith,
+  detailsOf,
+  GLOBAL_OPTIONS,
+  type OptionSpec,
+} from "../../src/cli/table/spec.ts";
 
 const INTRODUCTION = `# The command line
 

@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
+import { FileTokenBook } from "../../src/daemon/file-token-book.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { hashToken, newToken } from "../../src/server/token.ts";
+import { hashToken, newToken } from "../../src/server/callers/token.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 import { type RunHow, Sandbox } from "./sandbox.ts";
 

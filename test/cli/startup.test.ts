@@ -17,7 +17,7 @@ function loadedWith(file: string, seen = new Set<string>()): Set<string> {
 it("a command line loads what its command needs: no store, server, client or MCP before one is asked for", () => {
   const files = ["main.ts", "start.ts"].flatMap((name) => [...loadedWith(join(repo, "src", "cli", name))]);
   const loaded = files.map((file) => relative(repo, file));
-  expect(loaded).toContain("src/cli/context.ts");
+  expect(loaded).toContain("src/cli/support/context.ts");
   const heavy =
     /^src\/(open\.ts|client|server|mcp|hooks|compose|workspace|storage|worktree|cli\/commands|cli\/hooking)/;
   expect(loaded.filter((path) => heavy.test(path))).toEqual([]);

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { expiryOf } from "../../src/cli/serving/expiry.ts";
-import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
+import { FileTokenBook } from "../../src/daemon/file-token-book.ts";
 import { operatorToken } from "../../src/cli/serving/operator-token.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { Authenticator } from "../../src/server/authenticate.ts";
-import { MemoryTokenBook } from "../../src/server/memory-token-book.ts";
-import { hashToken, type TokenBook, type TokenRecord } from "../../src/server/token.ts";
+import { Authenticator } from "../../src/server/callers/authenticate.ts";
+import { MemoryTokenBook } from "../../src/server/callers/memory-token-book.ts";
+import { hashToken, type TokenBook, type TokenRecord } from "../../src/server/callers/token.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** `chronicle token`, and where tokens are kept. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { LOST, lose, REPLICA } from "../helpers/lost-version.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 import { Sandbox } from "./sandbox.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { ChronicleError, errnoOf } from "../../src/core/errors.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { ChronicleError, errnoOf } from "../../src/core/values/errors.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { put, withWorkspace } from "../helpers/engine-sweep.ts";
 import { pruneSoon } from "../helpers/grace.ts";

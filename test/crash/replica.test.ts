@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
-import type { IdentifiedConflict } from "../../src/core/conflict-record.ts";
-import { decodeConflict } from "../../src/core/conflict-record.ts";
-import { sameEntry } from "../../src/core/entry.ts";
-import { decodeReplica } from "../../src/core/replica-record.ts";
-import type { SimOperation } from "../../src/disk/sim-faults.ts";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { IdentifiedConflict } from "../../src/core/records/conflict-record.ts";
+import { decodeConflict } from "../../src/core/records/conflict-record.ts";
+import { sameEntry } from "../../src/core/values/entry.ts";
+import { decodeReplica } from "../../src/core/records/replica-record.ts";
+import type { SimOperation } from "../../src/testing/sim-disk/sim-faults.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { ORIGIN, ReplicaRig } from "../../src/testing/replica-rig.ts";
-import { openConflicts } from "../../src/workspace/open-conflicts.ts";
-import { settle } from "../../src/workspace/operate.ts";
-import { readEvent } from "../../src/workspace/read-events.ts";
-import { verify } from "../../src/workspace/verify.ts";
+import { openConflicts } from "../../src/engine/facts/open-conflicts.ts";
+import { settle } from "../../src/engine/capture/operate.ts";
+import { readEvent } from "../../src/engine/log/read-events.ts";
+import { verify } from "../../src/engine/upkeep/verify.ts";
 
 /**
  * A step of a replica, cut off anywhere: files, conflicts, proposals and how far it came are all as before, or all as after.

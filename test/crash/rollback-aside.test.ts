@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { type CrashSweep, sweepCrashes } from "../../src/testing/crash-sweep.ts";
 import { acknowledgedHead, type Fact, newDisk, project, put, withWorkspace } from "../helpers/engine-sweep.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 
 /** The machine stops in the middle of a move where there is no folder: who only looks afterwards sees it done, or not begun. */

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { checkLine } from "../../src/core/chain.ts";
-import { EMPTY_HEAD, type Head } from "../../src/core/event.ts";
+import { checkLine } from "../../src/core/log/chain.ts";
+import { EMPTY_HEAD, type Head } from "../../src/core/values/event.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { FileEventLog } from "../../src/storage/files/file-event-log.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
@@ -24,7 +24,7 @@ const source = (path: string): string => JSON.stringify(new URL(`../../src/${pat
 function writer(name: string, count: number): { child: ChildProcess; acknowledged: number[]; ended: Promise<unknown> } {
   const code = `
     import { NodeDisk } from ${source("disk/node-disk.ts")};
-    import { sealEvents } from ${source("core/chain.ts")};
+    import { sealEvents } from ${source("core/log/chain.ts")};
     import { FileEventLog } from ${source("storage/files/file-event-log.ts")};
     import { SqliteLock } from ${source("storage/sqlite/sqlite-lock.ts")};
     import { writeSync } from "node:fs";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { FileWriteShape } from "../../src/api/file-api.ts";
 import type { IterationShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { ChronicleError } from "../../src/core/errors.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
 
 const sha = (text: string): string => createHash("sha256").update(text).digest("hex");
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 
 /**

@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readChronomemory } from "../../src/core/chronomemory.ts";
-import { sha256 } from "../../src/core/hash.ts";
-import { compareCodePoints, plainValue, pythonText, readPythonJson } from "../../src/core/python-json.ts";
+import { readChronomemory } from "../../src/core/log/chronomemory.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
+import { compareCodePoints, plainValue, pythonText, readPythonJson } from "../../src/core/log/python-json.ts";
 import { signedLine } from "../helpers/original-log.ts";
 
 const file = join(import.meta.dirname, "vectors/chronomemory.wal");

@@ -1,7 +1,7 @@
-import { encodeBase } from "../../src/core/base.ts";
-import type { BaseEntry, BaseRecord } from "../../src/core/base.ts";
-import { canonicalJson } from "../../src/core/canonical-json.ts";
-import type { Entry } from "../../src/core/entry.ts";
+import { encodeBase } from "../../src/core/log/base.ts";
+import type { BaseEntry, BaseRecord } from "../../src/core/log/base.ts";
+import { canonicalJson } from "../../src/core/values/canonical-json.ts";
+import type { Entry } from "../../src/core/values/entry.ts";
 import {
   EMPTY_HEAD,
   type EventDraft,
@@ -9,13 +9,13 @@ import {
   type Json,
   type RecordBody,
   type SealedEvent,
-} from "../../src/core/event.ts";
-import { fileRecordId } from "../../src/core/file-record.ts";
-import { EMPTY_HASH, type Hash, sha256 } from "../../src/core/hash.ts";
-import { sealEvents } from "../../src/core/chain.ts";
-import { LogTree } from "../../src/core/log-tree.ts";
-import { manifestRoot } from "../../src/core/merkle.ts";
-import { comparePaths, parsePath, pathInRoot, ROOT, type WorkspacePath } from "../../src/core/path.ts";
+} from "../../src/core/values/event.ts";
+import { fileRecordId } from "../../src/core/values/file-record.ts";
+import { EMPTY_HASH, type Hash, sha256 } from "../../src/core/values/hash.ts";
+import { sealEvents } from "../../src/core/log/chain.ts";
+import { LogTree } from "../../src/core/log/log-tree.ts";
+import { manifestRoot } from "../../src/core/tree/merkle.ts";
+import { comparePaths, parsePath, pathInRoot, ROOT, type WorkspacePath } from "../../src/core/values/path.ts";
 
 /** A small history, made line by line as `docs/format.md` says, so that single rules of the page can be broken. */
 

@@ -1,6 +1,6 @@
-import type { EventDraft, Json, RecordBody } from "../../src/core/event.ts";
-import { type Hash, sha256 } from "../../src/core/hash.ts";
-import type { WorkspacePath } from "../../src/core/path.ts";
+import type { EventDraft, Json, RecordBody } from "../../src/core/values/event.ts";
+import { type Hash, sha256 } from "../../src/core/values/hash.ts";
+import type { WorkspacePath } from "../../src/core/values/path.ts";
 import {
   type Changed,
   type Commit,

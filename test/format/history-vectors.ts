@@ -1,6 +1,6 @@
-import type { BaseEntry, BaseRecord } from "../../src/core/base.ts";
-import type { EventDraft, RecordBody } from "../../src/core/event.ts";
-import { type Hash, sha256 } from "../../src/core/hash.ts";
+import type { BaseEntry, BaseRecord } from "../../src/core/log/base.ts";
+import type { EventDraft, RecordBody } from "../../src/core/values/event.ts";
+import { type Hash, sha256 } from "../../src/core/values/hash.ts";
 import { cases, workspaceRecord } from "./history-cases.ts";
 import {
   type Changed,

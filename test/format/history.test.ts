@@ -1,13 +1,13 @@
 import fs from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type Hash, sha256 } from "../../src/core/hash.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { type Hash, sha256 } from "../../src/core/values/hash.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { FileEventLog } from "../../src/storage/files/file-event-log.ts";
 import { MemoryBlobStore } from "../../src/storage/memory/memory-blob-store.ts";
 import { MemoryIndexStore } from "../../src/storage/memory/memory-index-store.ts";
-import type { Context } from "../../src/workspace/context.ts";
-import { verifyLog } from "../../src/workspace/verify-log.ts";
-import { verifyPlans } from "../../src/workspace/verify-plans.ts";
+import type { Context } from "../../src/engine/log/context.ts";
+import { verifyLog } from "../../src/engine/upkeep/verify-log.ts";
+import { verifyPlans } from "../../src/engine/upkeep/verify-plans.ts";
 import { historyVectors, type HistoryVectors } from "./history-vectors.ts";
 
 /** Each rule that `docs/format.md` has for a whole history: what keeps it is sound, and what breaks it alone is named. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { parseHash, sha256 } from "../../src/core/hash.ts";
+import { parseHash, sha256 } from "../../src/core/values/hash.ts";
 import {
   decodeBlockHead,
   decodePackHeader,

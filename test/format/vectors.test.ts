@@ -1,20 +1,20 @@
 import { createPrivateKey } from "node:crypto";
 import fs from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type BaseEntry, type BaseRecord, decodeBase, encodeBase } from "../../src/core/base.ts";
-import { canonicalJson, parseCanonical } from "../../src/core/canonical-json.ts";
-import { checkLine, parseLine, sealEvents } from "../../src/core/chain.ts";
-import { CommitFollower, markOf } from "../../src/core/commit-mark.ts";
-import type { EntryKind } from "../../src/core/entry.ts";
-import { decodeErase, encodeErase, ERASE } from "../../src/core/erase-record.ts";
-import { Erasures } from "../../src/core/erasures.ts";
-import { EMPTY_HEAD, type EventOp, type Head, type Json, type RecordBody } from "../../src/core/event.ts";
-import { type Hash, hashToBytes, sha256 } from "../../src/core/hash.ts";
-import { consistencyProof, inclusionProof, verifyConsistency, verifyInclusion } from "../../src/core/log-proof.ts";
-import { leafHash, LogTree } from "../../src/core/log-tree.ts";
-import { entryLeaf, folderHash, manifestRoot, type TreeChild, workspaceRoot } from "../../src/core/merkle.ts";
-import { decodeName, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../src/core/path.ts";
-import { encodeHead, parseSignedHead, signHead, verifySignedHead, vkeyOf } from "../../src/core/signed-head.ts";
+import { type BaseEntry, type BaseRecord, decodeBase, encodeBase } from "../../src/core/log/base.ts";
+import { canonicalJson, parseCanonical } from "../../src/core/values/canonical-json.ts";
+import { checkLine, parseLine, sealEvents } from "../../src/core/log/chain.ts";
+import { CommitFollower, markOf } from "../../src/core/log/commit-mark.ts";
+import type { EntryKind } from "../../src/core/values/entry.ts";
+import { decodeErase, encodeErase, ERASE } from "../../src/core/records/erase-record.ts";
+import { Erasures } from "../../src/core/records/erasures.ts";
+import { EMPTY_HEAD, type EventOp, type Head, type Json, type RecordBody } from "../../src/core/values/event.ts";
+import { type Hash, hashToBytes, sha256 } from "../../src/core/values/hash.ts";
+import { consistencyProof, inclusionProof, verifyConsistency, verifyInclusion } from "../../src/testing/log-proof.ts";
+import { leafHash, LogTree } from "../../src/core/log/log-tree.ts";
+import { entryLeaf, folderHash, manifestRoot, type TreeChild, workspaceRoot } from "../../src/core/tree/merkle.ts";
+import { decodeName, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../src/core/values/path.ts";
+import { encodeHead, parseSignedHead, signHead, verifySignedHead, vkeyOf } from "../../src/core/log/signed-head.ts";
 
 /** The golden vectors: values that never change while the format's version is 1. `verify.py` checks the same files. */
 

@@ -4,14 +4,14 @@ import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { encodeBase } from "../../src/core/base.ts";
-import { sealEvents } from "../../src/core/chain.ts";
-import { EMPTY_HEAD, type EventDraft, type SealedEvent } from "../../src/core/event.ts";
-import { type Hash, sha256 } from "../../src/core/hash.ts";
-import { LogTree } from "../../src/core/log-tree.ts";
-import { manifestRoot } from "../../src/core/merkle.ts";
-import type { WorkspacePath } from "../../src/core/path.ts";
-import { encodeHead, generateKey, signHead, vkeyOf } from "../../src/core/signed-head.ts";
+import { encodeBase } from "../../src/core/log/base.ts";
+import { sealEvents } from "../../src/core/log/chain.ts";
+import { EMPTY_HEAD, type EventDraft, type SealedEvent } from "../../src/core/values/event.ts";
+import { type Hash, sha256 } from "../../src/core/values/hash.ts";
+import { LogTree } from "../../src/core/log/log-tree.ts";
+import { manifestRoot } from "../../src/core/tree/merkle.ts";
+import type { WorkspacePath } from "../../src/core/values/path.ts";
+import { encodeHead, generateKey, signHead, vkeyOf } from "../../src/core/log/signed-head.ts";
 
 /** `verify.py` knows the format from docs/format.md only: what it accepts and refuses shows that the page is enough. */
 

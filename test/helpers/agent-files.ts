@@ -1,4 +1,4 @@
-/** Files of agents' settings, and whether the agent takes them: `test/agents/settings.test.ts` asks the real programs. */
+/** Files of agents' settings, and whether the agent takes them: `test/agents/settings.long.test.ts` asks the real programs. */
 
 export type Agent = "claude" | "codex" | "gemini";
 

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { askServer } from "../../src/cli/hooking/ask-server.ts";
+import { askServer } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "./cli-package.ts";
 
 /** How a program ended. */

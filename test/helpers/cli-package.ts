@@ -19,9 +19,9 @@ export function chronicleBin(): string {
 function buildPackage(): string {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-package-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-  const workers = readdirSync(join(repo, "src")).filter((name) => name.endsWith("-worker.ts"));
+  const workers = readdirSync(join(repo, "src/workers")).filter((name) => name.endsWith("-worker.ts"));
   const entries = { cli: "src/cli/main.ts" } as Record<string, string>;
-  for (const worker of workers) entries[basename(worker, ".ts")] = join("src", worker);
+  for (const worker of workers) entries[basename(worker, ".ts")] = join("src/workers", worker);
   const given: BuildOptions = { outdir: join(folder, "dist"), logLevel: "error" };
   bundle(
     { ...given, entryPoints: entries },

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { errnoOf } from "../../src/core/errors.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { errnoOf } from "../../src/core/values/errors.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import type { CrashSweep, SweepContext } from "../../src/testing/crash-sweep.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 

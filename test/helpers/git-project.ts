@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { InitOptions, StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { decodeName, pathToBytes } from "../../src/core/path.ts";
+import { decodeName, pathToBytes } from "../../src/core/values/path.ts";
 import { openStore } from "../../src/open.ts";
 
 export const hasGit = spawnSync("git", ["--version"]).status === 0;

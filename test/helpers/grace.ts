@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PruneOptions } from "../../src/api/action-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { ChronicleError } from "../../src/core/errors.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
 import { openStore } from "../../src/open.ts";
 import type { Sandbox } from "../cli/sandbox.ts";
 

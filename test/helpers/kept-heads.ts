@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { parseLine, sealEvents } from "../../src/core/chain.ts";
-import { EMPTY_HEAD, type LogEvent } from "../../src/core/event.ts";
+import { parseLine, sealEvents } from "../../src/core/log/chain.ts";
+import { EMPTY_HEAD, type LogEvent } from "../../src/core/values/event.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
 
 /** Where a store, its key and its heads lie. */

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { openContext } from "../../src/compose/open-context.ts";
 import { storeTasks } from "../../src/compose/store-tasks.ts";
-import { parsePath } from "../../src/core/path.ts";
-import { acceptWriteBack } from "../../src/workspace/replica/accept-write-back.ts";
+import { parsePath } from "../../src/core/values/path.ts";
+import { acceptWriteBack } from "../../src/engine/replica/accept-write-back.ts";
 import type { Sandbox } from "../cli/sandbox.ts";
 import { storeParts } from "./store-parts.ts";
 

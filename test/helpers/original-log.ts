@@ -1,5 +1,5 @@
-import { sha256 } from "../../src/core/hash.ts";
-import { pythonText, readPythonJson } from "../../src/core/python-json.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
+import { pythonText, readPythonJson } from "../../src/core/log/python-json.ts";
 
 /** A line of the original chronomemory with a hash that is right for it. `fields`: JSON texts, in any order. */
 export function signedLine(fields: Readonly<Record<string, string>>): string {

@@ -3,13 +3,13 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { StoreApi } from "../../src/api/store-api.ts";
-import { StoreServer } from "../../src/cli/hooking/serve-store.ts";
+import { StoreServer } from "../../src/daemon/serve-store.ts";
 import type { ChronicleClient } from "../../src/client/chronicle-client.ts";
 import type { ClientOptions } from "../../src/client/client-options.ts";
 import { createClient } from "../../src/client/create-node-client.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openStore } from "../../src/open.ts";
-import type { ServerLimits } from "../../src/server/limits.ts";
+import type { ServerLimits } from "../../src/server/limits/limits.ts";
 
 interface ServedOptions {
   /** Is hosted, and watched. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { Backends } from "../../src/compose/backends.ts";
+import type { Backends } from "../../src/store/backends.ts";
 import { openParts } from "../../src/compose/open-parts.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
-import { nodeProcesses } from "../../src/compose/node-processes.ts";
+import { nodeProcesses } from "../../src/store/node-processes.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../../src/storage/memory/memory-index-store.ts";

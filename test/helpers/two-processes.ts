@@ -1,8 +1,8 @@
 import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import type { Backends } from "../../src/compose/backends.ts";
+import type { Backends } from "../../src/store/backends.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
 import { simBackends } from "../../src/testing/sim-store.ts";
 

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { ChronicleError } from "../../src/core/errors.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
 import { answerHook } from "../../src/hooks/answer-hook.ts";
 import { claude } from "../../src/hooks/claude.ts";
 import { codex } from "../../src/hooks/codex.ts";

@@ -17,9 +17,9 @@ import { AGENT_CONFIGS } from "../../src/cli/agents/agent-table.ts";
 import { agentChecks, watchCheck } from "../../src/cli/agents/doctor-checks.ts";
 import { carryOut, planInstall } from "../../src/cli/agents/install-agent.ts";
 import { hookScriptPath, wantedFor, writeHookScript } from "../../src/cli/agents/installed-hook.ts";
-import { addDiagnostic } from "../../src/cli/hooking/diagnostics.ts";
-import { rememberCall } from "../../src/cli/hooking/last-call.ts";
-import type { Io } from "../../src/cli/io.ts";
+import { addDiagnostic } from "../../src/daemon/diagnostics.ts";
+import { rememberCall } from "../../src/daemon/last-call.ts";
+import type { Io } from "../../src/process/io.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { FileNotes, KeptNotes } from "../../src/cli/hooking/file-notes.ts";
+import { FileNotes, KeptNotes } from "../../src/daemon/file-notes.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { claude } from "../../src/hooks/claude.ts";
 import { codex } from "../../src/hooks/codex.ts";

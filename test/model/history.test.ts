@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { modelRuns } from "./model-runs.ts";
 import { TwoProcesses } from "../helpers/two-processes.ts";
 

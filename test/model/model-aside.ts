@@ -1,9 +1,9 @@
-import { decodeAside } from "../../src/core/aside.ts";
-import type { RecordBody } from "../../src/core/json.ts";
-import type { Hash } from "../../src/core/hash.ts";
-import { decodePlan } from "../../src/core/plan.ts";
+import { decodeAside } from "../../src/core/records/aside.ts";
+import type { RecordBody } from "../../src/core/values/json.ts";
+import type { Hash } from "../../src/core/values/hash.ts";
+import { decodePlan } from "../../src/core/tree/plan.ts";
 import type { LogEventShape } from "../../src/api/shapes.ts";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { FileBlobStore } from "../../src/storage/files/file-blob-store.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";

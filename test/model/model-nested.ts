@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { RunShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
 import { simBackends } from "../../src/testing/sim-store.ts";
 import { writeText } from "./model-tree.ts";

@@ -4,7 +4,7 @@ import { keptAside } from "./model-aside.ts";
 import { ModelBack } from "./model-back.ts";
 import { found } from "./model-expect.ts";
 import { ModelHistory, sorted, UNOWNED_MS, type Asked, type KnownAction } from "./model-history.ts";
-import { pathOfRecordId } from "../../src/core/file-record.ts";
+import { pathOfRecordId } from "../../src/core/values/file-record.ts";
 import { shown } from "./model-roots.ts";
 import { ModelMachine, type Crash, type MachineOptions } from "./model-machine.ts";
 import { actorOf, isWithin, netPaths, pickOf, realPath, requestOf, sessionOf, targetsOf } from "./model-requests.ts";

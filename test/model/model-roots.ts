@@ -1,4 +1,4 @@
-import { displayPath, type WorkspacePath } from "../../src/core/path.ts";
+import { displayPath, type WorkspacePath } from "../../src/core/values/path.ts";
 
 /**
  * The tracked roots of a history. The model names paths as people do: those of a further root begin with `@<id>:`, which

@@ -1,4 +1,4 @@
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { folderOf, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
 
 /**

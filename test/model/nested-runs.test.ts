@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { ChronicleError } from "../../src/core/errors.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
 import { expectedOf, Machine, modelRun, type ModelRun } from "./model-nested.ts";
 import { modelRuns } from "./model-runs.ts";
 

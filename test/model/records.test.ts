@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { StandaloneRecordStoreApi } from "../../src/api/record-api.ts";
 import { openFileRecordStore } from "../../src/compose/file-record-store.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
 import { collected } from "../helpers/record-folder.ts";
 import { modelRuns } from "./model-runs.ts";

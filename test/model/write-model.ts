@@ -1,4 +1,4 @@
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 
 /** What a path holds, as the model knows it. */
 export interface Held {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { ChronicleError } from "../../src/core/errors.ts";
-import { sha256 } from "../../src/core/hash.ts";
-import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 import { text } from "../helpers/content-text.ts";
 import { put } from "../helpers/engine-sweep.ts";

@@ -5,7 +5,7 @@ import type { FileContent } from "../../src/api/file-api.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
 import { openReplica } from "../../src/compose/open-replica.ts";
 import { collectStore } from "../../src/compose/store-tasks.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 import { pushAll } from "../helpers/pushed.ts";
 import { storeParts } from "../helpers/store-parts.ts";

@@ -1,4 +1,4 @@
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
 /** What of a machine is put back: all of it, as a snapshot of a machine does; its store; the folder that somebody works in. */

@@ -1,4 +1,4 @@
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
 /** A folder's files: path → kind, mode and content. */

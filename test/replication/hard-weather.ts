@@ -1,8 +1,8 @@
-import { ChronicleError, codedError } from "../../src/core/errors.ts";
-import type { ReplicaRecord } from "../../src/core/replica-record.ts";
-import { SimulatedCrash } from "../../src/disk/sim-error.ts";
-import { canFailWith, type SimOperation, type SimVerdict } from "../../src/disk/sim-faults.ts";
-import type { SimRandom } from "../../src/disk/sim-random.ts";
+import { ChronicleError, codedError } from "../../src/core/values/errors.ts";
+import type { ReplicaRecord } from "../../src/core/records/replica-record.ts";
+import { SimulatedCrash } from "../../src/testing/sim-disk/sim-error.ts";
+import { canFailWith, type SimOperation, type SimVerdict } from "../../src/testing/sim-disk/sim-faults.ts";
+import type { SimRandom } from "../../src/testing/sim-disk/sim-random.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { ReplicaNode, type OriginNode } from "../../src/testing/sync-nodes.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { crc32, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { sealEvents } from "../../src/core/chain.ts";
-import { EMPTY_HEAD, type Head, type RecordBody, type SealedEvent } from "../../src/core/event.ts";
-import { sha256, type Hash } from "../../src/core/hash.ts";
+import { sealEvents } from "../../src/core/log/chain.ts";
+import { EMPTY_HEAD, type Head, type RecordBody, type SealedEvent } from "../../src/core/values/event.ts";
+import { sha256, type Hash } from "../../src/core/values/hash.ts";
 import { notificationOf } from "../../src/replication/protocol/event-messages.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
-import { NODE_TIMERS } from "../../src/replication/timers.ts";
+import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { encodeLargeHeader, encodePiece } from "../../src/storage/large-format.ts";
 import { packBlocks } from "../../src/storage/pack-blocks.ts";
 import { fileEvent } from "../../src/testing/protocol-samples.ts";

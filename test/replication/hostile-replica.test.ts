@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { OriginSession, type OriginOptions } from "../../src/replication/origin/origin-session.ts";
-import { NODE_TIMERS } from "../../src/replication/timers.ts";
+import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
 import { RigOrigin, RigReplica } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";

@@ -1,9 +1,9 @@
-import { sha256, type Hash } from "../../src/core/hash.ts";
-import type { WriteBackBatch, WriteBackEntry } from "../../src/core/write-back.ts";
+import { sha256, type Hash } from "../../src/core/values/hash.ts";
+import type { WriteBackBatch, WriteBackEntry } from "../../src/core/records/write-back.ts";
 import type { OriginLease } from "../../src/compose/origins.ts";
 import { openWriteBack } from "../../src/compose/open-write-back.ts";
 import type { Disk } from "../../src/disk/disk.ts";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
 import { decodeMessage } from "../../src/replication/protocol/codec.ts";
 import { decodeFrame, decodeHeader } from "../../src/replication/protocol/frame.ts";
@@ -11,7 +11,7 @@ import type { BlobBlock } from "../../src/storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../src/storage/blob-store.ts";
 import type { IndexStore } from "../../src/storage/index-store.ts";
 import { unpackBlock } from "../../src/storage/block.ts";
-import type { Context } from "../../src/workspace/context.ts";
+import type { Context } from "../../src/engine/log/context.ts";
 
 /** Parts with a bug, for a simulation that has to notice it. Nothing in the product can be told to be like this. */
 

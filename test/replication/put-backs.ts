@@ -1,6 +1,6 @@
-import { ChronicleError, codedError } from "../../src/core/errors.ts";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
-import { simRandom } from "../../src/disk/sim-random.ts";
+import { ChronicleError, codedError } from "../../src/core/values/errors.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
+import { simRandom } from "../../src/testing/sim-disk/sim-random.ts";
 import { ReplicaNode, type OriginNode } from "../../src/testing/sync-nodes.ts";
 import type { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { withPart, type PutBackPart } from "./disk-images.ts";

@@ -1,7 +1,7 @@
 import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
 import { memoryWires, type LinkFrame } from "../../src/replication/channels/memory-wire.ts";
 import type { Channel } from "../../src/replication/channel.ts";
-import type { SimRandom } from "../../src/disk/sim-random.ts";
+import type { SimRandom } from "../../src/testing/sim-disk/sim-random.ts";
 import { linkWeather, type LinkFault, type WeatherOptions } from "../../src/testing/link-weather.ts";
 import type { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
 import type { VirtualClock } from "../../src/testing/virtual-clock.ts";

@@ -1,8 +1,8 @@
-import { ChronicleError } from "../../src/core/errors.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
 import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
 import { type LinkFrame, memoryWires } from "../../src/replication/channels/memory-wire.ts";
 import { decodeFrame, decodeHeader } from "../../src/replication/protocol/frame.ts";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";

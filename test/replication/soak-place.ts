@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { LogEventShape, VerifyShape } from "../../src/api/shapes.ts";
 import type { SyncApi, SyncShape } from "../../src/api/sync-api.ts";
-import { whoAnswers } from "../../src/cli/hooking/ask-server.ts";
+import { whoAnswers } from "../../src/daemon/ask-server.ts";
 import { createClient } from "../../src/client/create-node-client.ts";
 import { open } from "../../src/open.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";

@@ -1,9 +1,9 @@
-import { ChronicleError } from "../../src/core/errors.ts";
-import type { ReplicaRecord } from "../../src/core/replica-record.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
+import type { ReplicaRecord } from "../../src/core/records/replica-record.ts";
 import type { Disk } from "../../src/disk/disk.ts";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
-import type { SimPlan } from "../../src/disk/sim-faults.ts";
-import { simRandom, type SimRandom } from "../../src/disk/sim-random.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
+import type { SimPlan } from "../../src/testing/sim-disk/sim-faults.ts";
+import { simRandom, type SimRandom } from "../../src/testing/sim-disk/sim-random.ts";
 import { FolderEditor } from "../../src/testing/folder-editor.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import {

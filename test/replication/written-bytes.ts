@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import type { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
 import { filesOf } from "./folder-tree.ts";
 

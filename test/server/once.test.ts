@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { FileReplyBook } from "../../src/cli/serving/file-reply-book.ts";
+import { FileReplyBook } from "../../src/daemon/file-reply-book.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { onlyOnce } from "../../src/server/idempotent.ts";
-import { MemoryReplyBook } from "../../src/server/memory-reply-book.ts";
-import type { ReplyBook } from "../../src/server/reply-book.ts";
-import { ChronicleError } from "../../src/core/errors.ts";
+import { onlyOnce } from "../../src/server/answers/idempotent.ts";
+import { MemoryReplyBook } from "../../src/server/answers/memory-reply-book.ts";
+import type { ReplyBook } from "../../src/server/answers/reply-book.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { signedLine } from "../helpers/original-log.ts";

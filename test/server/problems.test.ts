@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ChronicleError } from "../../src/core/errors.ts";
-import { problemOf } from "../../src/server/problem.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
+import { problemOf } from "../../src/server/answers/problem.ts";
 import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 

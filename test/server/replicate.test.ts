@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Channel } from "../../src/replication/channel.ts";
 import type { Message, MessageOf } from "../../src/replication/protocol/messages.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
-import { sha256 } from "../../src/core/hash.ts";
-import { EMPTY_HEAD } from "../../src/core/event.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
+import { EMPTY_HEAD } from "../../src/core/values/event.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
 /** Who is let in to replicate, and as whom: on the owner's socket, and by WebSocket on a port. */

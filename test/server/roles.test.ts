@@ -1,4 +1,4 @@
-import { Refusals } from "../../src/server/refusals.ts";
+import { Refusals } from "../../src/server/limits/refusals.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/api/routes/table.ts";
 import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";

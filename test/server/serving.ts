@@ -5,15 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Role } from "../../src/api/routes/role.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
-import { diagnosticsFile } from "../../src/cli/hooking/diagnostics.ts";
-import { makeRunFolder, ownUid, type RunFolder } from "../../src/cli/hooking/run-folder.ts";
-import { StoreServer } from "../../src/cli/hooking/serve-store.ts";
-import type { OidcPlan } from "../../src/cli/hooking/serve-options.ts";
-import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
+import { diagnosticsFile } from "../../src/daemon/diagnostics.ts";
+import { makeRunFolder, ownUid, type RunFolder } from "../../src/daemon/run-folder.ts";
+import { StoreServer } from "../../src/daemon/serve-store.ts";
+import type { OidcPlan } from "../../src/daemon/serve-options.ts";
+import { FileTokenBook } from "../../src/daemon/file-token-book.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openReplicaDoor, openStore, openSyncs } from "../../src/open.ts";
-import type { ServerLimits } from "../../src/server/limits.ts";
-import { hashToken, newToken } from "../../src/server/token.ts";
+import type { ServerLimits } from "../../src/server/limits/limits.ts";
+import { hashToken, newToken } from "../../src/server/callers/token.ts";
 
 export const OPERATOR = "operator-token-of-these-tests";
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { openStore } from "../../src/open.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
-import { WatchedFolders } from "../../src/cli/serving/watched-folders.ts";
+import { WatchedFolders } from "../../src/daemon/watched-folders.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { OpenWorkspaces } from "../../src/server/open-workspaces.ts";
+import { OpenWorkspaces } from "../../src/server/callers/open-workspaces.ts";
 import { Project } from "../helpers/project.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 

@@ -6,7 +6,7 @@ import { openContext } from "../../src/compose/open-context.ts";
 import { openParts } from "../../src/compose/open-parts.ts";
 import { storeTasks } from "../../src/compose/store-tasks.ts";
 import type { EventLog } from "../../src/storage/event-log.ts";
-import { verify } from "../../src/workspace/verify.ts";
+import { verify } from "../../src/engine/upkeep/verify.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { LateLock } from "../helpers/late-lock.ts";
 import { storeBackends } from "../helpers/store-parts.ts";

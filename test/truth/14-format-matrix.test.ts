@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { sealEvents } from "../../src/core/chain.ts";
-import { EMPTY_HEAD, type EventDraft } from "../../src/core/event.ts";
+import { sealEvents } from "../../src/core/log/chain.ts";
+import { EMPTY_HEAD, type EventDraft } from "../../src/core/values/event.ts";
 import { openRecordStore } from "../../src/open.ts";
 import { Project } from "../helpers/project.ts";
 import { RecordFolder } from "../helpers/record-folder.ts";

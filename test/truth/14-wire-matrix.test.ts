@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { encodeFrame } from "../../src/replication/protocol/frame.ts";
 import { OriginSession } from "../../src/replication/origin/origin-session.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
-import { NODE_TIMERS } from "../../src/replication/timers.ts";
+import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { RigOrigin, RigReplica } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { HostilePeer } from "../helpers/hostile-peer.ts";

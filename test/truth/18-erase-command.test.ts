@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { EraseShape, ErasureShape } from "../../src/api/action-shapes.ts";
 import type { DoctorShape } from "../../src/api/store-api.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 

@@ -1,14 +1,14 @@
 import { crc32 } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { sha256 } from "../../src/core/hash.ts";
-import { holdsSeq } from "../../src/core/seq-ranges.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
+import { holdsSeq } from "../../src/core/values/seq-ranges.ts";
 import { FolderRig, removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
-import { erasuresInForce } from "../../src/workspace/erasures-in-force.ts";
-import { historyOf } from "../../src/workspace/history.ts";
-import { listFiles } from "../../src/workspace/list-files.ts";
-import { listErasures } from "../../src/workspace/unerase.ts";
-import { verify } from "../../src/workspace/verify.ts";
+import { erasuresInForce } from "../../src/engine/facts/erasures-in-force.ts";
+import { historyOf } from "../../src/engine/read/history.ts";
+import { listFiles } from "../../src/engine/read/list-files.ts";
+import { listErasures } from "../../src/engine/upkeep/unerase.ts";
+import { verify } from "../../src/engine/upkeep/verify.ts";
 
 /**
  * A folder was away while its origin erased contents and dropped the lines that say so. It reconciles in full, and learns of the

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { EraseShape } from "../../src/api/action-shapes.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
-import { erase } from "../../src/workspace/erase.ts";
-import { historyOf } from "../../src/workspace/history.ts";
-import { listErasures, unerase } from "../../src/workspace/unerase.ts";
-import { verify } from "../../src/workspace/verify.ts";
+import { erase } from "../../src/engine/upkeep/erase.ts";
+import { historyOf } from "../../src/engine/read/history.ts";
+import { listErasures, unerase } from "../../src/engine/upkeep/unerase.ts";
+import { verify } from "../../src/engine/upkeep/verify.ts";
 
 /**
  * What the origin erases is erased in a folder that follows it, by the same rule and for the same time: in its own history, not in the

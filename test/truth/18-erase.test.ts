@@ -6,7 +6,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { text } from "../helpers/content-text.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { holding } from "../helpers/holding.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 
 /** What somebody has erased is given out no more, leaves the store, and the history proves what it proved. */
 

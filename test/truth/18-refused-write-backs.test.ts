@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WriteBackEntry } from "../../src/core/write-back.ts";
+import type { WriteBackEntry } from "../../src/core/records/write-back.ts";
 import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 
 const FILES = {

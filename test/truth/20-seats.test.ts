@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import type { Caller } from "../../src/server/caller.ts";
-import { HeavyReads } from "../../src/server/heavy-reads.ts";
+import type { Caller } from "../../src/server/callers/caller.ts";
+import { HeavyReads } from "../../src/server/callers/heavy-reads.ts";
 import { GatewayClient } from "../server/gateway-client.ts";
 import { Serving } from "../server/serving.ts";
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { newToken } from "../../src/server/token.ts";
+import { newToken } from "../../src/server/callers/token.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
-import { agentView } from "../../src/workspace/agent-view.ts";
-import { configure } from "../../src/workspace/config.ts";
-import { protectedFiles } from "../../src/workspace/protected.ts";
-import { openQueue } from "../../src/workspace/open-queue.ts";
-import { Workspace } from "../../src/workspace/workspace.ts";
+import { agentView } from "../../src/engine/actions/agent-view.ts";
+import { configure } from "../../src/engine/commit/config.ts";
+import { protectedFiles } from "../../src/engine/state/protected.ts";
+import { openQueue } from "../../src/engine/undo/open-queue.ts";
+import { Workspace } from "../../src/engine/workspace.ts";
 
 /** Names of secrets that a person has added at one side of a sync count at both. */
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, test } from "vitest";
 import { Origins } from "../../src/compose/origins.ts";
 import { partsOf } from "../../src/compose/parts-of.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import type { OriginOptions } from "../../src/replication/origin/origin-session.ts";
 import type { ReplicaOptions } from "../../src/replication/replica/replica-session.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";

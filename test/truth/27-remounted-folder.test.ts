@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig, removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
-import { workspaceRecord } from "../../src/workspace/own-record.ts";
+import { workspaceRecord } from "../../src/engine/log/own-record.ts";
 
 /** A file system that is mounted anew may have another device number; its folders are the same ones. */
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { ChronicleError } from "../../src/core/errors.ts";
+import type { ChronicleError } from "../../src/core/values/errors.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
 import { replicaHello } from "../../src/replication/replica/replica-hello.ts";
 import { ServerProcess } from "../helpers/server-process.ts";

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type Hash, sha256 } from "../../src/core/hash.ts";
-import { encodeHead, generateKey, signHead } from "../../src/core/signed-head.ts";
+import { type Hash, sha256 } from "../../src/core/values/hash.ts";
+import { encodeHead, generateKey, signHead } from "../../src/core/log/signed-head.ts";
 import { OriginSession } from "../../src/replication/origin/origin-session.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
-import { NODE_TIMERS } from "../../src/replication/timers.ts";
+import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { fileEvent } from "../../src/testing/protocol-samples.ts";
 import { RigOrigin, RigReplica } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { EMPTY_HEAD } from "../../src/core/event.ts";
+import { EMPTY_HEAD } from "../../src/core/values/event.ts";
 import { HostilePeer } from "../helpers/hostile-peer.ts";
 
 /** What both sides have not named is not used, and not taken. */

@@ -2,10 +2,10 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { VerifyShape } from "../../src/api/shapes.ts";
-import { parseLine } from "../../src/core/chain.ts";
-import { canonicalJson, parseCanonical } from "../../src/core/canonical-json.ts";
-import type { EventDraft, RecordBody } from "../../src/core/event.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { parseLine } from "../../src/core/log/chain.ts";
+import { canonicalJson, parseCanonical } from "../../src/core/values/canonical-json.ts";
+import type { EventDraft, RecordBody } from "../../src/core/values/event.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { sealCommit } from "../../src/testing/seal-commit.ts";
 import { Project } from "../helpers/project.ts";
 import { pushAll } from "../helpers/pushed.ts";

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { decodeBase } from "../../src/core/base.ts";
-import { parseHash } from "../../src/core/hash.ts";
+import { decodeBase } from "../../src/core/log/base.ts";
+import { parseHash } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 

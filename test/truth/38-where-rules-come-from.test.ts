@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { displayPath, parsePath } from "../../src/core/path.ts";
+import { displayPath, parsePath } from "../../src/core/values/path.ts";
 import { GitProject, hasGit, recorded } from "../helpers/git-project.ts";
 
 /** What git takes, as Chronicle shows it. */

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ImportOptions } from "../../src/api/record-api.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { chainedLines, hashOfLine, signedLine } from "../helpers/original-log.ts";
 import { Project } from "../helpers/project.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { generateKey, signHead } from "../../src/core/signed-head.ts";
+import { generateKey, signHead } from "../../src/core/log/signed-head.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
 /** A head that somebody gives to be held to: a signature that nobody knows proves nothing, and no other text is the note. */

@@ -1,13 +1,13 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Change } from "../../src/core/change.ts";
-import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../src/core/filter.ts";
-import { HOLDS_ALL } from "../../src/core/folder-traits.ts";
-import { parsePath } from "../../src/core/path.ts";
+import type { Change } from "../../src/core/values/change.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../src/core/filter/filter.ts";
+import { HOLDS_ALL } from "../../src/core/tree/folder-traits.ts";
+import { parsePath } from "../../src/core/values/path.ts";
 import type { DiskPath } from "../../src/disk/disk.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { DiskWorktree } from "../../src/worktree/disk-worktree.ts";
+import { DiskWorktree } from "../../src/worktree/disk/disk-worktree.ts";
 import { MountedDisk } from "../helpers/mounted-disk.ts";
 
 /** Takes no folder under the new name. */

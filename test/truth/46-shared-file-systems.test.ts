@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isSharedFileSystem } from "../../src/core/folder-traits.ts";
+import { isSharedFileSystem } from "../../src/core/tree/folder-traits.ts";
 import { ended, Sandbox } from "../cli/sandbox.ts";
 import { MountedDisk } from "../helpers/mounted-disk.ts";
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { HOLDS_ALL } from "../../src/core/folder-traits.ts";
+import { HOLDS_ALL } from "../../src/core/tree/folder-traits.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
-import type { WorkspacePath } from "../../src/core/path.ts";
-import { resolveConflict } from "../../src/workspace/conflicts.ts";
-import { undo } from "../../src/workspace/undo.ts";
+import type { WorkspacePath } from "../../src/core/values/path.ts";
+import { resolveConflict } from "../../src/engine/undo/conflicts.ts";
+import { undo } from "../../src/engine/undo/undo.ts";
 
 /** A folder's state counts as an edit of the origin's state only if the folder has had that state. */
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RestoreShape } from "../../src/api/shapes.ts";
 import { ReplicaRig } from "../../src/testing/replica-rig.ts";
-import { restore } from "../../src/workspace/restore.ts";
-import { takeSnapshot } from "../../src/workspace/snapshot.ts";
-import { undo } from "../../src/workspace/undo.ts";
+import { restore } from "../../src/engine/undo/restore.ts";
+import { takeSnapshot } from "../../src/engine/read/snapshot.ts";
+import { undo } from "../../src/engine/undo/undo.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { parseLine, sealEvents } from "../../src/core/chain.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { parseLine, sealEvents } from "../../src/core/log/chain.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 
 /**

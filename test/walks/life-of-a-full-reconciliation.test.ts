@@ -6,7 +6,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
 import { openContext, type StoreParts } from "../../src/compose/open-context.ts";
 import { collectStore, storeTasks } from "../../src/compose/store-tasks.ts";
-import { parsePath, ROOT } from "../../src/core/path.ts";
+import { parsePath, ROOT } from "../../src/core/values/path.ts";
 import type { Mirror } from "../../src/replication/replica/mirror.ts";
 import type { IterationRow } from "../../src/storage/index-store.ts";
 import { Project } from "../helpers/project.ts";

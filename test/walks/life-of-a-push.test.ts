@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
 import { Origins } from "../../src/compose/origins.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
-import { parsePath, ROOT } from "../../src/core/path.ts";
+import { parsePath, ROOT } from "../../src/core/values/path.ts";
 import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
 import { SocketWire } from "../../src/replication/channels/socket-wire.ts";
 import { OriginSession } from "../../src/replication/origin/origin-session.ts";

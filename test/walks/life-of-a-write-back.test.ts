@@ -8,7 +8,7 @@ import { FramedChannel } from "../../src/replication/channels/framed-channel.ts"
 import { SocketWire } from "../../src/replication/channels/socket-wire.ts";
 import { OriginSession } from "../../src/replication/origin/origin-session.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
-import { NODE_TIMERS } from "../../src/replication/timers.ts";
+import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { MemoryJournal } from "../../src/testing/memory-journal.ts";
 import { RigReplica } from "../../src/testing/push-rig.ts";
 import { Project } from "../helpers/project.ts";

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 
 /** All pieces in one. Throws `LIMIT_EXCEEDED` for more than `most` bytes. */
 export async function collectedBytes(pieces: AsyncIterable<Uint8Array>, most: number): Promise<Uint8Array> {

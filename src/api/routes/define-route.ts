@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { StoreApi } from "../store-api.ts";
 import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";

@@ -6,7 +6,7 @@ import * as z from "zod";
  */
 
 const MAX_WORD = 200;
-/** As `core/path.ts` has it, and room for a root's mark. */
+/** As `core/values/path.ts` has it, and room for a root's mark. */
 const MAX_PATH = 66_000;
 const MAX_PATHS = 10_000;
 /** Deep enough for any request, far from what a stack could not hold. */

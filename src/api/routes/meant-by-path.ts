@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import { virtualPath } from "./virtual-path.ts";
 

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Page } from "./reply-shapes.ts";
 
 /** Which part of a list is asked for. */

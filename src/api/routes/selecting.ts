@@ -1,5 +1,5 @@
 import type { Selection } from "../action-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { moment, path, word } from "./fields.ts";
 
 /** The fields that say whose work is meant: at most one is given. */

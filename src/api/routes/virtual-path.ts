@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 
 /** What a virtual path asks of a real one. */
 export type VirtualPath =

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { MeShape } from "./reply-shapes.ts";
 import { mayDo } from "./role.ts";
 

@@ -1,18 +1,18 @@
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { diagnosticsFile, diagnosticsSince } from "../hooking/diagnostics.ts";
-import { lastCall } from "../hooking/last-call.ts";
-import { ownUid, runFolder } from "../hooking/run-folder.ts";
-import type { Io } from "../io.ts";
-import { printable } from "../render/printable.ts";
+import { diagnosticsFile, diagnosticsSince } from "../../daemon/diagnostics.ts";
+import { lastCall } from "../../daemon/last-call.ts";
+import { ownUid, runFolder } from "../../daemon/run-folder.ts";
+import type { Io } from "../../process/io.ts";
+import { printable } from "../../process/printable.ts";
 import { ago } from "../render/when.ts";
-import { readTextIfThere } from "../user-files.ts";
+import { readTextIfThere } from "../../process/user-files.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { type AgentBase, configPath, type FileState, stateOf } from "./install-agent.ts";
 import { type HookPlaces, hookText } from "./installed-hook.ts";
 import { unacceptedEvents } from "./codex-trust.ts";
 import { newestTrace } from "./newest-trace.ts";
 import { switchedOff } from "./switched-off.ts";
-import { quotePath } from "../../core/quote-command.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
 import { addAll } from "../../util/long-lists.ts";
 
 /** How Chronicle stands with one agent. */

@@ -1,6 +1,6 @@
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { orNothing } from "../hooking/proc.ts";
-import { readTextIfThere } from "../user-files.ts";
+import { orNothing } from "../../daemon/proc.ts";
+import { readTextIfThere } from "../../process/user-files.ts";
 import { isObject } from "./json-edit.ts";
 import { ourPlaces } from "./json-hooks.ts";
 import { readToml, tomlMisfit } from "./toml-mcp.ts";

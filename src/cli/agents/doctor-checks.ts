@@ -1,17 +1,17 @@
 import { dirname, resolve } from "node:path";
 import type { DoctorCheck } from "../../api/store-api.ts";
-import { ChronicleError, codedError } from "../../core/errors.ts";
+import { ChronicleError, codedError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { isAnswered } from "../hooking/ask-server.ts";
-import { orNothing, procText } from "../hooking/proc.ts";
-import { folderTrouble, isOwnDoor, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
-import type { Io } from "../io.ts";
+import { isAnswered } from "../../daemon/ask-server.ts";
+import { orNothing, procText } from "../../daemon/proc.ts";
+import { folderTrouble, isOwnDoor, ownUid, type RunFolder, runFolder } from "../../daemon/run-folder.ts";
+import type { Io } from "../../process/io.ts";
 import { counted } from "../render/counted.ts";
 import { agentStatus, recentTroubles } from "./agent-status.ts";
 import { AGENT_CONFIGS } from "./agent-table.ts";
 import type { HookPlaces } from "./installed-hook.ts";
-import { quotePath } from "../../core/quote-command.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
 
 /** Linux: inotify(7). */
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";

@@ -1,4 +1,4 @@
-import { IMAGE_FLAGS } from "../hooking/hook-image.ts";
+import { IMAGE_FLAGS } from "../../daemon/hook-image.ts";
 
 /** What the installed hook is made of. */
 export interface HookScript {

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Io } from "../io.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Io } from "../../process/io.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { agentStatus } from "./agent-status.ts";
 import { AGENT_CONFIGS } from "./agent-table.ts";

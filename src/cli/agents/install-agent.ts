@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { knownHome } from "../places.ts";
-import { readTextIfThere, removeUserFile, replaceUserFile } from "../user-files.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { knownHome } from "../../process/places.ts";
+import { readTextIfThere, removeUserFile, replaceUserFile } from "../../process/user-files.ts";
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
-import { wholePath } from "../../core/whole-path.ts";
+import { wholePath } from "../../core/tree/whole-path.ts";
 import type { Misfit } from "./json-dialect.ts";
 
 /** Where an agent's files are looked for. */

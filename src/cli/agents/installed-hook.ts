@@ -1,10 +1,10 @@
 import { basename, join } from "node:path";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
-import { hookImagePath } from "../hooking/hook-image.ts";
-import { hookEntryPath, launcherPath } from "../hooking/program-paths.ts";
-import type { Io } from "../io.ts";
-import { readTextIfThere } from "../user-files.ts";
+import { hookImagePath } from "../../daemon/hook-image.ts";
+import { hookEntryPath, launcherPath } from "../../daemon/program-paths.ts";
+import type { Io } from "../../process/io.ts";
+import { readTextIfThere } from "../../process/user-files.ts";
 import type { Wanted } from "./agent-config.ts";
 import { hookScript, shellWord } from "./hook-script.ts";
 

@@ -1,5 +1,5 @@
 import type { Disk } from "../../disk/disk.ts";
-import { errnoOf } from "../../core/errors.ts";
+import { errnoOf } from "../../core/values/errors.ts";
 
 /** At most so many names are looked at: an agent's folder may hold years of sessions. */
 const MOST = 20_000;

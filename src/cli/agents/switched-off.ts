@@ -1,6 +1,6 @@
 import { extname } from "node:path";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { readTextIfThere } from "../user-files.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { readTextIfThere } from "../../process/user-files.ts";
 import type { AgentConfig, Scope } from "./agent-config.ts";
 import { type AgentBase, configPath } from "./install-agent.ts";
 import { isObject, readJsonc } from "./json-edit.ts";

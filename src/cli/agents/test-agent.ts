@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { ActionShape } from "../../api/action-shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import type { CommandContext } from "../context.ts";
-import { MADE_UP_SESSION } from "../hooking/last-call.ts";
-import { makeEmptyFolder, removeEmptyFolder } from "../user-files.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { CommandContext } from "../support/context.ts";
+import { MADE_UP_SESSION } from "../../daemon/last-call.ts";
+import { makeEmptyFolder, removeEmptyFolder } from "../../process/user-files.ts";
 
 export interface AgentTest {
   readonly agent: string;

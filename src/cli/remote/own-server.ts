@@ -1,8 +1,8 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { isOwnDoor, ownUid, runFolder } from "../hooking/run-folder.ts";
-import { placesOf } from "../places.ts";
-import type { Io } from "../io.ts";
+import { isOwnDoor, ownUid, runFolder } from "../../daemon/run-folder.ts";
+import { placesOf } from "../../process/places.ts";
+import type { Io } from "../../process/io.ts";
 
 /** `unix:` alone is the server of this machine's own store. Throws `UNSAFE` where its socket could be anybody's. */
 export function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {

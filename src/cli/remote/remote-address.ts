@@ -1,7 +1,7 @@
-import type { Input } from "../input.ts";
-import type { Io } from "../io.ts";
-import type { CommandSpec } from "../spec.ts";
-import { usageError } from "../usage-error.ts";
+import type { Input } from "../../process/input.ts";
+import type { Io } from "../../process/io.ts";
+import type { CommandSpec } from "../table/spec.ts";
+import { usageError } from "../../process/usage-error.ts";
 
 /** A server that stands for the store, and perhaps one of its workspaces. */
 export interface RemoteAddress {

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 
 /** What the command line can do about an answer of a server's; other errors as they are. */
 export function withRemoteHint(error: unknown): unknown {

@@ -1,8 +1,8 @@
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { readUserFile } from "../read-json-list.ts";
-import { usageError } from "../usage-error.ts";
+import { readUserFile } from "../../process/read-json-list.ts";
+import { usageError } from "../../process/usage-error.ts";
 import { resolve } from "node:path";
-import { quotePath } from "../../core/quote-command.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
 
 /** Where the token for a server can come from. */
 export interface TokenSources {

@@ -1,11 +1,11 @@
 import type { ChangeShape, CoverageShape, SkippedShape } from "../../api/shapes.ts";
-import { isMeant } from "../../core/coverage.ts";
-import { formatBytes } from "../../core/duration.ts";
-import type { Format, Paint } from "../paint.ts";
+import { isMeant } from "../../core/records/coverage.ts";
+import { formatBytes } from "../../core/values/duration.ts";
+import type { Format, Paint } from "../../process/paint.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./counted.ts";
-import type { Worded } from "../worded.ts";
-import { printable } from "./printable.ts";
+import type { Worded } from "../table/worded.ts";
+import { printable } from "../../process/printable.ts";
 
 /** How a list of changes is shown. */
 export interface ChangesStyle {

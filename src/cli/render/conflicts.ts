@@ -1,5 +1,5 @@
 import type { ConflictShape } from "../../api/conflict-shape.ts";
-import { formatBytes } from "../../core/duration.ts";
+import { formatBytes } from "../../core/values/duration.ts";
 import { modeText, type ChangesStyle } from "./changes.ts";
 import { columns } from "./columns.ts";
 

@@ -1,7 +1,7 @@
 import type { OmittedChangeShape } from "../../api/shapes.ts";
-import { isMeant as isMeantOmission } from "../../core/coverage.ts";
+import { isMeant as isMeantOmission } from "../../core/records/coverage.ts";
 import { counted } from "./counted.ts";
-import { printable } from "./printable.ts";
+import { printable } from "../../process/printable.ts";
 
 const MOST_PATHS = 5;
 

@@ -1,8 +1,8 @@
 import type { ChangeShape } from "../../api/shapes.ts";
-import type { Format, Paint } from "../paint.ts";
+import type { Format, Paint } from "../../process/paint.ts";
 import { modeText } from "./changes.ts";
 import { columns } from "./columns.ts";
-import { printable, printableText } from "./printable.ts";
+import { printable, printableText } from "../../process/printable.ts";
 
 const COLOURS: readonly (readonly [RegExp, Format])[] = [
   [/^(diff |--- |\+\+\+ )/, "bold"],

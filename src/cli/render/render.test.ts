@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { ChangeShape, CoverageShape, RunShape, SessionShape } from "../../api/shapes.ts";
-import { paintFor } from "../paint.ts";
+import { paintFor } from "../../process/paint.ts";
 import { changeLines, countsOf, coverageLines } from "./changes.ts";
 import { closestTo, distance } from "./closest.ts";
 import { columns } from "./columns.ts";
 import { writeJson } from "./json.ts";
 import { patchLines, statLines } from "./patch.ts";
-import { printable, printableText, shownCommand } from "./printable.ts";
+import { printable, printableText, shownCommand } from "../../process/printable.ts";
 import { runSummary } from "./run-summary.ts";
 
 const plain = { paint: paintFor(false), shown: (path: string) => path };

@@ -1,10 +1,10 @@
 import type { RunShape } from "../../api/shapes.ts";
-import type { Paint } from "../paint.ts";
+import type { Paint } from "../../process/paint.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { counted } from "./counted.ts";
 import { harmlessLines, lossLines, takenBackLines } from "./omitted-changes.ts";
-import { printable, shortened } from "./printable.ts";
-import type { Worded } from "../worded.ts";
+import { printable, shortened } from "../../process/printable.ts";
+import type { Worded } from "../table/worded.ts";
 
 const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;

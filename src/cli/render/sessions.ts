@@ -1,6 +1,6 @@
 import type { SessionShape } from "../../api/shapes.ts";
-import type { Paint } from "../paint.ts";
-import { printable, shownCommand } from "./printable.ts";
+import type { Paint } from "../../process/paint.ts";
+import { printable, shownCommand } from "../../process/printable.ts";
 
 /** Of a replica's id, as everywhere. In characters. */
 const SHORT = 8;

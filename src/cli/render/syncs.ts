@@ -1,9 +1,9 @@
 import type { LeftOutPathShape, SyncEventShape, SyncShape, SyncTroubleShape } from "../../api/sync-api.ts";
-import { formatBytes } from "../../core/duration.ts";
-import type { Paint } from "../paint.ts";
+import { formatBytes } from "../../core/values/duration.ts";
+import type { Paint } from "../../process/paint.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./counted.ts";
-import { printable } from "./printable.ts";
+import { printable } from "../../process/printable.ts";
 
 const ARROWS: Readonly<Record<SyncShape["mode"], string>> = {
   "two-way-safe": "⇄",

@@ -1,5 +1,5 @@
-import { inLocalZone } from "../local-zone.ts";
-import { usageError } from "../usage-error.ts";
+import { inLocalZone } from "../../process/local-zone.ts";
+import { usageError } from "../../process/usage-error.ts";
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 

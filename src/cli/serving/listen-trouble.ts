@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import { usageError } from "../usage-error.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { usageError } from "../../process/usage-error.ts";
 
 /** What Node says of a port that it cannot listen on. */
 interface ListenError extends Error {

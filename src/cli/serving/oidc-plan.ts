@@ -1,6 +1,6 @@
-import type { CommandContext } from "../context.ts";
-import type { OidcPlan } from "../hooking/serve-options.ts";
-import { usageError } from "../usage-error.ts";
+import type { CommandContext } from "../support/context.ts";
+import type { OidcPlan } from "../../daemon/serve-options.ts";
+import { usageError } from "../../process/usage-error.ts";
 
 /** `hasPorts`: tokens are asked for at all. Throws `USAGE` for what would not be safe, or is half said. */
 export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
-import { hashToken, newToken } from "../../server/token.ts";
-import { readSmall } from "../hooking/run-folder.ts";
-import { usageError } from "../usage-error.ts";
-import { FileTokenBook, makePrivateFolder } from "./file-token-book.ts";
-import { quotePath } from "../../core/quote-command.ts";
+import { hashToken, newToken } from "../../server/callers/token.ts";
+import { readSmall } from "../../daemon/run-folder.ts";
+import { usageError } from "../../process/usage-error.ts";
+import { FileTokenBook, makePrivateFolder } from "../../daemon/file-token-book.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
 
 /** A token that somebody chose must be hard to guess, too. */
 const LEAST = 24;

@@ -1,8 +1,8 @@
-import { isLoopback } from "../../server/door.ts";
+import { isLoopback } from "../../server/callers/door.ts";
 import type { PortPlace } from "../../server/http-server.ts";
-import type { CommandContext } from "../context.ts";
-import type { PortPlan } from "../hooking/serve-options.ts";
-import { usageError } from "../usage-error.ts";
+import type { CommandContext } from "../support/context.ts";
+import type { PortPlan } from "../../daemon/serve-options.ts";
+import { usageError } from "../../process/usage-error.ts";
 import { tlsPair } from "./tls-pair.ts";
 
 const MAX_PORT = 65_535;

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { usageError } from "../usage-error.ts";
+import { usageError } from "../../process/usage-error.ts";
 
 /** `sun_path` of sockaddr_un(7), less the NUL. */
 const LONGEST = 107;

@@ -1,11 +1,11 @@
 import { EXIT } from "../../api/problems.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { shellWord } from "../agents/hook-script.ts";
-import type { CommandContext } from "../context.ts";
-import type { LivingServer } from "../hooking/ask-server.ts";
-import { printable } from "../render/printable.ts";
+import type { CommandContext } from "../support/context.ts";
+import type { LivingServer } from "../../daemon/ask-server.ts";
+import { printable } from "../../process/printable.ts";
 import type { OperatorToken } from "./operator-token.ts";
-import type { PortPlan } from "../hooking/serve-options.ts";
+import type { PortPlan } from "../../daemon/serve-options.ts";
 
 /** What a server listens on. */
 export interface Listening {

@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import type { ChronicleError } from "../../core/errors.ts";
+import type { ChronicleError } from "../../core/values/errors.ts";
 import type { PortPlace } from "../../server/http-server.ts";
-import { readUserFile } from "../read-json-list.ts";
-import { usageError } from "../usage-error.ts";
+import { readUserFile } from "../../process/read-json-list.ts";
+import { usageError } from "../../process/usage-error.ts";
 
 /** Files of a certificate and of its key, as they were typed. */
 export interface TlsFiles {

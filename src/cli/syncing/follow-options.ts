@@ -1,9 +1,9 @@
 import type { SyncMode, SyncSettings } from "../../api/sync-api.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext } from "../support/context.ts";
 import { bareTokenNote } from "../remote/bare-token.ts";
 import { remoteToken } from "../remote/remote-token.ts";
-import type { Input } from "../input.ts";
-import { usageError } from "../usage-error.ts";
+import type { Input } from "../../process/input.ts";
+import { usageError } from "../../process/usage-error.ts";
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 

@@ -1,6 +1,6 @@
 import type { SyncApi, SyncEventShape, SyncShape } from "../../api/sync-api.ts";
-import type { CommandContext } from "../context.ts";
-import { printable } from "../render/printable.ts";
+import type { CommandContext } from "../support/context.ts";
+import { printable } from "../../process/printable.ts";
 import { eventText, originOf, stateText } from "../render/syncs.ts";
 
 /** What is followed, and until when. */

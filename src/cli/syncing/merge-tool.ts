@@ -2,12 +2,18 @@ import { randomBytes } from "node:crypto";
 import { extname, join } from "node:path";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import type { Io } from "../io.ts";
-import { printable } from "../render/printable.ts";
-import { runUnrecorded } from "../run-unrecorded.ts";
-import { makeEmptyFolder, readWholeFile, removeEmptyFolder, removeUserFile, writeWholeFile } from "../user-files.ts";
+import type { Io } from "../../process/io.ts";
+import { printable } from "../../process/printable.ts";
+import { runUnrecorded } from "../support/run-unrecorded.ts";
+import {
+  makeEmptyFolder,
+  readWholeFile,
+  removeEmptyFolder,
+  removeUserFile,
+  writeWholeFile,
+} from "../../process/user-files.ts";
 
 /** What merges, and where. */
 export interface MergeTool {

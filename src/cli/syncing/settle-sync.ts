@@ -1,17 +1,17 @@
 import { EXIT } from "../../api/problems.ts";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { SyncApi, SyncResolution, SyncShape } from "../../api/sync-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import { meantBy } from "../../core/meant-by.ts";
-import type { CommandContext } from "../context.ts";
-import { readUserBytes } from "../read-json-list.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { meantBy } from "../../core/values/meant-by.ts";
+import type { CommandContext } from "../support/context.ts";
+import { readUserBytes } from "../../process/read-json-list.ts";
 import { conflictLines, SETTLE_SYNC } from "../render/conflicts.ts";
 import { counted } from "../render/counted.ts";
 import { patchText } from "../render/patch.ts";
 import { keptLines } from "../render/syncs.ts";
-import { printable } from "../render/printable.ts";
-import { UserPaths } from "../user-path.ts";
-import { usageError } from "../usage-error.ts";
+import { printable } from "../../process/printable.ts";
+import { UserPaths } from "../../process/user-path.ts";
+import { usageError } from "../../process/usage-error.ts";
 import { keepMerged, mergeByTool } from "./merge-tool.ts";
 import { targetHolding, targetOf } from "./sync-target.ts";
 

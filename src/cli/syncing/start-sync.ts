@@ -1,23 +1,23 @@
 import { EXIT } from "../../api/problems.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { SyncApi, SyncMode, SyncRunner, SyncShape, SyncStart } from "../../api/sync-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import type { CommandContext } from "../context.ts";
-import { ownUid, syncRunFolder } from "../hooking/run-folder.ts";
-import { placesOf } from "../places.ts";
+import type { CommandContext } from "../support/context.ts";
+import { ownUid, syncRunFolder } from "../../daemon/run-folder.ts";
+import { placesOf } from "../../process/places.ts";
 import { counted } from "../render/counted.ts";
-import { printable } from "../render/printable.ts";
+import { printable } from "../../process/printable.ts";
 import { secretsStay } from "../render/secrets.ts";
 import { syncLines } from "../render/syncs.ts";
-import { findSyncProcess } from "../serving/find-sync-process.ts";
-import { usageError } from "../usage-error.ts";
+import { findSyncProcess } from "../../daemon/find-sync-process.ts";
+import { usageError } from "../../process/usage-error.ts";
 import { followOptions, upstreamToken } from "./follow-options.ts";
 import { showSyncs } from "./live-syncs.ts";
 import { reached } from "./reached.ts";
 import { backgroundDesk, runningDesk } from "./sync-desk.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
-import { typedPath } from "../typed-path.ts";
+import { typedPath } from "../../process/typed-path.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SyncApi } from "../../api/sync-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import type { CommandContext } from "../context.ts";
-import { diagnosticsFile } from "../hooking/diagnostics.ts";
-import { whoAnswers } from "../hooking/ask-server.ts";
-import { launcherPath } from "../hooking/program-paths.ts";
-import { isOwnDoor, makeRunFolder, ownUid, runFolder, type RunFolder } from "../hooking/run-folder.ts";
-import { startServer } from "../hooking/start-server.ts";
-import { placesOf } from "../places.ts";
-import { hasReplicas } from "./has-replicas.ts";
+import type { CommandContext } from "../support/context.ts";
+import { diagnosticsFile } from "../../daemon/diagnostics.ts";
+import { whoAnswers } from "../../daemon/ask-server.ts";
+import { launcherPath } from "../../daemon/program-paths.ts";
+import { isOwnDoor, makeRunFolder, ownUid, runFolder, type RunFolder } from "../../daemon/run-folder.ts";
+import { startServer } from "../../daemon/start-server.ts";
+import { placesOf } from "../../process/places.ts";
+import { hasReplicas } from "../../daemon/has-replicas.ts";
 
 /** Where syncs are spoken of: the store's process, or this one. */
 export interface SyncDesk extends AsyncDisposable {

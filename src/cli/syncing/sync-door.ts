@@ -2,17 +2,17 @@ import type { StoreApi } from "../../api/store-api.ts";
 import type { SyncApi } from "../../api/sync-api.ts";
 import { SYNC_ROWS } from "../../api/routes/rows/sync-rows.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { Admission } from "../../server/admission.ts";
+import { Admission } from "../../server/callers/admission.ts";
 import { makeApp } from "../../server/app.ts";
-import { Authenticator } from "../../server/authenticate.ts";
+import { Authenticator } from "../../server/callers/authenticate.ts";
 import { HttpServer, type ServerApp } from "../../server/http-server.ts";
-import { DEFAULT_LIMITS } from "../../server/limits.ts";
-import { MemoryReplyBook } from "../../server/memory-reply-book.ts";
-import { MemoryTokenBook } from "../../server/memory-token-book.ts";
-import { OpenWorkspaces } from "../../server/open-workspaces.ts";
-import type { Route } from "../../server/route.ts";
-import { makeRunFolder, type RunFolder } from "../hooking/run-folder.ts";
-import { openSocket } from "../hooking/server-socket.ts";
+import { DEFAULT_LIMITS } from "../../server/limits/limits.ts";
+import { MemoryReplyBook } from "../../server/answers/memory-reply-book.ts";
+import { MemoryTokenBook } from "../../server/callers/memory-token-book.ts";
+import { OpenWorkspaces } from "../../server/callers/open-workspaces.ts";
+import type { Route } from "../../server/answers/route.ts";
+import { makeRunFolder, type RunFolder } from "../../daemon/run-folder.ts";
+import { openSocket } from "../../daemon/server-socket.ts";
 
 export interface SyncDoorOptions {
   readonly disk: Disk;

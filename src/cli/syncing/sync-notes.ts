@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import type { CommandContext } from "../context.ts";
-import { placesOf } from "../places.ts";
+import type { CommandContext } from "../support/context.ts";
+import { placesOf } from "../../process/places.ts";
 import { troubleLines } from "../render/syncs.ts";
 
 /** What keeps the sync of a workspace from its work, and what to do next, as far as the process that runs it says so now. */

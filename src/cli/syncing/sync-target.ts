@@ -1,10 +1,10 @@
 import { dirname, resolve } from "node:path";
 import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { meantBy } from "../../core/meant-by.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { meantBy } from "../../core/values/meant-by.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import type { CommandContext } from "../context.ts";
-import { printable } from "../render/printable.ts";
+import type { CommandContext } from "../support/context.ts";
+import { printable } from "../../process/printable.ts";
 
 /**
  * The sync that is meant: by its folder, its id or the beginning of it; where nothing is typed, the one of `--workspace`,

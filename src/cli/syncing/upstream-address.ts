@@ -1,6 +1,6 @@
 import { refuseLongSocket } from "../serving/socket-length.ts";
-import { usageError } from "../usage-error.ts";
-import { typedPath } from "../typed-path.ts";
+import { usageError } from "../../process/usage-error.ts";
+import { typedPath } from "../../process/typed-path.ts";
 
 /** Where an origin is, and which of its workspaces is meant. */
 export interface UpstreamAddress {

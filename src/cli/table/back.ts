@@ -1,4 +1,4 @@
-import type { CommandSpec, OptionSpec } from "../spec.ts";
+import type { CommandSpec, OptionSpec } from "./spec.ts";
 import { SELECTION_OPTIONS } from "./work.ts";
 
 const GROUP = "Go back";

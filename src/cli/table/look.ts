@@ -1,4 +1,4 @@
-import type { ArgumentSpec, CommandSpec } from "../spec.ts";
+import type { ArgumentSpec, CommandSpec } from "./spec.ts";
 
 const GROUP = "Look";
 

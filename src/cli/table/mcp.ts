@@ -1,4 +1,4 @@
-import type { CommandSpec } from "../spec.ts";
+import type { CommandSpec } from "./spec.ts";
 
 export const MCP: CommandSpec = {
   name: "mcp",

@@ -1,4 +1,4 @@
-import type { CommandSpec, OptionSpec } from "../spec.ts";
+import type { CommandSpec, OptionSpec } from "./spec.ts";
 
 const GROUP = "Records";
 

@@ -1,4 +1,4 @@
-import type { CommandSpec, OptionSpec } from "../spec.ts";
+import type { CommandSpec, OptionSpec } from "./spec.ts";
 
 /** Whose work is meant: `undo` and `changes` take the same. */
 export const SELECTION_OPTIONS: readonly OptionSpec[] = [

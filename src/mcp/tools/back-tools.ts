@@ -6,7 +6,7 @@ import { counted, oneLine } from "../one-line.ts";
 import { selectionOf, selectionShape } from "../selecting.ts";
 import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 

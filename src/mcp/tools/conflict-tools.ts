@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../answer.ts";
 import { inWorkspace, limit, patch } from "../arguments.ts";
 import { counted } from "../one-line.ts";

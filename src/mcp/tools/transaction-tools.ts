@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { TransactionShape } from "../../api/action-shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../answer.ts";
 import { limit, named, transactionId } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Frame } from "../protocol/frame.ts";
 import { INITIAL_CREDIT_BYTES, MAX_FRAME_BYTES } from "../protocol/limits.ts";
 

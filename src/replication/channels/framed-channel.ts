@@ -1,11 +1,11 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel, ChannelEnd, Wire } from "../channel.ts";
 import { decodeMessage, encodeMessage } from "../protocol/codec.ts";
 import { encodeFrame, frameBytes, type Frame, type FramePayload } from "../protocol/frame.ts";
 import { FrameReader } from "../protocol/frame-reader.ts";
 import { isCredited, type Message, type MessageOf } from "../protocol/messages.ts";
 import { errorFromMessage, errorToMessage } from "../protocol/wire-errors.ts";
-import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 import { CreditGiver, CreditTaker } from "./credit.ts";
 
 /** Settings of a channel. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sha256 } from "../../core/hash.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { channelSuite } from "../../testing/channel-suite.ts";
 import { linkWeather } from "../../testing/link-weather.ts";
 import type { Channel } from "../channel.ts";

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel, Wire } from "../channel.ts";
 import { FramedChannel, type FramedChannelOptions } from "./framed-channel.ts";
 

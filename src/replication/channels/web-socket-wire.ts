@@ -1,5 +1,5 @@
 import type { OpenWebSocket } from "../../api/replication-api.ts";
-import type { ErrorCode } from "../../core/errors.ts";
+import type { ErrorCode } from "../../core/values/errors.ts";
 import type { Wire } from "../channel.ts";
 import { closeCodeOf } from "../protocol/wire-errors.ts";
 

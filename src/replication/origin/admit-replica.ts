@@ -1,5 +1,5 @@
 import type { ReplicaPresenter } from "../../api/replication-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { ReplicaCursors } from "./replica-cursors.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
-import type { Timers } from "../timers.ts";
+import type { Timers } from "../../util/timers.ts";
 
 /** A conversation of which the first message has been read, to see what it is about; whoever leads it gets that message again. */
 export class BegunChannel implements Channel {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { sweepCrashes } from "../../testing/crash-sweep.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { MOST_HELD } from "./replica-cursors.ts";

@@ -1,8 +1,8 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { readDiskFile } from "../read-disk-file.ts";
+import { readDiskFile } from "../../disk/read-disk-file.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
-import type { Timers } from "../timers.ts";
+import type { Timers } from "../../util/timers.ts";
 import { type KeptReplica, MemoryReplicaCursors, type ReplicaCursors } from "./replica-cursors.ts";
 
 /** `<replica> <sequence>` in each line, after the first one; then who holds it, percent-encoded. */

@@ -1,14 +1,14 @@
-import { type BaseRecord, encodeRecordRows } from "../../core/base.ts";
-import { ERASE } from "../../core/erase-record.ts";
-import { EMPTY_HASH, type Hash } from "../../core/hash.ts";
-import { compareNames, foldersWith, isRoot, nameOf, parentOf, type WorkspacePath } from "../../core/path.ts";
+import { type BaseRecord, encodeRecordRows } from "../../core/log/base.ts";
+import { ERASE } from "../../core/records/erase-record.ts";
+import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
+import { compareNames, foldersWith, isRoot, nameOf, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
-import { catchUp } from "../../workspace/catch-up.ts";
-import { workspaceRecord } from "../../workspace/own-record.ts";
-import type { Context } from "../../workspace/context.ts";
-import { readEvent, readEvents } from "../../workspace/read-events.ts";
-import { rootToState } from "../../workspace/root-to-state.ts";
-import { rootAtHead } from "../../workspace/tree.ts";
+import { catchUp } from "../../engine/log/catch-up.ts";
+import { workspaceRecord } from "../../engine/log/own-record.ts";
+import type { Context } from "../../engine/log/context.ts";
+import { readEvent, readEvents } from "../../engine/log/read-events.ts";
+import { rootToState } from "../../engine/state/root-to-state.ts";
+import { rootAtHead } from "../../engine/log/tree.ts";
 import { MAX_ERASURES_BYTES } from "../protocol/limits.ts";
 import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
 

@@ -6,13 +6,13 @@ import type {
   ReplicaVisitor,
 } from "../../api/replication-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
 import { FramedChannel } from "../channels/framed-channel.ts";
 import { SocketWire } from "../channels/socket-wire.ts";
 import { WebSocketWire } from "../channels/web-socket-wire.ts";
-import { NODE_TIMERS } from "../timers.ts";
+import { NODE_TIMERS } from "../../util/timers.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 import { BegunChannel } from "./begun-channel.ts";

@@ -1,7 +1,7 @@
-import { ChronicleError } from "../../core/errors.ts";
-import { sha256, type Hash } from "../../core/hash.ts";
-import type { ForeseenContent } from "../../core/foreseen-content.ts";
-import type { SettledWriteBack } from "../../core/write-back.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
+import type { ForeseenContent } from "../../core/records/foreseen-content.ts";
+import type { SettledWriteBack } from "../../core/records/write-back.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
 import { asFatal } from "../as-fatal.ts";
 import { contentAheadOf } from "../protocol/event-messages.ts";
@@ -11,21 +11,21 @@ import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
 import type { Signal } from "../../util/signal.ts";
 import { silent } from "../silent.ts";
-import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 import { sayBusy } from "./say-busy.ts";
 import { Waiters } from "../waiters.ts";
 import { answerToWire } from "../protocol/write-back-entries.ts";
-import { ContentFetch } from "../replica/content-fetch.ts";
-import { BlockServer, type WorkspaceBlocks } from "./block-server.ts";
-import { ContentServer, type WorkspaceContents } from "./content-server.ts";
-import { EventPush, type NamedContents } from "./event-push.ts";
-import type { LogHistory } from "./log-history.ts";
+import { ContentFetch } from "../contents/content-fetch.ts";
+import { BlockServer, type WorkspaceBlocks } from "../contents/block-server.ts";
+import { ContentServer, type WorkspaceContents } from "../contents/content-server.ts";
+import { EventPush, type NamedContents } from "../contents/event-push.ts";
+import type { LogHistory } from "../contents/log-history.ts";
 import { TreeServer } from "./tree-server.ts";
 import type { TreeSource } from "./tree-source.ts";
-import { type SecretContents, SessionContents } from "./session-contents.ts";
+import { type SecretContents, SessionContents } from "../contents/session-contents.ts";
 import type { ReplicaCursors } from "./replica-cursors.ts";
 import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
-import { parseSignedHead } from "../../core/signed-head.ts";
+import { parseSignedHead } from "../../core/log/signed-head.ts";
 
 /** What an origin serves its replicas from. One for all sessions of a workspace. */
 export interface OriginOptions {

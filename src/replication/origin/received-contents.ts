@@ -1,8 +1,8 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { HeldContents } from "../replica/content-intake.ts";
-import type { WorkspaceContents } from "./content-server.ts";
-import type { SecretContents } from "./session-contents.ts";
+import type { WorkspaceContents } from "../contents/content-server.ts";
+import type { SecretContents } from "../contents/session-contents.ts";
 
 /** So many hashes are remembered: those that came first are forgotten first. */
 const MOST = 100_000;

@@ -1,5 +1,5 @@
 import type { Channel } from "../channel.ts";
-import type { Timers } from "../timers.ts";
+import type { Timers } from "../../util/timers.ts";
 
 /**
  * Tells a replica that its `Hello` is being processed. Before `HelloAck` the protocol allows only `Credit`, so an empty grant serves

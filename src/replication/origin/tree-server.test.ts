@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { ChronicleError } from "../../core/errors.ts";
-import { sha256 } from "../../core/hash.ts";
+import type { ChronicleError } from "../../core/values/errors.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { memoryChannels } from "../channels/memory-wire.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
 import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";

@@ -1,7 +1,7 @@
-import type { BaseRecord } from "../../core/base.ts";
-import type { Head } from "../../core/event.ts";
-import type { Hash } from "../../core/hash.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import type { BaseRecord } from "../../core/log/base.ts";
+import type { Head } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 
 /** The state that a replica is to end at: the present one when it began to reconcile. */

@@ -1,8 +1,8 @@
 import type { ReplicaVisitor } from "../../api/replication-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import type { WriteBackBatch, WriteBackEntry } from "../../core/write-back.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { WriteBackBatch, WriteBackEntry } from "../../core/records/write-back.ts";
 import type { WriteBackDoor } from "./write-back-door.ts";
-import { claimedName, NOBODYS } from "../../core/actor-name.ts";
+import { claimedName, NOBODYS } from "../../core/records/actor-name.ts";
 
 /** What a visitor may do at a door: nothing, for one who only looks; and no token of an agent makes it a person. */
 export function visitorDoor(

@@ -4,7 +4,7 @@ import type {
   WriteBackBatch,
   WriteBackEntry,
   WriteBackReason,
-} from "../../core/write-back.ts";
+} from "../../core/records/write-back.ts";
 
 /** What an origin's session hands its replica's changes to: the workspace. */
 export interface WriteBackDoor {

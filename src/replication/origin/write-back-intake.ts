@@ -1,12 +1,12 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
-import type { WriteBackAnswer, WriteBackEntry, WriteBackReason } from "../../core/write-back.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WriteBackAnswer, WriteBackEntry, WriteBackReason } from "../../core/records/write-back.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { answerToWire, entryFromWire } from "../protocol/write-back-entries.ts";
-import type { ContentFetch } from "../replica/content-fetch.ts";
+import type { ContentFetch } from "../contents/content-fetch.ts";
 import { ContentIntake } from "../replica/content-intake.ts";
 import type { ReceivedContents } from "./received-contents.ts";
 import type { WriteBackDoor } from "./write-back-door.ts";

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Message, MessageType } from "./messages.ts";
 
 /** What was added without a new version. It is used only where both sides have named it (docs/protocol.md, "Versions"). */

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_PARTS } from "./limits.ts";
 
 const QUOTE = 0x22;

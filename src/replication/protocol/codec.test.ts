@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ChronicleError } from "../../core/errors.ts";
-import { sha256 } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { PROTOCOL_SAMPLES } from "../../testing/protocol-samples.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
 import { encodeFrame, type Frame, type FramePayload } from "./frame.ts";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { checkJson } from "./check-json.ts";
 import type { FramePayload } from "./frame.ts";
 import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";

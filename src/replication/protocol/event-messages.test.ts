@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { EMPTY_HEAD } from "../../core/event.ts";
-import { sha256 } from "../../core/hash.ts";
+import { EMPTY_HEAD } from "../../core/values/event.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { fileEvent, userEvent } from "../../testing/protocol-samples.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
 import {

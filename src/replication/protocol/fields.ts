@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { ChronicleError } from "../../core/errors.ts";
-import { encodePath } from "../../core/file-record.ts";
-import { isHash, type Hash } from "../../core/hash.ts";
-import { displayPath, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../core/path.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { encodePath } from "../../core/values/file-record.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import { displayPath, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { INLINE_BELOW_BYTES } from "./limits.ts";
 
 /** The fields that messages are made of. All are bounded. */

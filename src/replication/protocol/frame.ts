@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { MAX_FRAME_BYTES, MAX_HEAD_BYTES, PROTOCOL_VERSION } from "./limits.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { EMPTY_HEAD } from "../../core/event.ts";
+import { EMPTY_HEAD } from "../../core/values/event.ts";
 import { fileEvent, userEvent } from "../../testing/protocol-samples.ts";
 import { eventsOf, openEvents } from "./event-messages.ts";
 import { LineParts } from "./line-parts.ts";

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { MessageOf } from "./messages.ts";
 
 type Events = MessageOf<"Events">;

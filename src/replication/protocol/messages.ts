@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { blocksRequest, blocksResponse } from "./block-messages.ts";
 import { contentAhead, contentFetchRequest, contentFetchResponse, contentNotFound } from "./content-messages.ts";
 import { erasuresRequest, erasuresResponse } from "./erasure-messages.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { count, hash, isState, namesPath, pathFields, sandboxId, stateFields } from "./fields.ts";
 import { MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits.ts";
-import { MAX_LINE_BYTES } from "../../core/chain.ts";
-import type { RecordBody } from "../../core/event.ts";
+import { MAX_LINE_BYTES } from "../../core/log/chain.ts";
+import type { RecordBody } from "../../core/values/event.ts";
 
 /** The origin's events on their way to a replica. Each line goes once, in order, in one of the first three. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ChronicleError } from "../../core/errors.ts";
-import { sha256 } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { checkMessage } from "./messages.ts";
 import { nameFromFields, nameToFields } from "./tree-messages.ts";
 

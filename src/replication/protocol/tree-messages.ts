@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parsePath, type WorkspacePath } from "../../core/path.ts";
+import { parsePath, type WorkspacePath } from "../../core/values/path.ts";
 import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
 import { closeCodeOf, errorFromMessage, errorToMessage } from "./wire-errors.ts";
 

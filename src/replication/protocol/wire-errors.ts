@@ -1,4 +1,4 @@
-import { ChronicleError, type ErrorCode, STARTING } from "../../core/errors.ts";
+import { ChronicleError, type ErrorCode, STARTING } from "../../core/values/errors.ts";
 import type { MessageOf } from "./messages.ts";
 
 /** The codes that are known here. Another one, of a later version, is taken for `IO`. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sha256 } from "../../core/hash.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { encodeMessage } from "./codec.ts";
 import { encodeFrame } from "./frame.ts";
 import { writeBacksOf, type WriteBackEntry } from "./write-back-batches.ts";

@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { MAX_ENTRIES, MAX_HEAD_BYTES, MAX_PIECE_BYTES } from "./limits.ts";
 import type { MessageOf } from "./messages.ts";
 

@@ -1,5 +1,5 @@
-import { SYMLINK_MODE, type Entry } from "../../core/entry.ts";
-import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
+import { SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
 import { pathFromFields, pathToFields } from "./fields.ts";
 import type { MessageOf } from "./messages.ts";
 

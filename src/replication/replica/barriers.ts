@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 

@@ -1,10 +1,10 @@
-import { ChronicleError } from "../../core/errors.ts";
-import { hashToBytes, type Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 import { splitBlocks, type BlobBlock } from "../../storage/blob-block.ts";
 import type { Channel } from "../channel.ts";
 import { MAX_ASKED, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
-import { Patience } from "./patience.ts";
+import { Patience } from "../contents/patience.ts";
 
 type Response = MessageOf<"BlocksResponse">;
 

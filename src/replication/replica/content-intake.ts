@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import { openBlock, type BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
@@ -8,7 +8,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import type { BlockFetch, FetchedBlock, FetchedBlocks } from "./block-fetch.ts";
-import type { ContentFetch } from "./content-fetch.ts";
+import type { ContentFetch } from "../contents/content-fetch.ts";
 import type { EarlyFiles } from "./early-files.ts";
 import { GrowingBatch } from "./growing-batch.ts";
 

@@ -1,4 +1,4 @@
-import type { ChronicleError } from "../../core/errors.ts";
+import type { ChronicleError } from "../../core/values/errors.ts";
 import { asFatal } from "../as-fatal.ts";
 import { pathFromFields } from "../protocol/fields.ts";
 import type { MessageOf } from "../protocol/messages.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 import { WebSocket } from "ws";
-import { ChronicleError, type ErrorCode, errnoOf, STARTING } from "../../core/errors.ts";
+import { ChronicleError, type ErrorCode, errnoOf, STARTING } from "../../core/values/errors.ts";
 import type { Channel, Wire } from "../channel.ts";
 import { FramedChannel } from "../channels/framed-channel.ts";
 import { SocketWire } from "../channels/socket-wire.ts";

@@ -1,4 +1,4 @@
-import type { Entry } from "../../core/entry.ts";
+import type { Entry } from "../../core/values/entry.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 
 /**

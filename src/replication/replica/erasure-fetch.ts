@@ -1,10 +1,10 @@
-import { type BaseRecord, decodeRecordRows } from "../../core/base.ts";
-import { decodeErase, ERASE } from "../../core/erase-record.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { type BaseRecord, decodeRecordRows } from "../../core/log/base.ts";
+import { decodeErase, ERASE } from "../../core/records/erase-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
-import { Patience } from "./patience.ts";
+import { Patience } from "../contents/patience.ts";
 
 /** Asks for the erasures of one state of the origin, piece by piece. */
 export class ErasureFetch {

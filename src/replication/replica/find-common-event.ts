@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { Channel } from "../channel.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";

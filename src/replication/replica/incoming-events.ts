@@ -1,4 +1,4 @@
-import type { Head, LogEvent, SealedEvent } from "../../core/event.ts";
+import type { Head, LogEvent, SealedEvent } from "../../core/values/event.ts";
 import { openEvents, openNotification, openRename } from "../protocol/event-messages.ts";
 import { LineParts } from "../protocol/line-parts.ts";
 import type { MessageOf } from "../protocol/messages.ts";

@@ -1,10 +1,10 @@
-import type { LoggedErasure } from "../../core/erasures.ts";
-import type { Head, LogEvent, SealedEvent } from "../../core/event.ts";
-import type { FileRecord } from "../../core/file-record.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
-import type { HistoryAnchor } from "../../core/history-anchor.ts";
-import { comparePaths, type WorkspacePath } from "../../core/path.ts";
+import type { LoggedErasure } from "../../core/records/erasures.ts";
+import type { Head, LogEvent, SealedEvent } from "../../core/values/event.ts";
+import type { FileRecord } from "../../core/values/file-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { Signal } from "../../util/signal.ts";
 import type { Mirror } from "./mirror.ts";

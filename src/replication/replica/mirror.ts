@@ -1,9 +1,9 @@
-import type { LoggedErasure } from "../../core/erasures.ts";
-import type { Head, LogEvent } from "../../core/event.ts";
-import type { FileRecord } from "../../core/file-record.ts";
-import type { Hash } from "../../core/hash.ts";
-import type { HistoryAnchor } from "../../core/history-anchor.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import type { LoggedErasure } from "../../core/records/erasures.ts";
+import type { Head, LogEvent } from "../../core/values/event.ts";
+import type { FileRecord } from "../../core/values/file-record.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import type { Signal } from "../../util/signal.ts";
 import type { UpstreamLines } from "./upstream.ts";

@@ -1,9 +1,9 @@
-import type { BaseBatch } from "../../core/base.ts";
-import { decodeErase, ERASE } from "../../core/erase-record.ts";
-import type { LogEvent } from "../../core/event.ts";
-import type { Hash } from "../../core/hash.ts";
-import { HistoryNeeds } from "../../workspace/history-needs.ts";
-import { baseOf } from "../../workspace/project.ts";
+import type { BaseBatch } from "../../core/log/base.ts";
+import { decodeErase, ERASE } from "../../core/records/erase-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { HistoryNeeds } from "../../engine/log/history-needs.ts";
+import { baseOf } from "../../engine/log/project.ts";
 
 /**
  * The contents that an event names, by the rule of `verify`: those of its base's rows come with `contentsOfRows`. One that takes an

@@ -1,5 +1,5 @@
-import type { LogEvent } from "../../core/event.ts";
-import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 
 /** So many events are remembered, and no more than twice as many: what one step asks about, and those that come meanwhile. */

@@ -1,4 +1,4 @@
-import type { Head } from "../../core/event.ts";
+import type { Head } from "../../core/values/event.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import type { Capability } from "../protocol/capabilities.ts";

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { openReplica } from "../../compose/open-replica.ts";
 import { partsOf } from "../../compose/parts-of.ts";
-import { sealEvents } from "../../core/chain.ts";
-import { EMPTY_HEAD, type SealedEvent } from "../../core/event.ts";
-import { DEFAULT_LIMITS, EVERYTHING } from "../../core/filter.ts";
-import { EMPTY_HASH } from "../../core/hash.ts";
-import { encodeWorkspace } from "../../core/workspace-record.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { sealEvents } from "../../core/log/chain.ts";
+import { EMPTY_HEAD, type SealedEvent } from "../../core/values/event.ts";
+import { DEFAULT_LIMITS, EVERYTHING } from "../../core/filter/filter.ts";
+import { EMPTY_HASH } from "../../core/values/hash.ts";
+import { encodeWorkspace } from "../../core/records/workspace-record.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
 import { RigReplica } from "../../testing/push-rig.ts";
 import { fileEvent, userEvent } from "../../testing/protocol-samples.ts";

@@ -1,13 +1,13 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
-import { compareNames, type WorkspacePath } from "../../core/path.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { compareNames, type WorkspacePath } from "../../core/values/path.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
 import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";
 import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
-import { Patience } from "./patience.ts";
+import { Patience } from "../contents/patience.ts";
 
 /** A folder to be asked for. */
 export interface WantedFolder {

@@ -1,8 +1,8 @@
-import type { BaseRecord } from "../../core/base.ts";
-import type { Entry } from "../../core/entry.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import type { HistoryAnchor } from "../../core/history-anchor.ts";
-import { LogTree } from "../../core/log-tree.ts";
+import type { BaseRecord } from "../../core/log/base.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
+import { LogTree } from "../../core/log/log-tree.ts";
 import {
   childOf,
   comparePaths,
@@ -11,13 +11,13 @@ import {
   pathInRoot,
   ROOT,
   type WorkspacePath,
-} from "../../core/path.ts";
-import { decodeWorkspace } from "../../core/workspace-record.ts";
+} from "../../core/values/path.ts";
+import { decodeWorkspace } from "../../core/records/workspace-record.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { addAll } from "../../util/long-lists.ts";
-import { storeBase } from "../../workspace/store-base.ts";
+import { storeBase } from "../../engine/upkeep/store-base.ts";
 import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields } from "../protocol/tree-messages.ts";

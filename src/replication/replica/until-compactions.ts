@@ -1,4 +1,4 @@
-import type { LogEvent } from "../../core/event.ts";
+import type { LogEvent } from "../../core/values/event.ts";
 
 /** Events in their order, in parts: a compaction begins one, so that what it amounts to is held when it comes. */
 export function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(

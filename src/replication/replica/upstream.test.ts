@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { EMPTY_HEAD } from "../../core/event.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { EMPTY_HEAD } from "../../core/values/event.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { FileEventLog } from "../../storage/files/file-event-log.ts";
 import { nextEvents } from "../../testing/event-log-suite.ts";
 import { Upstream } from "./upstream.ts";

@@ -1,7 +1,7 @@
-import { checkLine } from "../../core/chain.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
-import type { Hash } from "../../core/hash.ts";
+import { checkLine } from "../../core/log/chain.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 
 /** What was cut off when an upstream log was opened: a crash had left it there. */

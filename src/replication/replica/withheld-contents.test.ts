@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { sha256 } from "../../core/hash.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { FileWithheldContents } from "./withheld-contents.ts";
 
 const PATH = "/store/withheld";

@@ -1,7 +1,7 @@
-import { isHash, type Hash } from "../../core/hash.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { folderOf, writeFully } from "../../disk/write-fully.ts";
-import { readDiskFile } from "../read-disk-file.ts";
+import { readDiskFile } from "../../disk/read-disk-file.ts";
 
 /**
  * Contents that lines of the origin name and this replica did not take: they were filtered, or the origin had freed them.

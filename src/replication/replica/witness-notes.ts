@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
-import { readDiskFile } from "../read-disk-file.ts";
+import { readDiskFile } from "../../disk/read-disk-file.ts";
 
 /** What a replica has witnessed: the origin told another history than before. */
 export interface WitnessNote {

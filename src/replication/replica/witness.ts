@@ -1,6 +1,6 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Head } from "../../core/event.ts";
-import { parseSignedHead, verifySignedHead } from "../../core/signed-head.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Head } from "../../core/values/event.ts";
+import { parseSignedHead, verifySignedHead } from "../../core/log/signed-head.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";

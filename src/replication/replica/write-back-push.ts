@@ -1,6 +1,6 @@
-import { ChronicleError } from "../../core/errors.ts";
-import { isHash, type Hash } from "../../core/hash.ts";
-import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
@@ -8,7 +8,7 @@ import { INLINE_BELOW_BYTES, MAX_ENTRIES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { writeBacksOf } from "../protocol/write-back-batches.ts";
 import { answerFromWire, entryToWire } from "../protocol/write-back-entries.ts";
-import type { Timers } from "../timers.ts";
+import type { Timers } from "../../util/timers.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 import type { WriteJournal } from "./write-journal.ts";
 

@@ -1,8 +1,8 @@
-import type { Hash } from "../../core/hash.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { Signal } from "../../util/signal.ts";
-import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
 
 /**
  * A replica's own changes that its origin is to have, in their order, each durable before it is shown here. `localSeq` is

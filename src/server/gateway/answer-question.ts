@@ -3,7 +3,7 @@ import { pageWithMore } from "../../api/routes/pages.ts";
 import { virtualPath } from "../../api/routes/virtual-path.ts";
 import { withoutUndefined } from "../../api/routes/without-undefined.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Question } from "./messages.ts";
 import { shownContent } from "./shown-content.ts";
 

@@ -1,11 +1,11 @@
 import type { RawData, WebSocket } from "ws";
 import { eventStart } from "../../api/routes/event-start.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import type { Caller } from "../caller.ts";
-import type { ServerLimits } from "../limits.ts";
-import type { Lease, OpenWorkspaces } from "../open-workspaces.ts";
-import { problemOf, type ProblemSetting } from "../problem.ts";
-import { openFor } from "../scope.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Caller } from "../callers/caller.ts";
+import type { ServerLimits } from "../limits/limits.ts";
+import type { Lease, OpenWorkspaces } from "../callers/open-workspaces.ts";
+import { problemOf, type ProblemSetting } from "../answers/problem.ts";
+import { openFor } from "../callers/scope.ts";
 import { answerQuestion } from "./answer-question.ts";
 import { type GatewayMessage, marksOf, type Question, readMessage, type RequestId } from "./messages.ts";
 

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { endUpgrade } from "../end-upgrade.ts";
+import { endUpgrade } from "../answers/end-upgrade.ts";
 import type { UpgradeVisit } from "../http-server.ts";
 import { mayDo } from "../../api/routes/role.ts";
-import type { ServerLimits } from "../limits.ts";
-import type { OpenWorkspaces } from "../open-workspaces.ts";
-import type { ProblemSetting } from "../problem.ts";
-import { RateLimiter } from "../rate-limiter.ts";
-import { Seats } from "../seats.ts";
+import type { ServerLimits } from "../limits/limits.ts";
+import type { OpenWorkspaces } from "../callers/open-workspaces.ts";
+import type { ProblemSetting } from "../answers/problem.ts";
+import { RateLimiter } from "../limits/rate-limiter.ts";
+import { Seats } from "../limits/seats.ts";
 import { GatewayConnection } from "./connection.ts";
 
 /** Where the messages of a gateway are spoken. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { moment, path } from "../../api/routes/fields.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 
 /** The messages that a gateway's client sends: JSON, one in each WebSocket message. docs/gateway.md has the table. */
 

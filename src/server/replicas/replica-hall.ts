@@ -3,11 +3,11 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { ReplicaConnection, ReplicaDoor, ReplicaLoad } from "../../api/replication-api.ts";
-import { type Caller, OWNER } from "../caller.ts";
-import { endUpgrade } from "../end-upgrade.ts";
+import { type Caller, OWNER } from "../callers/caller.ts";
+import { endUpgrade } from "../answers/end-upgrade.ts";
 import type { UpgradeVisit } from "../http-server.ts";
-import type { ServerLimits } from "../limits.ts";
-import { Seats } from "../seats.ts";
+import type { ServerLimits } from "../limits/limits.ts";
+import { Seats } from "../limits/seats.ts";
 import { type ReplicaSetting, replicaVisitor } from "./replica-visitor.ts";
 
 /** A frame of the protocol, which is the most that one message may hold (docs/protocol.md). */

@@ -1,11 +1,11 @@
 import type { ReplicaPlace, ReplicaVisitor } from "../../api/replication-api.ts";
 import { mayDo } from "../../api/routes/role.ts";
 import type { StoreApi } from "../../api/store-api.ts";
-import { ChronicleError, STARTING } from "../../core/errors.ts";
-import type { Caller } from "../caller.ts";
-import type { OpenWorkspaces } from "../open-workspaces.ts";
-import { openFor, seesShape } from "../scope.ts";
-import { agentName } from "../../core/actor-name.ts";
+import { ChronicleError, STARTING } from "../../core/values/errors.ts";
+import type { Caller } from "../callers/caller.ts";
+import type { OpenWorkspaces } from "../callers/open-workspaces.ts";
+import { openFor, seesShape } from "../callers/scope.ts";
+import { agentName } from "../../core/records/actor-name.ts";
 
 /** Where replicas are served from. */
 export interface ReplicaSetting {

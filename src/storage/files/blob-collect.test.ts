@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { sha256, type Hash } from "../../core/hash.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
 import { openPackSink } from "./pack-sink.ts";

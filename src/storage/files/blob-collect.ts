@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { CollectReport } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { catchUpLarge, catchUpPacks, listLarge } from "./blob-recovery.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ChronicleError } from "../../core/errors.ts";
-import { sha256, type Hash } from "../../core/hash.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { countingIds, SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, readAll, someBytes } from "../../testing/blob-store-suite.ts";
 import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hashToBytes, sha256, type Hash } from "../../core/hash.ts";
+import { hashToBytes, sha256, type Hash } from "../../core/values/hash.ts";
 import { findStored, flipAt, flipStored, SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
 import type { FileBlobStore } from "./file-blob-store.ts";

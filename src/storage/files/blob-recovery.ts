@@ -1,4 +1,4 @@
-import { isHash, type Hash } from "../../core/hash.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { LargeRow, PackRow } from "../blob-index.ts";
 import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { sha256, type Hash } from "../../core/hash.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
 import { sqliteBlobIndex } from "../sqlite/sqlite-blob-index.ts";

@@ -1,6 +1,6 @@
-import { hintOfErrno } from "../../core/errno.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
+import { hintOfErrno } from "../../core/values/errno.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
 
 /** The stored bytes of a content are not that content. */
 export function corrupt(hash: Hash, where: string, why: string): ChronicleError {

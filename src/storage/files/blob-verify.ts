@@ -1,5 +1,5 @@
-import { isHash, type Hash } from "../../core/hash.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";

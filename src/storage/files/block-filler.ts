@@ -1,4 +1,4 @@
-import { hashToBytes, type Hash } from "../../core/hash.ts";
+import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 import type { PackState } from "../blob-index.ts";
 import { BlobRowsBuilder, type BlobRow, type BlobRows } from "../blob-rows.ts";
 import {

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import { MAX_CONTAINER_CONTENT_BYTES, splitBlocks, type BlobBlock } from "../blob-block.ts";
 import type { BlobPlace } from "../blob-index.ts";
 import { SHARED_BLOCK_BYTES } from "../block.ts";

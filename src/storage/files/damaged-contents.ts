@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { BlobPlace } from "../blob-index.ts";
 import type { BlobFiles } from "./lanes.ts";
 

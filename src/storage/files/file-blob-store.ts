@@ -1,6 +1,6 @@
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { hintOfErrno, isOutOfSpace } from "../../core/errno.ts";
-import type { Hash } from "../../core/hash.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { hintOfErrno, isOutOfSpace } from "../../core/values/errno.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { whyNotWritable } from "../../disk/probe-writes.ts";
 import { folderOf } from "../../disk/write-fully.ts";

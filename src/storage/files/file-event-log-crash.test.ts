@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { checkLine } from "../../core/chain.ts";
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
+import { checkLine } from "../../core/log/chain.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { type CrashSweep, sweepCrashes, type SweepContext } from "../../testing/crash-sweep.ts";
 import { nextEvents } from "../../testing/event-log-suite.ts";
 import type { RawLine } from "../event-log.ts";

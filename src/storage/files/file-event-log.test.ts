@@ -11,11 +11,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_LINE_BYTES } from "../../core/chain.ts";
-import { EMPTY_HEAD, type SealedEvent } from "../../core/event.ts";
+import { MAX_LINE_BYTES } from "../../core/log/chain.ts";
+import { EMPTY_HEAD, type SealedEvent } from "../../core/values/event.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
-import type { SimOperation, SimVerdict } from "../../disk/sim-faults.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import type { SimOperation, SimVerdict } from "../../testing/sim-disk/sim-faults.ts";
 import { collectLines, eventLogSuite, nextEvents } from "../../testing/event-log-suite.ts";
 import { FileEventLog } from "./file-event-log.ts";
 import { storeLayout, type WorkspaceLayout } from "./layout.ts";

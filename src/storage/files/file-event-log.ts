@@ -1,6 +1,6 @@
-import { isDiskFailure } from "../../core/errno.ts";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
+import { isDiskFailure } from "../../core/values/errno.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
 import { whyNotWritable } from "../../disk/probe-writes.ts";
 import { folderOf, writeFully } from "../../disk/write-fully.ts";

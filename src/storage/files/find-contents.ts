@@ -1,5 +1,5 @@
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { sha256, type Hash } from "../../core/hash.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { breathe } from "../../util/breathe.ts";
 import { PACK_HEADER_BYTES, unpackBlock } from "../block.ts";

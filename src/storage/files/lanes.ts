@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import type { BlobIndex } from "../blob-index.ts";

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { createHash } from "node:crypto";
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { ByteRange } from "../blob-store.ts";
 import { readFully } from "../../disk/write-fully.ts";

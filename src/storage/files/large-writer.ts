@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { errnoOf } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { readFully, writeFully } from "../../disk/write-fully.ts";
 import type { LargeRow } from "../blob-index.ts";

@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 
 /**
  * Where everything of a store lies on disk. The only place that knows a name of a file (design §6.1; docs/format.md).

@@ -1,4 +1,4 @@
-import type { SealedEvent } from "../../core/event.ts";
+import type { SealedEvent } from "../../core/values/event.ts";
 
 /** Bytes that go into one write, unless one line alone is longer. */
 const WRITE_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { SealedEvent } from "../../core/event.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { SealedEvent } from "../../core/values/event.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { ArchivedLog } from "../event-log.ts";

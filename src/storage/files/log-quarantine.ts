@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { ChronicleError } from "../../core/errors.ts";
-import { parseHash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { parseHash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { folderOf, readFully, writeFully } from "../../disk/write-fully.ts";
 import type { LogPosition, QuarantinedPart } from "../event-log.ts";

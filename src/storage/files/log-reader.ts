@@ -1,5 +1,5 @@
-import { MAX_LINE_BYTES } from "../../core/chain.ts";
-import { errnoOf } from "../../core/errors.ts";
+import { MAX_LINE_BYTES } from "../../core/log/chain.ts";
+import { errnoOf } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { breathe } from "../../util/breathe.ts";
 import type { LogPosition, RawLine } from "../event-log.ts";

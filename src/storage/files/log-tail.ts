@@ -1,8 +1,8 @@
-import { MAX_LINE_BYTES, readEventFast } from "../../core/chain.ts";
-import { markOf } from "../../core/commit-mark.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import { EMPTY_HEAD, type Head } from "../../core/event.ts";
-import { parseHash } from "../../core/hash.ts";
+import { MAX_LINE_BYTES, readEventFast } from "../../core/log/chain.ts";
+import { markOf } from "../../core/log/commit-mark.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { EMPTY_HEAD, type Head } from "../../core/values/event.ts";
+import { parseHash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import type { LogEnd } from "../event-log.ts";

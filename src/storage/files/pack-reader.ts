@@ -1,5 +1,5 @@
-import { errnoOf } from "../../core/errors.ts";
-import { sha256, type Hash } from "../../core/hash.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { BlobBlock } from "../blob-block.ts";
 import type { BlobIndex, BlobPlace, PackState } from "../blob-index.ts";

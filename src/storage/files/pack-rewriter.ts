@@ -1,4 +1,4 @@
-import { sha256, type Hash } from "../../core/hash.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { decodeBlockHead, unpackBlock } from "../block.ts";
 import { withTrouble } from "../io-trouble.ts";

@@ -1,4 +1,4 @@
-import { sha256 } from "../../core/hash.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
@@ -14,7 +14,7 @@ import {
   type BlockEntry,
   type BlockHead,
 } from "../block.ts";
-import { hashToBytes } from "../../core/hash.ts";
+import { hashToBytes } from "../../core/values/hash.ts";
 
 const WINDOW_BYTES = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-import { sha256, type Hash } from "../../core/hash.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { BlobBlock } from "../blob-block.ts";
 import { BlockFiller } from "./block-filler.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { SimDisk } from "../../disk/sim-disk.ts";
-import { hashToBytes, sha256 } from "../../core/hash.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import { hashToBytes, sha256 } from "../../core/values/hash.ts";
 import { encodeBlock, type EncodedBlock } from "../block.ts";
 import { storeLayout } from "./layout.ts";
 import { PackWriter } from "./pack-writer.ts";

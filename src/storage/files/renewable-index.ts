@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { BlobIndex, BlobPlace, IndexChange, PackRow, PlacedBlob } from "../blob-index.ts";
 
 /** An index that can be exchanged for another while everything that works with it goes on. */

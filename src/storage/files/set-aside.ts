@@ -1,4 +1,4 @@
-import { isHash, type Hash } from "../../core/hash.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
 import type { PackRow } from "../blob-index.ts";
 import type { SetAsideWish } from "../blob-store.ts";
 import { withTrouble } from "../io-trouble.ts";

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { breathe } from "../../util/breathe.ts";
 import type { BlobIndex, BlobPlace } from "../blob-index.ts";

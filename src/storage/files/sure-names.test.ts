@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { SimDisk } from "../../disk/sim-disk.ts";
-import { hashToBytes, sha256 } from "../../core/hash.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import { hashToBytes, sha256 } from "../../core/values/hash.ts";
 import { someBytes } from "../../testing/blob-store-suite.ts";
 import { encodeBlock } from "../block.ts";
 import { storeLayout } from "./layout.ts";

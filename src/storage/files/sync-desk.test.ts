@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Disk } from "../../disk/disk.ts";
-import { SimDisk } from "../../disk/sim-disk.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { SyncDesk } from "./sync-desk.ts";
 
 /** Notes how each file was synced, and whether something else went on meanwhile. */

@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { BlobIndex, BlobPlace, IndexChange, LargeRow, PackRow, PackState, PlacedBlob } from "../blob-index.ts";
 import { rowAt, rowHash, type BlobRows } from "../blob-rows.ts";
 

@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import { blobBlocksSuite } from "../../testing/blob-blocks-suite.ts";
 import { blobStoreSuite, type BlobBackend } from "../../testing/blob-store-suite.ts";
 import { TurnQueue } from "../../util/turn-queue.ts";

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import { sha256, type Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import type {
   BlobBatch,
   BlobInfo,

@@ -1,6 +1,6 @@
-import { ChronicleError } from "../../core/errors.ts";
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
-import { sha256 } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { checkAppend, tornTail } from "../check-append.ts";
 import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLine } from "../event-log.ts";
 

@@ -1,8 +1,8 @@
-import { type ClockJump, clockJumpsIn } from "../../core/clock-jumps.ts";
-import { EMPTY_HEAD } from "../../core/event.ts";
-import type { Hash } from "../../core/hash.ts";
-import { noteRemoteWork, type RemoteWorkRow } from "../../core/remote-work.ts";
-import { type WorkspacePath } from "../../core/path.ts";
+import { type ClockJump, clockJumpsIn } from "../../core/values/clock-jumps.ts";
+import { EMPTY_HEAD } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { noteRemoteWork, type RemoteWorkRow } from "../../core/records/remote-work.ts";
+import { type WorkspacePath } from "../../core/values/path.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { upperBound } from "../../util/upper-bound.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";

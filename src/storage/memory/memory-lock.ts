@@ -1,4 +1,4 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { TurnQueue } from "../../util/turn-queue.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 

@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
-import type { Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import {
   childOf,
   compareNames,
@@ -9,7 +9,7 @@ import {
   nodeAbove,
   ROOT,
   type WorkspacePath,
-} from "../../core/path.ts";
+} from "../../core/values/path.ts";
 import { upperBound } from "../../util/upper-bound.ts";
 import type { EntryPage, IterationRow } from "../index-store.ts";
 

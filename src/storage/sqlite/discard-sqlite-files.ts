@@ -1,4 +1,4 @@
-import { errnoOf } from "../../core/errors.ts";
+import { errnoOf } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 
 /** Removes an SQLite database with its log and shared memory. No connection of this process may have it open. */

@@ -10,7 +10,7 @@ import {
   ROOT,
   rootFolderOf,
   type WorkspacePath,
-} from "../../core/path.ts";
+} from "../../core/values/path.ts";
 import type { EntryPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
 import { type IterationTable, iterationRow, type NamedRow } from "./iteration-table.ts";

@@ -1,6 +1,6 @@
-import { type ClockJump, clockJumpsIn } from "../../core/clock-jumps.ts";
-import type { EventOp } from "../../core/event.ts";
-import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
+import { type ClockJump, clockJumpsIn } from "../../core/values/clock-jumps.ts";
+import type { EventOp } from "../../core/values/event.ts";
+import { hashFromBytes, hashToBytes } from "../../core/values/hash.ts";
 import type { EventRow, SeqRange } from "../index-store.ts";
 import { RowInserts } from "./row-inserts.ts";
 import { bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";

@@ -1,4 +1,12 @@
-import { childOf, decodeName, nameOf, nodeAbove, pathToBytes, ROOT, type WorkspacePath } from "../../core/path.ts";
+import {
+  childOf,
+  decodeName,
+  nameOf,
+  nodeAbove,
+  pathToBytes,
+  ROOT,
+  type WorkspacePath,
+} from "../../core/values/path.ts";
 import { bytesAt, DamagedCell, numberAt, type Statements } from "./statements.ts";
 
 const ROOT_ID = 1;

@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { EventTable } from "./event-table.ts";
 import { FolderTable } from "./folder-table.ts";

@@ -1,5 +1,5 @@
-import type { Entry, EntryKind } from "../../core/entry.ts";
-import { hashToBytes } from "../../core/hash.ts";
+import type { Entry, EntryKind } from "../../core/values/entry.ts";
+import { hashToBytes } from "../../core/values/hash.ts";
 import {
   childOf,
   compareNames,
@@ -10,8 +10,8 @@ import {
   pathToBytes,
   ROOT,
   type WorkspacePath,
-} from "../../core/path.ts";
-import type { Hash } from "../../core/hash.ts";
+} from "../../core/values/path.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { IterationPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
 import { LastRows, MOST_LAST_ROWS } from "./last-rows.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePath } from "../../core/path.ts";
+import { parsePath } from "../../core/values/path.ts";
 import { rowsOf } from "../../testing/index-rows.ts";
 import { LastRows } from "./last-rows.ts";
 

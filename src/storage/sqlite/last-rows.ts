@@ -1,4 +1,4 @@
-import type { WorkspacePath } from "../../core/path.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 import type { IterationRow } from "../index-store.ts";
 

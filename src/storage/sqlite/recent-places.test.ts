@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sha256 } from "../../core/hash.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import type { BlobPlace } from "../blob-index.ts";
 import { RecentPlaces } from "./recent-places.ts";
 

@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 import type { BlobPlace } from "../blob-index.ts";
 

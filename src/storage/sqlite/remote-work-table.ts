@@ -1,4 +1,4 @@
-import type { RemoteWorkRow } from "../../core/remote-work.ts";
+import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import { bytesAt, numberAt, type Row, type Statements, textAt } from "./statements.ts";
 
 const COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sha256, type Hash } from "../../core/hash.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { BlobIndex, IndexChange } from "../blob-index.ts";
 import { BlobRowsBuilder } from "../blob-rows.ts";

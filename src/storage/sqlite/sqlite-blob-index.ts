@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import { hashFromBytes, hashToBytes, type Hash } from "../../core/hash.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { hashFromBytes, hashToBytes, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type {
   BlobIndex,

@@ -1,5 +1,5 @@
-import { hintOfErrno } from "../../core/errno.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { hintOfErrno } from "../../core/values/errno.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { refusedWrite, whyNotWritable } from "../../disk/probe-writes.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { comparePaths, parsePath, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { comparePaths, parsePath, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { batchTo, entryAt, eventAt, rowsOf, type Step } from "../../testing/index-rows.ts";
 import { indexStoreSuite } from "../../testing/index-store-suite.ts";

@@ -1,8 +1,8 @@
-import type { ClockJump } from "../../core/clock-jumps.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import { type Hash, hashFromBytes, hashToBytes, parseHash, sha256 } from "../../core/hash.ts";
-import { comparePaths, ROOT, type WorkspacePath } from "../../core/path.ts";
-import type { RemoteWorkRow } from "../../core/remote-work.ts";
+import type { ClockJump } from "../../core/values/clock-jumps.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { type Hash, hashFromBytes, hashToBytes, parseHash, sha256 } from "../../core/values/hash.ts";
+import { comparePaths, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
 import type {

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { TurnQueue } from "../../util/turn-queue.ts";
 import type { HeldLock, Lock } from "../lock.ts";

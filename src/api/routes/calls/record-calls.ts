@@ -1,4 +1,4 @@
-import type { RecordBody } from "../../../core/json.ts";
+import type { RecordBody } from "../../../core/values/json.ts";
 import type { ImportOptions, RecordPut } from "../../record-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ChronicleError } from "../../../core/errors.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
 import type { FileContent, FileShape } from "../../file-api.ts";
 import type { WorkspaceApi } from "../../workspace-api.ts";
 import * as calls from "../calls/file-calls.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { canonicalJson } from "../../../core/canonical-json.ts";
-import { ChronicleError } from "../../../core/errors.ts";
-import type { RecordBody } from "../../../core/json.ts";
+import { canonicalJson } from "../../../core/values/canonical-json.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import type { RecordBody } from "../../../core/values/json.ts";
 import type { RecordEventShape } from "../../record-api.ts";
 import * as calls from "../calls/record-calls.ts";
 import { collectedBytes } from "../collected-bytes.ts";

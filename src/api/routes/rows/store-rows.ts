@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ChronicleError } from "../../../core/errors.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
 import type { StoreApi } from "../../store-api.ts";
 import * as calls from "../calls/store-calls.ts";
 import { storeRoute } from "../define-route.ts";

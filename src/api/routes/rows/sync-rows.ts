@@ -11,7 +11,7 @@ import { withoutUndefined } from "../without-undefined.ts";
 
 const tag = "sync";
 
-/** Patterns, and characters of one: as `core/filter-pattern.ts` has it. */
+/** Patterns, and characters of one: as `core/filter/filter-pattern.ts` has it. */
 const MAX_PATTERNS = 2_000;
 const MAX_PATTERN = 4_096;
 /** What a person merged; a larger file is settled in the folder itself. */

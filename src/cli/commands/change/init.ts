@@ -1,0 +1,78 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { ConfigShape } from "../../../api/shapes.ts";
+import type { InitShape } from "../../../api/store-api.ts";
+import type { CommandContext } from "../../support/context.ts";
+import type { Input } from "../../../process/input.ts";
+import { repositoryLines } from "../../support/new-history.ts";
+import { coverageLines } from "../../render/changes.ts";
+import { printable } from "../../../process/printable.ts";
+import { secretsLine } from "../../render/secrets.ts";
+import { usageError } from "../../../process/usage-error.ts";
+import { typedPath } from "../../../process/typed-path.ts";
+
+/** Only what was given: the rest is the workspace's own, or the default. */
+function chosenConfig(input: Input): Partial<ConfigShape> {
+  const config: Partial<ConfigShape> = {};
+  if (!input.flag("gitignore")) config.useGitignore = false;
+  const lists = { exclude: "excludePatterns", excludeGlob: "excludeGlobs", forceInclude: "forceInclude" } as const;
+  for (const [option, key] of Object.entries(lists)) {
+    const values = input.list(option);
+    if (values.length > 0) config[key] = values;
+  }
+  for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
+    const value = input.number(key);
+    if (value !== undefined) config[key] = value;
+  }
+  return config;
+}
+
+interface Began {
+  readonly result: InitShape;
+  readonly changed: readonly string[];
+  /** Is the history that was there already signed? */
+  readonly isSigned: boolean;
+}
+
+function printResult(context: CommandContext, { result, changed, isSigned }: Began): void {
+  const { paint } = context;
+  const where = `${printable(result.path)}  ${paint("dim", result.workspace)}`;
+  if (!result.created) {
+    context.print(`${isSigned ? "already protected" : "recorded, but not signed"}: ${where}`);
+    if (changed.length > 0) context.print(`changed: ${changed.join(", ")}`);
+    return;
+  }
+  const { snapshot } = result;
+  context.print(`${paint("green", "protected:")} ${where}`);
+  context.print(`snapshot ${snapshot.number}, root ${snapshot.root}`);
+  const [first = "", ...rest] = coverageLines(snapshot.coverage, { paint, shown: printable, most: 20 });
+  context.print(`coverage ${first}`);
+  for (const line of rest) context.print(line);
+  for (const line of secretsLine(result.protected, printable)) context.print(`secrets  ${line}`);
+  context.print(paint("dim", context.worded("next: chronicle run -- <command>, or chronicle watch")));
+}
+
+export async function init(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const adopt = input.text("adopt");
+  if (input.text("workspace") !== undefined)
+    throw usageError("init begins a history in a folder", "for one without: chronicle workspaces create [name]");
+  const config = chosenConfig(input);
+  const store = await context.store();
+  const { workspace, result } = await store.init({
+    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => typedPath(io.cwd(), "the path", path)),
+    ...config,
+    ...(adopt === undefined ? {} : { adopt }),
+    force: input.flag("force"),
+    ...context.progress(),
+  });
+  context.closing(workspace);
+  // A workspace that stood already keeps its own options, except for what was asked for now.
+  if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
+  if (context.json) context.printJson(result);
+  else {
+    const isSigned = result.created || (await workspace.signing()).state === "signed";
+    printResult(context, { result, changed: Object.keys(config), isSigned });
+    if (result.created) for (const line of repositoryLines(result.path, io)) context.say(line);
+  }
+  return result.snapshot.coverage.complete || !result.created ? EXIT.done : EXIT.failed;
+}

@@ -1,0 +1,64 @@
+import { resolve } from "node:path";
+import type { PutFileOptions } from "../../../api/file-api.ts";
+import { errnoOf } from "../../../core/values/errors.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { printable } from "../../../process/printable.ts";
+import { usageError } from "../../../process/usage-error.ts";
+import { filePieces } from "../../../process/user-files.ts";
+import { conditionOf, tellWritten } from "../../support/written.ts";
+
+/** So much is held at once, and can be sent again where a connection breaks; what is larger goes as it is read. */
+const AT_ONCE = 1024 * 1024;
+
+function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permissions"> {
+  const text = input.text("mode");
+  if (text === undefined) return {};
+  if (!/^0?[0-7]{3}$/.test(text))
+    throw usageError(`--mode: '${printable(text)}' are no permissions`, "such as 644 or 755");
+  return { permissions: Number.parseInt(text, 8) };
+}
+
+/** The pieces of a file, or of stdin. Throws `USAGE` for a file that cannot be read. */
+async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<Uint8Array> {
+  if (file === "-") {
+    for await (const piece of io.streams().input)
+      yield typeof piece === "string" ? Buffer.from(piece) : (piece as Buffer);
+    return;
+  }
+  try {
+    yield* filePieces(resolve(io.cwd(), file));
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    throw usageError(`cannot read ${file}: ${errno}`, "name a file that can be read");
+  }
+}
+
+/** The whole, if it is small, else as it comes. */
+async function wholeOrPieces(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const held: Uint8Array[] = [];
+  for (let size = 0; size <= AT_ONCE;) {
+    const { done, value } = await iterator.next();
+    if (done === true) return Buffer.concat(held);
+    held.push(value);
+    size += value.length;
+  }
+  return joined(held, iterator);
+}
+
+async function* joined(held: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
+  yield* held;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+}
+
+export async function put(context: CommandContext): Promise<number> {
+  const [typed = "", file = "-"] = context.input.args;
+  const options = { ...permissionsOf(context), ...conditionOf(context) };
+  if (file === "-" && context.io.stdinIsTerminal) context.say("reading what is typed here; Ctrl-D ends it");
+  // What cannot be read is said before anything is opened.
+  const content = await wholeOrPieces(contentOf(context, file));
+  const workspace = await context.workspace({});
+  const path = await context.paths(workspace).toWorkspace(typed);
+  return await tellWritten(context, workspace, await workspace.putFile(path, content, options));
+}

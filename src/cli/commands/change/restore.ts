@@ -1,0 +1,89 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { RestoreShape } from "../../../api/shapes.ts";
+import type { RestoreOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
+import { isFixed, parseMoment } from "../../../core/values/moment.ts";
+import { confirm } from "../../support/confirm.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { withCandidates } from "../../support/find-file.ts";
+import { counted } from "../../render/counted.ts";
+import { printable } from "../../../process/printable.ts";
+import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
+import { typedPath } from "../../../process/typed-path.ts";
+
+const PREVIEW_LINES = 40;
+
+async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Promise<RestoreOptions> {
+  const { input, io } = context;
+  const paths = context.paths(workspace);
+  const wanted = await Promise.all(input.args.slice(1).map((path) => paths.toWorkspace(path)));
+  const to = input.text("to");
+  return {
+    ...(wanted.length === 0 ? {} : { paths: wanted }),
+    ...(to === undefined ? {} : { to: typedPath(io.cwd(), "--to", to) }),
+    keepMtime: input.flag("mtime"),
+    force: input.flag("force"),
+    ...context.progress(),
+  };
+}
+
+/** A server cannot reach a folder of this machine: what it has is fetched, and put there from here. */
+function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
+  return async (moment, how = {}) => {
+    const { to } = how;
+    if (to === undefined || remote === undefined) return workspace.restore(moment, how);
+    const { restoreHere } = await import("../../../open.ts");
+    return restoreHere(workspace, moment, { ...how, to });
+  };
+}
+
+/** `asked`: the changes were shown before. */
+function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
+  const paths = context.paths(workspace);
+  const most = mostLines(result, asked);
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
+  for (const note of result.finished) context.print(printable(note));
+  for (const line of restoredLines(result, style)) context.print(line);
+  const where = result.to === undefined ? "" : ` in ${printable(result.to)}`;
+  context.print(restoredSentence(result, result.dry_run ? `would change${where}` : `restored${where}`));
+  if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
+}
+
+/** Shows what would happen and asks. */
+async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {
+  const paths = context.paths(workspace);
+  const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
+  for (const line of restoredLines(preview, style)) context.say(line);
+  return confirm(context, `Change ${counted(preview.changes.length, "path")} in ${workspaceName(workspace)}?`);
+}
+
+/** The state that was shown: a time ago, or the latest snapshot, may be another one by the time of the answer. */
+function shownMoment(asked: string, { seq }: RestoreShape): string {
+  return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;
+}
+
+function workspaceName({ path }: WorkspaceApi): string {
+  return path === "" ? "the workspace" : printable(path);
+}
+
+export async function restore(context: CommandContext): Promise<number> {
+  const { input } = context;
+  const moment = input.args[0] ?? "";
+  const dryRun = input.flag("dryRun");
+  const asks = !dryRun && input.text("to") === undefined && context.canAsk && !input.flag("yes");
+  const workspace = await context.workspace({ readOnly: dryRun });
+  const options = await optionsOf(context, workspace);
+  const go = (to: string, how: RestoreOptions) =>
+    restoredBy(context, workspace)(to, how).catch(async (error: unknown) => {
+      throw await withCandidates(workspace, error);
+    });
+  let meant = moment;
+  if (asks) {
+    const preview = await go(moment, { ...options, dryRun: true });
+    if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;
+    meant = shownMoment(moment, preview);
+  }
+  const result = await go(meant, { ...options, dryRun });
+  if (context.json) context.printJson(result);
+  else print(context, workspace, result, asks);
+  return result.skipped.length > 0 ? EXIT.failed : EXIT.done;
+}

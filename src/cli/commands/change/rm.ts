@@ -1,0 +1,25 @@
+import type { WorkspaceApi } from "../../../api/workspace-api.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { withCandidates } from "../../support/find-file.ts";
+import { usageError } from "../../../process/usage-error.ts";
+import { conditionOf, tellWritten } from "../../support/written.ts";
+import { quotePath } from "../../../core/shell/quote-command.ts";
+
+/** A folder is not deleted by a slip of the finger. */
+async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
+  const { kind } = await workspace.file(path);
+  if (kind === "dir")
+    throw usageError(`${typed} is a folder`, `with all that is in it: chronicle rm -r ${quotePath(typed)}`);
+}
+
+export async function rm(context: CommandContext): Promise<number> {
+  const [typed = ""] = context.input.args;
+  const workspace = await context.workspace({});
+  const path = await context.paths(workspace).toWorkspace(typed);
+  try {
+    if (!context.input.flag("recursive")) await refuseFolder(workspace, path, typed);
+    return await tellWritten(context, workspace, await workspace.deleteFile(path, conditionOf(context)));
+  } catch (error) {
+    throw await withCandidates(workspace, error);
+  }
+}

@@ -1,0 +1,218 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { RunShape } from "../../../api/shapes.ts";
+import type { WorkspaceApi } from "../../../api/workspace-api.ts";
+import { ChronicleError, errnoOf } from "../../../core/values/errors.ts";
+import { ROLE_VARIABLE, WHO_CAN } from "../../../core/values/agents-role.ts";
+import { isWithinAgents } from "../../support/agents-command.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { placesOf } from "../../../process/places.ts";
+import { OFF_RECORD_VARIABLE } from "../../../process/off-record-variable.ts";
+import { readJsonList } from "../../../process/read-json-list.ts";
+import { runSummary } from "../../render/run-summary.ts";
+import { reportError } from "../../support/report-error.ts";
+import { runUnrecorded } from "../../support/run-unrecorded.ts";
+import { startFailureCode } from "../../support/start-failure.ts";
+import { usageError } from "../../../process/usage-error.ts";
+import { checkWritable, isThere, writeWholeFile } from "../../../process/user-files.ts";
+import { typedPath } from "../../../process/typed-path.ts";
+import { printable } from "../../../process/printable.ts";
+
+interface Recorded {
+  readonly result: RunShape;
+  readonly undoTakes: string | undefined;
+  /** The workspace, where the command has removed the folder by which it is found. */
+  readonly away: string | undefined;
+}
+
+/** What `undo` would take back after a run that changed nothing. Where that cannot be read, the summary is said without. */
+async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
+  try {
+    const { undoable } = await workspace.recent(0);
+    if (undoable === null) return undefined;
+    return (await workspace.operations()).find(({ id }) => id === undoable)?.summary;
+  } catch (error) {
+    context.say(
+      `chronicle: what was done before could not be read: ${printable(error instanceof Error ? error.message : "")}`,
+    );
+    return undefined;
+  }
+}
+
+async function record(context: CommandContext, command: readonly string[]): Promise<Recorded> {
+  const { input, io } = context;
+  const networkFile = input.text("networkEvents");
+  // The command may remove the folder in which it is started.
+  const cwd = io.cwd();
+  const workspace = await context.workspace({ create: true });
+  const within = io.env["CHRONICLE_RUN"];
+  const bytes = io.inherited.bytes(command);
+  const result = await workspace.run({
+    command,
+    ...(within === undefined ? {} : { within }),
+    // From here to the end of this process an interrupt is the command's alone: what it leaves is recorded and told
+    // even if Ctrl-C is typed again.
+    onStart: () => void io.onInterrupt(() => undefined),
+    cwd,
+    env: io.env,
+    descriptors: io.inherited.descriptors(),
+    ...(bytes === undefined ? {} : { bytes }),
+    rollbackOnFailure: input.flag("rollbackOnFailure"),
+    ...(networkFile === undefined ? {} : { networkEvents: () => readJsonList(networkFile, cwd) }),
+    notes: input.list("note"),
+  });
+  const changedNothing = result.changes.length === 0 && result.undo_id === null && !context.json;
+  return {
+    result,
+    undoTakes: changedNothing ? await undoTakes(context, workspace) : undefined,
+    away: isThere(cwd) ? undefined : workspace.id,
+  };
+}
+
+/** Before the command runs: a summary that cannot be written would be missed only when its work is done. */
+function checkSummary({ input, io }: CommandContext): void {
+  const file = input.text("summary");
+  if (file === undefined) return;
+  try {
+    checkWritable(typedPath(io.cwd(), "--summary", file));
+  } catch (error) {
+    if (error instanceof ChronicleError) throw error;
+    throw usageError(
+      `the summary cannot be written to ${file}: ${errnoOf(error) ?? String(error)}`,
+      "name a file in a folder that exists and that you may write to",
+    );
+  }
+}
+
+/** A summary that cannot be written after all is said; the exit code stays the command's. */
+function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
+  const file = context.input.text("summary");
+  if (file === undefined) return;
+  try {
+    writeWholeFile(typedPath(cwd, "--summary", file), `${JSON.stringify(result, null, 2)}\n`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    context.say(printable(`chronicle: the summary could not be written to ${file}: ${why}`));
+  }
+}
+
+function tell(context: CommandContext, { result, undoTakes, away }: Recorded): void {
+  const { io } = context;
+  const worded = (text: string): string =>
+    context.worded(away === undefined ? text : text.replace(/^chronicle (?!-w )/, `chronicle -w ${away} `));
+  if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
+  else {
+    // After the `^C` that the terminal has shown.
+    if (result.signal === "SIGINT" && io.err.isTerminal) io.err.write("\n");
+    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
+    for (const line of runSummary(result, style)) context.say(line);
+    for (const note of result.session.notes)
+      if (note.startsWith("the network events were not")) context.say(printable(`chronicle: ${note}`));
+  }
+}
+
+export async function run(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const command = input.args;
+  if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
+  if (input.flag("otr")) refuseKept(context);
+  checkSummary(context);
+  if (input.flag("otr")) return runOffRecord(context, command);
+  const cwd = io.cwd();
+  let recorded: Recorded;
+  try {
+    recorded = await record(context, command);
+  } catch (error) {
+    const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
+    const code = reportError(error, io, style);
+    return startFailureCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
+  }
+  const { result } = recorded;
+  writeSummary(context, cwd, result);
+  tell(context, recorded);
+  await closeQuietly(context);
+  if (result.not_rolled_back !== null) return EXIT.notRolledBack;
+  if (result.signal === "SIGINT") io.endBy(result.signal);
+  return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
+}
+
+/** Options that are about the record of a run cannot be kept where there is none. Before the command runs. */
+function refuseKept({ input, json }: CommandContext): void {
+  const asked = [
+    ["--rollback-on-failure", input.flag("rollbackOnFailure")],
+    ["--summary", input.text("summary") !== undefined],
+    ["--json", json],
+    ["--note", input.list("note").length > 0],
+    ["--network-events", input.text("networkEvents") !== undefined],
+  ] as const;
+  const names = asked.flatMap(([name, isGiven]) => (isGiven ? [name] : []));
+  if (names.length === 0) return;
+  throw usageError(
+    `--otr and ${names.join(", ")} do not go together: off the record there is nothing to take back, to tell or to keep`,
+    `leave out --otr, or ${names.join(", ")}`,
+  );
+}
+
+/**
+ * Runs a command and records nothing of it. Where a workspace stands, what the command has changed is noted, so that the next
+ * command does not record it; where that cannot be, the command is not started.
+ */
+async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
+  const { io } = context;
+  let code: number | undefined;
+  try {
+    await refuseAgents(context);
+    const workspace = await workspaceHere(context);
+    const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1", [ROLE_VARIABLE]: "agent" } };
+    if (workspace === undefined) return await runUnrecorded(command, quiet);
+    await workspace.offRecord(async () => {
+      // Up to the end of this process an interrupt is the command's alone: what it leaves is noted even if Ctrl-C is typed again.
+      io.onInterrupt(() => undefined);
+      code = await runUnrecorded(command, quiet);
+    });
+    await context.close();
+  } catch (error) {
+    const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
+    const failed = reportError(error, io, style);
+    if (code === undefined) return failed === EXIT.usage ? failed : EXIT.notStarted;
+    context.say("chronicle: what the command left could not be noted: the next command records it");
+  }
+  return code ?? EXIT.notStarted;
+}
+
+/** An agent does not take its own work off the record. A person's script may, also within a run: the run's role does not count. */
+async function refuseAgents({ io, input }: CommandContext): Promise<void> {
+  if (!(await isWithinAgents(io, input, "agents"))) return;
+  throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
+}
+
+/** The workspace that stands here; `undefined`: none does, and none is begun. */
+async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
+  const { input, io } = context;
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  if (!isThere(places.home)) return undefined;
+  try {
+    return await context.workspace({});
+  } catch (error) {
+    const isNone = error instanceof ChronicleError && error.code === "NOT_FOUND";
+    if (!isNone || context.input.text("workspace") !== undefined) throw error;
+    return undefined;
+  }
+}
+
+/** An error at the close is told; the exit code stays the command's. */
+async function closeQuietly(context: CommandContext): Promise<void> {
+  try {
+    await context.close();
+  } catch (error) {
+    context.say(
+      printable(
+        `chronicle: the history could not be closed: ${error instanceof Error ? error.message : String(error)}`,
+      ),
+    );
+  }
+}
+
+/** Did the command change something that no undo takes back: destroyed, or not recorded because its content was erased? */
+function isSomethingLost({ session }: RunShape): boolean {
+  return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;
+}

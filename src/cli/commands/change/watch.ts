@@ -1,0 +1,41 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { SessionShape } from "../../../api/shapes.ts";
+import type { Recording } from "../../../api/workspace-api.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { counted } from "../../render/counted.ts";
+import { printable } from "../../../process/printable.ts";
+
+/** Waits for the end of the recording; the first interrupt stops it, a second one ends the process at once. */
+async function untilStopped(context: CommandContext, recording: Recording): Promise<SessionShape> {
+  let stopping: Promise<SessionShape> | undefined;
+  const endInterrupt = context.io.onInterrupt(() => {
+    if (stopping !== undefined) process.exit(130);
+    stopping = recording.stop();
+  });
+  try {
+    const session = await recording.done;
+    return (await stopping) ?? session;
+  } finally {
+    endInterrupt();
+  }
+}
+
+export async function watch(context: CommandContext): Promise<number> {
+  const workspace = await context.workspace({ create: true });
+  const recording = await workspace.watch({
+    ...context.progress(),
+    onSettings: () => context.say("what is tracked was changed: it holds here from now on"),
+    onCapture: (changes) => {
+      if (changes > 0 && !context.json)
+        context.say(`${new Date(context.io.now()).toISOString()}  ${counted(changes, "change")}`);
+    },
+  });
+  if (!context.json) context.say(`watching ${printable(workspace.path)}; Ctrl-C stops`);
+  const session = await untilStopped(context, recording);
+  if (context.json) context.printJson(session);
+  else
+    context.print(
+      `recorded ${counted(session.changed, "change")}; see: ${context.worded(`chronicle show ${session.session_id}`)}`,
+    );
+  return EXIT.done;
+}

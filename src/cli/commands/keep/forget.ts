@@ -1,0 +1,58 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { WorkspaceShape } from "../../../api/shapes.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { meantBy } from "../../../core/values/meant-by.ts";
+import { confirm } from "../../support/confirm.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { printable, shownCommand } from "../../../process/printable.ts";
+import { refuseWithoutPerson } from "../../support/without-person.ts";
+
+function sentence(item: WorkspaceShape): string {
+  const named = item.name === undefined ? "a workspace without a folder" : printable(item.name);
+  return `the history of ${item.path === "" ? named : printable(item.path)} (${item.id}, ${item.seq} events)`;
+}
+
+/** On a terminal the workspace is named first; elsewhere only `--yes` takes a history away. */
+async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
+  const now = context.input.flag("now");
+  if (now) refuseWithoutPerson(context, "a history");
+  else if (context.input.flag("yes")) return true;
+  if (!context.canAsk) {
+    throw new ChronicleError(
+      "REFUSED",
+      "forgetting a history needs somebody who is sure, and nobody can be asked here",
+      {
+        hint: `if you are sure: ${shownCommand(["chronicle", "forget", prefix, "--yes"])}`,
+        data: { id: prefix },
+      },
+    );
+  }
+  const store = await context.store();
+  const all = await store.workspaces();
+  const exact = all.find((item) => item.id === prefix) ?? all.find((item) => item.name === prefix);
+  const [only, second] = exact === undefined ? meantBy(all, prefix, (item) => item.id) : [exact];
+  if (only === undefined || second !== undefined) return true;
+  return confirm(
+    context,
+    now
+      ? `Remove ${sentence(only)} for good, at once?`
+      : `Remove ${sentence(only)}? It can be brought back for 24 hours.`,
+  );
+}
+
+function told(context: CommandContext, gone: WorkspaceShape): string {
+  if (context.input.flag("now"))
+    return `removed ${sentence(gone)} for good; ${context.worded("chronicle gc frees the space")}`;
+  const next = `for 24 hours \`chronicle unforget ${gone.id}\` brings it back, then chronicle gc frees the space`;
+  return `removed ${sentence(gone)}; ${context.worded(next)}`;
+}
+
+export async function forget(context: CommandContext): Promise<number> {
+  const prefix = context.input.args[0] ?? "";
+  if ((await context.isOperator()) && !(await agreed(context, prefix))) return EXIT.failed;
+  const store = await context.store();
+  const gone = await store.forget(prefix, { now: context.input.flag("now") });
+  if (context.json) context.printJson(gone);
+  else context.print(told(context, gone));
+  return EXIT.done;
+}

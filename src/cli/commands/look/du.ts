@@ -1,0 +1,58 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { DuGroupShape, DuShape } from "../../../api/shapes.ts";
+import { formatBytes } from "../../../core/values/duration.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { columns } from "../../render/columns.ts";
+import { counted } from "../../render/counted.ts";
+import { printable } from "../../../process/printable.ts";
+import { usageError } from "../../../process/usage-error.ts";
+
+const GROUPINGS = ["session", "path", "age"] as const;
+const MOST_GROUPS = 20;
+
+/** What `--by` says, if it was given. Throws `USAGE`. */
+function groupingOf({ input }: CommandContext): (typeof GROUPINGS)[number] | undefined {
+  const typed = input.text("by");
+  if (typed === undefined) return undefined;
+  const found = GROUPINGS.find((one) => one === typed);
+  if (found === undefined) throw usageError(`--by: there is no '${typed}'`, `it takes ${GROUPINGS.join(", ")}`);
+  return found;
+}
+
+async function usage(context: CommandContext): Promise<DuShape> {
+  const by = groupingOf(context);
+  if (by === undefined) return (await context.store()).du();
+  return (await context.reading()).du({ by });
+}
+
+function printGroups(context: CommandContext, groups: readonly DuGroupShape[]): void {
+  const rows = groups
+    .slice(0, MOST_GROUPS)
+    .map(({ name, count, content_bytes: bytes }) => [printable(name), formatBytes(bytes), counted(count, "blob")]);
+  context.print();
+  for (const line of columns(rows, "<>")) context.print(line);
+  if (groups.length > MOST_GROUPS) context.print(`… and ${groups.length - MOST_GROUPS} smaller: --json shows all`);
+}
+
+export async function du(context: CommandContext): Promise<number> {
+  const result = await usage(context);
+  if (context.json) {
+    context.printJson(result);
+    return EXIT.done;
+  }
+  const { blobs } = result;
+  const rows = [
+    [
+      "contents",
+      formatBytes(blobs.stored_bytes),
+      `${counted(blobs.count, "blob")} of ${formatBytes(blobs.content_bytes)}`,
+    ],
+    ["logs", formatBytes(result.log_bytes), "archives included"],
+    ["indexes", formatBytes(result.index_bytes), context.worded("can be made anew: chronicle rebuild")],
+    ["other", formatBytes(result.other_bytes), "stat caches, locks, quarantine, unused room in packs"],
+    ["total", formatBytes(result.total_bytes), printable(result.store)],
+  ];
+  for (const line of columns(rows, "<>")) context.print(line);
+  if (result.groups !== undefined) printGroups(context, result.groups);
+  return EXIT.done;
+}

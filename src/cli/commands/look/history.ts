@@ -1,0 +1,74 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { IterationShape } from "../../../api/shapes.ts";
+import type { WorkspaceApi } from "../../../api/workspace-api.ts";
+import { formatAgo, formatBytes } from "../../../core/values/duration.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { isUnknownPath, notRecorded } from "../../support/find-file.ts";
+import { modeText } from "../../render/changes.ts";
+import { columns } from "../../render/columns.ts";
+import { printable } from "../../../process/printable.ts";
+import { quotePath } from "../../../core/shell/quote-command.ts";
+
+async function iterationsOf(workspace: WorkspaceApi, typed: string, path: string): Promise<IterationShape[]> {
+  try {
+    const found = await workspace.history(path);
+    if (found.length > 0) return found;
+  } catch (error) {
+    if (!isUnknownPath(error)) throw error;
+  }
+  throw await notRecorded(workspace, typed, path);
+}
+
+function rowOf(item: IterationShape, context: CommandContext): string[] {
+  const { paint, io } = context;
+  const when = formatAgo(item.timestamp, io.now());
+  const pruned = item.pruned_by === undefined ? [] : [`(pruned by event ${item.pruned_by})`];
+  const erased = item.erased_by === undefined ? [] : [`(erased by event ${item.erased_by})`];
+  const whose = paint("dim", [elsewhere(item, io.now()) ?? item.session ?? "", ...pruned, ...erased].join(" ").trim());
+  if (item.deleted === true) return [`@${item.iteration}`, when, "", "", paint("red", "deleted"), item.cause, whose];
+  const what = item.kind === "file" ? formatBytes(item.size) : item.kind;
+  const hash = paint("dim", item.hash.slice(0, 12));
+  return [`@${item.iteration}`, when, modeText(item.permissions), hash, what, item.cause, whose];
+}
+
+/** Whose work an iteration is that was made at another copy of the workspace; `undefined`: it was made here. */
+function elsewhere({ upstream, replica, actor, session }: IterationShape, now: number): string | undefined {
+  if (upstream !== undefined) {
+    const { iteration, timestamp } = upstream;
+    const since = timestamp === undefined ? "" : `, ${formatAgo(timestamp, now)}`;
+    return `origin: @${iteration}${by(upstream)}${since}`;
+  }
+  return replica === undefined ? undefined : `replica ${replica.id.slice(0, 8)}${by({ actor, session })}`;
+}
+
+function by({
+  actor,
+  session,
+}: {
+  readonly actor?: string | undefined;
+  readonly session?: string | undefined;
+}): string {
+  if (actor === undefined || actor === "") return "";
+  return ` by ${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
+}
+
+export async function history(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const paths = context.paths(workspace);
+  const typed = context.input.args[0] ?? "";
+  const path = await paths.toWorkspace(typed);
+  const iterations = await iterationsOf(workspace, typed, path);
+  if (context.json) context.printJson(iterations);
+  else {
+    for (const line of columns(
+      iterations.map((item) => rowOf(item, context)),
+      "><<<>",
+    ))
+      context.print(line);
+    if (context.io.err.isTerminal)
+      context.say(
+        context.paintErr("dim", context.worded(`chronicle cat ${quotePath(paths.shown(path))}@N prints one`)),
+      );
+  }
+  return EXIT.done;
+}

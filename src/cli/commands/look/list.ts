@@ -1,0 +1,111 @@
+import { stripVTControlCharacters } from "node:util";
+import { EXIT } from "../../../api/problems.ts";
+import type { SnapshotShape } from "../../../api/shapes.ts";
+import type { RecentItem, WorkspaceApi } from "../../../api/workspace-api.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { columns } from "../../render/columns.ts";
+import { counted } from "../../render/counted.ts";
+import { printable, shortened } from "../../../process/printable.ts";
+import { ago } from "../../render/when.ts";
+
+const DEFAULT_LIMIT = 20;
+const LONGEST_SUMMARY = 60;
+const SHORTEST_SUMMARY = 16;
+
+const NOTHING_YET = `nothing is recorded here yet
+
+  chronicle run -- <command>     run anything; see what it changed, take it back
+  chronicle watch                record changes as they happen
+  chronicle -h                   everything else`;
+
+/** How long a summary may be: what the other columns leave of a terminal's width. */
+function summaryWidth(context: CommandContext, items: readonly RecentItem[]): number {
+  if (!context.io.out.isTerminal) return LONGEST_SUMMARY;
+  const others = items.map((item) => recentRow(context, { ...item, summary: "" }));
+  const [row = ""] = columns(others, "<<<>")
+    .map((line) => stripVTControlCharacters(line))
+    .sort((a, b) => b.length - a.length);
+  return Math.max(SHORTEST_SUMMARY, Math.min(LONGEST_SUMMARY, context.io.out.columns - row.length - 2));
+}
+
+function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUMMARY): string[] {
+  const { paint } = context;
+  const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
+  // What the origin's history says is to be done at the origin, and would do something else here.
+  const command = isUpstream(context) ? "" : paint("cyan", context.worded(item.back));
+  const back = item.undone === true ? paint("dim", "(undone)") : command;
+  // By its number a snapshot can be gone to; the command of its line leads to before what it recorded.
+  const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
+  return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
+}
+
+async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
+  const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
+  if (context.json) return context.printJson(result);
+  const most = summaryWidth(context, result.items);
+  const rows = result.items.map((item) => recentRow(context, item, most));
+  const { paint } = context;
+  const last = isUpstream(context) ? "" : "take it back, or go back to before it (a baseline: to it)";
+  const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
+  for (const line of columns([head, ...rows], "<<<>")) context.print(line);
+  context.print();
+  const hint = [
+    ...(result.undoable === null ? [] : [UNDO_HINT]),
+    ...result.items
+      .filter(({ kind }) => kind === "snapshot")
+      .slice(0, 1)
+      .map(snapshotHint),
+    HINT,
+  ].join("; ");
+  context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : context.worded(hint)));
+}
+
+const UNDO_HINT = "chronicle undo takes back the last";
+const snapshotHint = ({ snapshot }: RecentItem): string => `chronicle restore ${snapshot} goes to snapshot ${snapshot}`;
+const HINT = "chronicle restore <moment> goes anywhere";
+const UPSTREAM_HINT = "chronicle --upstream restore <moment> --to DIR has any moment of it in another folder";
+
+function isUpstream({ input }: CommandContext): boolean {
+  return input.flag("upstream");
+}
+
+function snapshotRow(context: CommandContext, snapshot: SnapshotShape): string[] {
+  const { paint } = context;
+  const marks = [
+    snapshot.name === undefined ? "" : paint("cyan", printable(snapshot.name)),
+    snapshot.pinned ? "pinned" : "",
+    snapshot.coverage.complete ? "" : paint("yellow", "partial"),
+    printable(snapshot.message ?? ""),
+    snapshot.compacted_by === undefined ? "" : paint("dim", `(compacted away by event ${snapshot.compacted_by})`),
+    snapshot.pruned_by === undefined ? "" : paint("dim", `(pruned by event ${snapshot.pruned_by})`),
+  ];
+  const changed = snapshot.changed === null ? "" : counted(snapshot.changed, "change");
+  const when = ago(snapshot.timestamp, context.io.now());
+  const id = paint("dim", snapshot.id);
+  return [String(snapshot.number), when, snapshot.cause, changed, id, marks.filter(Boolean).join(" ")];
+}
+
+async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
+  const all = await workspace.snapshots();
+  const newest = limit === 0 ? all : all.slice(-limit);
+  if (context.json) return context.printJson(context.input.number("limit") === undefined ? all : newest);
+  for (const line of columns(newest.map((item) => snapshotRow(context, item)).reverse(), "><<>")) context.print(line);
+  if (newest.length < all.length) context.print(`… and ${all.length - newest.length} older: --limit 0`);
+}
+
+/** Recent work, or snapshots. Also what a bare `chronicle` does: where nothing is recorded it says how to begin. */
+export async function list(context: CommandContext): Promise<number> {
+  const limit = context.input.number("limit") ?? DEFAULT_LIMIT;
+  try {
+    const workspace = await context.reading();
+    await (context.input.flag("snapshots") ? snapshots : recent)(context, workspace, limit);
+  } catch (error) {
+    const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
+    const isNamed =
+      context.remote !== undefined || context.input.text("workspace") !== undefined || isUpstream(context);
+    if (!none || isNamed || !context.input.flag("bare") || context.json) throw error;
+    context.print(context.worded(NOTHING_YET));
+  }
+  return EXIT.done;
+}

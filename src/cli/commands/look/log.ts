@@ -1,0 +1,86 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { LogEventShape } from "../../../api/shapes.ts";
+import type { LogOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
+import type { CommandContext } from "../../support/context.ts";
+import type { Input } from "../../../process/input.ts";
+import { columns } from "../../render/columns.ts";
+import { printable } from "../../../process/printable.ts";
+
+const SHOWN_TO_PEOPLE = 50;
+
+function optionsOf(input: Input): LogOptions {
+  const [from, to, prefix] = [input.number("from"), input.number("to"), input.text("prefix")];
+  return {
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(prefix === undefined ? {} : { prefix }),
+    reverse: input.flag("reverse"),
+  };
+}
+
+/**
+ * So many events as are asked for, in the order that is asked for: the newest, or where the first event is named, those from there
+ * on, so that a program goes on by `--from`.
+ */
+async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
+  if (limit === 0) return workspace.log(options);
+  if (options.reverse === true || options.from !== undefined) return workspace.log({ ...options, limit });
+  return (await workspace.log({ ...options, reverse: true, limit })).reverse();
+}
+
+const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
+
+/** Are the first events meant, and not the newest? */
+function isFirst({ from, reverse }: LogOptions): boolean {
+  return from !== undefined && reverse !== true;
+}
+
+/** Without the one that is too much. */
+function cut(found: readonly LogEventShape[], options: LogOptions): readonly LogEventShape[] {
+  if (options.reverse === true || isFirst(options)) return found.slice(0, SHOWN_TO_PEOPLE);
+  return found.slice(-SHOWN_TO_PEOPLE);
+}
+
+function rowOf(event: LogEventShape, context: CommandContext): string[] {
+  const what = event.op === "upsert" ? "" : `${event.op} `;
+  const { record } = event;
+  const gone = typeof record === "object" && record !== null && "kind" in record && record.kind === "absent";
+  const id = printable(event.record_id);
+  const { paint } = context;
+  return [
+    String(event.seq),
+    paint("dim", event.ts),
+    paint("dim", event.hash.slice(0, 12)),
+    what + (gone ? paint("red", `${id} (deleted)`) : id) + paint("dim", elsewhere(record)),
+  ];
+}
+
+/** Says of a file that it was changed at another copy of the workspace. */
+function elsewhere(record: unknown): string {
+  if (typeof record !== "object" || record === null || !("cause" in record) || record.cause !== "replica") return "";
+  return "upstream" in record ? "  from the origin" : "  from a replica";
+}
+
+export async function log(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const { input } = context;
+  const options = optionsOf(input);
+  const limit = input.number("limit");
+  if (context.json) {
+    context.printJson(await events(workspace, options, limit ?? 0));
+    return EXIT.done;
+  }
+  // One more, to know whether there are others.
+  const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
+  const shown = limit === undefined ? cut(found, options) : found;
+  if (shown.length < found.length) {
+    const which = isFirst(options) ? `the first ${SHOWN_TO_PEOPLE} events from ${options.from}` : NEWEST;
+    context.say(`${which}; --limit 0 shows all`);
+  }
+  for (const line of columns(
+    shown.map((event) => rowOf(event, context)),
+    ">",
+  ))
+    context.print(line);
+  return EXIT.done;
+}

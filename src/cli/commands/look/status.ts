@@ -1,0 +1,107 @@
+import { join } from "node:path";
+import { EXIT } from "../../../api/problems.ts";
+import type { StatusShape } from "../../../api/shapes.ts";
+import { formatBytes } from "../../../core/values/duration.ts";
+import { inactiveAgents } from "../../agents/inactive-agents.ts";
+import { placesOf } from "../../../process/places.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../../render/changes.ts";
+import { counted } from "../../render/counted.ts";
+import { printable } from "../../../process/printable.ts";
+import { secretsLine } from "../../render/secrets.ts";
+import { syncNotes } from "../../syncing/sync-notes.ts";
+import type { Worded } from "../../table/worded.ts";
+
+const MOST_LINES = 50;
+
+function labelled(label: string, [first = "", ...rest]: readonly string[]): string[] {
+  return [`${label.padEnd(10)} ${first}`, ...rest];
+}
+
+/** How a status is told. */
+interface StatusStyle extends ChangesStyle {
+  readonly worded: Worded;
+  /** Of a workspace without a folder, if it has one. */
+  readonly name: string | undefined;
+}
+
+function placeOf({ path }: StatusShape, name: string | undefined): string {
+  if (path !== "") return printable(path);
+  return name === undefined ? "(no folder)" : `${printable(name)} (no folder)`;
+}
+
+function linesOf(status: StatusShape, style: StatusStyle): string[] {
+  const { paint, worded } = style;
+  const latest = status.latest_snapshot === null ? "no snapshot" : `snapshot ${status.latest_snapshot}`;
+  const size = `${counted(status.entries, "path")}, ${formatBytes(status.bytes)}`;
+  const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(rootPath(root))}`);
+  const { state, detail, hint } = status.signing;
+  const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
+  // Said above, as the first thing of all.
+  const notes = detail === null ? status.notes : status.notes.slice(1);
+  return [
+    ...(wrong.length === 0
+      ? []
+      : labelled(
+          state,
+          wrong.map((line) => paint("red", line)),
+        )),
+    ...labelled("workspace", [`${placeOf(status, style.name)}  ${paint("dim", status.workspace)}`]),
+    ...more.flatMap((root) => labelled("", [root])),
+    ...labelled("recorded", [`${size}  ${paint("dim", `seq ${status.seq}, ${latest}`)}`]),
+    ...(status.changes.length === 0
+      ? labelled("changes", [nothingNew(status)])
+      : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
+    ...labelled("coverage", coverageLines(status.coverage, style)),
+    ...secretsLine(status.protected, style.shown).flatMap((line) => labelled("secrets", [line])),
+    ...notes.flatMap((note) => labelled("note", [worded(printable(note))])),
+  ];
+}
+
+/** Of a root that is a single file the file: nothing else of its folder is tracked. */
+function rootPath({ path, only }: StatusShape["roots"][number]): string {
+  return only === undefined ? path : join(path, only);
+}
+
+/** The words for a folder without unrecorded changes: they claim no more than the coverage does. */
+function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
+  if (isDamaged) return "none are known: of a damaged history it cannot be said that all is recorded";
+  if (path === "") return "none";
+  if (!coverage.complete) return "none that can be recorded; the coverage names the rest";
+  return coverage.omitted.length === 0
+    ? "none: everything on disk is recorded"
+    : "none: everything that the rules take is recorded";
+}
+
+async function nameOf(context: CommandContext, id: string): Promise<string | undefined> {
+  const store = await context.store();
+  return (await store.workspaces()).find((one) => one.id === id)?.name;
+}
+
+/** Agents that are thought to be recorded and are not: they work on this machine, wherever the workspace is. */
+function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
+  if (remote !== undefined) return status;
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const folders = [...new Set([...(status.path === "" ? [] : [status.path]), io.cwd()])];
+  return { ...status, notes: [...status.notes, ...inactiveAgents(io, places, folders)] };
+}
+
+export async function status(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const own = withAgents(context, await workspace.status(context.progress()));
+  const result = { ...own, notes: [...own.notes, ...(await syncNotes(context, own.workspace))] };
+  if (context.json) context.printJson(result);
+  else {
+    const paths = context.paths(workspace);
+    const name = result.path === "" ? await nameOf(context, result.workspace) : undefined;
+    const style = {
+      paint: context.paint,
+      shown: (path: string) => paths.shown(path),
+      most: MOST_LINES,
+      worded: context.worded,
+      name,
+    };
+    for (const line of linesOf(result, style)) context.print(line);
+  }
+  return EXIT.done;
+}

@@ -1,0 +1,190 @@
+import { EXIT } from "../../../api/problems.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import type { AgentConfig, Scope } from "../../agents/agent-config.ts";
+import { AGENT_CONFIGS } from "../../agents/agent-table.ts";
+import { agentStatus, type AgentStatus, statusLines } from "../../agents/agent-status.ts";
+import { type AgentBase, carryOut, type FilePlan, planInstall, planUninstall } from "../../agents/install-agent.ts";
+import { isHookCurrent, wantedFor, writeHookScript } from "../../agents/installed-hook.ts";
+import { type AgentTest, testAgent } from "../../agents/test-agent.ts";
+import { NodeDisk } from "../../../disk/node-disk.ts";
+import { makeHookImage } from "../../../daemon/make-hook-image.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { placesOf } from "../../../process/places.ts";
+import { counted } from "../../render/counted.ts";
+import { printable } from "../../../process/printable.ts";
+import { usageError } from "../../../process/usage-error.ts";
+
+const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
+
+/** A project's files may be committed, and what they name is there for one person alone. */
+const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
+
+/** Its file follows. */
+const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
+
+/** The agents that were named; all of them where that is harmless. */
+function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
+  if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
+  if (words.length === 0) throw usageError("which agent?", USAGE);
+  return words.map((word) => {
+    const found = AGENT_CONFIGS.find((one) => one.name === word);
+    if (found === undefined) throw usageError(`there is no agent '${word}'`, USAGE);
+    return found;
+  });
+}
+
+function scopeOf({ input }: CommandContext): Scope {
+  if (input.flag("project") && input.flag("user")) throw usageError("--project or --user, not both", USAGE);
+  return input.flag("project") ? "project" : "user";
+}
+
+function baseOf({ io }: CommandContext, scope: Scope): AgentBase {
+  return { scope, env: io.env, userHome: io.userHome, project: io.cwd() };
+}
+
+export async function agents(context: CommandContext): Promise<number> {
+  const [what = "", ...words] = context.input.args;
+  const changes = what === "install" || what === "uninstall";
+  if (changes && !context.input.flag("dryRun")) await context.refuseAgent(`agents ${what}`);
+  if (what === "install") return install(context, meantAgents(words, false));
+  if (what === "uninstall") return change(context, meantAgents(words, false), "uninstall");
+  if (what === "status") return status(context, meantAgents(words, true));
+  if (what === "test") return test(context, meantAgents(words, false));
+  throw usageError(`there is no 'agents ${what}'`, USAGE);
+}
+
+async function install(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
+  const code = change(context, meant, "install");
+  if (!context.input.flag("dryRun")) await makeHookImage(new NodeDisk(), placesIn(context).home);
+  return code;
+}
+
+function placesIn({ io, input }: CommandContext): ReturnType<typeof placesOf> {
+  return placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+}
+
+interface Done {
+  readonly agent: AgentConfig;
+  readonly plans: readonly FilePlan[];
+}
+
+function change(context: CommandContext, meant: readonly AgentConfig[], what: "install" | "uninstall"): number {
+  const { io, input } = context;
+  const scope = scopeOf(context);
+  const base = baseOf(context, scope);
+  const places = placesIn(context);
+  const strict = input.flag("strict");
+  const dryRun = input.flag("dryRun");
+  // Everything is planned before anything is written: a file that cannot be read stops it all.
+  const all: Done[] = meant.map((agent) => {
+    const wanted = wantedFor(agent.name, { ...places, strict });
+    return { agent, plans: what === "install" ? planInstall(agent, base, wanted) : planUninstall(agent, base) };
+  });
+  const mends = what === "install" && !isHookCurrent(io, places);
+  if (!dryRun) {
+    if (what === "install") writeHookScript(io, places);
+    for (const { plans } of all) carryOut(plans);
+  }
+  if (context.json) context.printJson({ what, scope, dry_run: dryRun, agents: all.map(shapeOf) });
+  else for (const one of all) tell(context, one, { what, dryRun, scope, mends });
+  return EXIT.done;
+}
+
+function changeOf({ before, after }: FilePlan): "unchanged" | "created" | "changed" | "removed" {
+  if (before === after) return "unchanged";
+  if (before === undefined) return "created";
+  return after === undefined ? "removed" : "changed";
+}
+
+function shapeOf({ agent, plans }: Done): Readonly<Record<string, unknown>> {
+  const files = plans.map((plan) => ({
+    path: plan.path,
+    holds: plan.holds,
+    change: changeOf(plan),
+    backup: plan.backup ?? null,
+  }));
+  return { agent: agent.name, files };
+}
+
+interface Telling {
+  readonly what: "install" | "uninstall";
+  readonly dryRun: boolean;
+  readonly scope: Scope;
+  /** The hook that the configuration names was not there, or not as it should be. */
+  readonly mends: boolean;
+}
+
+function tell(context: CommandContext, { agent, plans }: Done, { what, dryRun, scope, mends }: Telling): void {
+  const changed = plans.filter((plan) => plan.before !== plan.after);
+  const would = dryRun ? "would be " : "";
+  const already = what === "install" ? "is installed already" : "is not installed";
+  if (changed.length === 0 && mends)
+    context.print(`${agent.title}: is installed already; its hook ${dryRun ? "would be" : "was"} made anew`);
+  else if (changed.length === 0) context.print(`${agent.title}: ${already}; nothing to change`);
+  else context.print(`${agent.title}: ${counted(changed.length, "file")} ${would}changed`);
+  for (const plan of changed) {
+    const kept = plan.backup === undefined ? "" : ` (before: ${printable(plan.backup)})`;
+    context.print(`  ${changeOf(plan).padEnd(8)} ${printable(plan.path)}${kept}`);
+  }
+  if (what === "uninstall") return;
+  for (const { path, namesake } of plans) if (namesake) context.print(`  note: ${NAMESAKE} ${printable(path)}`);
+  for (const note of agent.notes[scope]) context.print(`  note: ${note}`);
+  if (scope === "project") context.print(`  note: ${SHARED}`);
+  const more = scope === "project" ? " --project" : "";
+  if (!dryRun)
+    context.print(context.paint("dim", context.worded(`  try it: chronicle agents test ${agent.name}${more}`)));
+}
+
+async function status(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
+  const { io, input } = context;
+  const scopes: readonly Scope[] = input.flag("project")
+    ? ["project"]
+    : input.flag("user")
+      ? ["user"]
+      : ["user", "project"];
+  const places = placesIn(context);
+  const all = meant.flatMap((agent) =>
+    scopes.map((scope) => agentStatus(io, agent, { base: baseOf(context, scope), places })),
+  );
+  if (context.json) context.printJson({ agents: all });
+  else for (const one of all) for (const line of statusLines(one, io.now())) context.print(line);
+  return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
+}
+
+/** A hook that works is of no use where the agent does not call it. */
+function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
+  const stop = problems.find(({ stops, past }) => stops && past !== true);
+  if (stop === undefined || !result.ok) return result;
+  const detail = `the hook works, and ${title} does not call it as it should: ${stop.what} (${stop.hint})`;
+  return { ...result, ok: false, detail };
+}
+
+async function test(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
+  const { io, input } = context;
+  const places = placesIn(context);
+  const results = [];
+  for (const agent of meant) {
+    const scope = input.flag("project") ? "project" : "user";
+    const state = agentStatus(io, agent, { base: baseOf(context, scope), places });
+    const [first] = state.hooks;
+    if (first === undefined) {
+      throw new ChronicleError("NOT_FOUND", `${agent.title} has no hooks of Chronicle (${scope})`, {
+        hint: `chronicle agents install ${agent.name}${scope === "project" ? " --project" : ""}`,
+      });
+    }
+    const strict = (command: string): boolean => command.includes(" --strict");
+    const commands = {
+      hook: state.hooks.find((command) => !strict(command)) ?? first,
+      before: state.hooks.find(strict) ?? first,
+    };
+    results.push(asAgentDoes(agent, state, await testAgent(context, agent.name, commands)));
+  }
+  if (context.json) context.printJson({ tests: results });
+  else {
+    for (const one of results) {
+      const mark = one.ok ? context.paint("green", "ok ") : context.paint("red", "BAD");
+      context.print(`${mark} ${one.agent}: ${printable(one.detail)}`);
+    }
+  }
+  return results.every((one) => one.ok) ? EXIT.done : EXIT.failed;
+}

@@ -1,0 +1,19 @@
+import { hookScriptPath, writeHookScript } from "../../agents/installed-hook.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { hookCommand } from "../../../daemon/hook-command.ts";
+import { placesOf } from "../../../process/places.ts";
+import { readTextIfThere } from "../../../process/user-files.ts";
+
+/** What a plugin calls where there is no fast hook: it makes one for the next time. */
+export async function hook({ io, input }: CommandContext): Promise<number> {
+  const store = input.text("store");
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store });
+  const code = await hookCommand(io, {
+    agent: input.args[0] ?? "",
+    strict: input.flag("strict"),
+    direct: input.flag("direct"),
+    store,
+  });
+  if (readTextIfThere(hookScriptPath(places)) === undefined) writeHookScript(io, places);
+  return code;
+}

@@ -1,0 +1,172 @@
+import { dirname } from "node:path";
+import { EXIT } from "../../../api/problems.ts";
+import type { ReplicaDoor } from "../../../api/replication-api.ts";
+import type { StoreApi, StoreOptions } from "../../../api/store-api.ts";
+import type { SyncRunner } from "../../../api/sync-api.ts";
+import type { WorkspaceApi } from "../../../api/workspace-api.ts";
+import { NodeDisk } from "../../../disk/node-disk.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { askServer, whoAnswers } from "../../../daemon/ask-server.ts";
+import { addDiagnostic } from "../../../daemon/diagnostics.ts";
+import { makeHookImage } from "../../../daemon/make-hook-image.ts";
+import { launcherPath } from "../../../daemon/program-paths.ts";
+import { isOwnDoor, makeRunFolder, ownFolder, ownUid, type RunFolder, runFolder } from "../../../daemon/run-folder.ts";
+import { StoreServer } from "../../../daemon/serve-store.ts";
+import { startServer } from "../../../daemon/start-server.ts";
+import { placesOf } from "../../../process/places.ts";
+import { printable } from "../../../process/printable.ts";
+import { type OperatorToken, operatorToken } from "../../serving/operator-token.ts";
+import { plannedOidc } from "../../serving/oidc-plan.ts";
+import { findSyncProcess } from "../../../daemon/find-sync-process.ts";
+import { type FindOther, JoinedSyncs } from "../../../daemon/joined-syncs.ts";
+import { listenTrouble } from "../../serving/listen-trouble.ts";
+import { plannedPorts } from "../../serving/serve-plan.ts";
+import { refuseLongSocket } from "../../serving/socket-length.ts";
+import { tellAlreadyThere, tellListening } from "../../serving/tell-serving.ts";
+import { typedPath } from "../../../process/typed-path.ts";
+
+/** How long after its start the process looks after the hook's image, in milliseconds. */
+const IMAGE_AFTER_MS = 5_000;
+/** One who listens, but does not answer for so long, is as good as gone; where nobody listens that is known at once. */
+const PATIENCE_MS = 5_000;
+/** How long whoever has the name may take to look for the syncs that it is to go on with. */
+const TAKE_UP_MS = 60_000;
+
+/** Of a history that is not signed its clients are told: how this process ends says nothing about their work. */
+function countingInto(recorded: { commits: number; events: number }): Pick<StoreOptions, "onCommit" | "onUnsigned"> {
+  return {
+    onCommit: ({ events }) => {
+      recorded.commits += 1;
+      recorded.events += events;
+    },
+    onUnsigned: () => undefined,
+  };
+}
+
+export async function serve(context: CommandContext): Promise<number> {
+  const { io, input } = context;
+  const quiet = input.flag("quiet");
+  const disk = new NodeDisk();
+  const recorded = { commits: 0, events: 0 };
+  const store = await context.store(countingInto(recorded));
+  const uid = ownUid();
+  const usual = runFolder(disk, { env: io.env, home: store.home, uid });
+  const wanted = input.text("socket");
+  const run = wanted === undefined ? usual : { ...usual, socket: typedPath(io.cwd(), "--socket", wanted) };
+  refuseLongSocket(run.socket, true);
+  const ports = plannedPorts(context);
+  const oidc = plannedOidc(context, ports.length > 0);
+  makeRunFolder(disk, run, uid);
+  ownFolder(disk, dirname(run.socket), uid);
+  const watchMost = input.number("watchMost");
+  const idleMs = (input.number("idle") ?? 0) * 1000;
+  // A process of an older version is told so by being asked, and leaves; one that a hook started makes way.
+  const there = isOwnDoor(disk, run, uid) ? await whoAnswers(run.door, io.version, PATIENCE_MS) : undefined;
+  if (there !== undefined && (there.stays || idleMs > 0)) {
+    return tellAlreadyThere(context, { home: store.home, socket: run.door, there, ports });
+  }
+  const { configFolder } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const operator = ports.length === 0 ? undefined : operatorOf(context, disk, configFolder);
+  const server = new StoreServer({
+    ...{ store, configFolder, userHome: io.userHome, disk, run, version: io.version, idleMs, ports },
+    ...(operator === undefined ? {} : { operatorToken: operator.token }),
+    ...(oidc === undefined ? {} : { oidc }),
+    ...{ recorded, metricsPublic: input.flag("metricsPublic") },
+    // Who was started by a hook is started anywhere.
+    ...(idleMs > 0 ? {} : { folder: io.cwd() }),
+    onListening: (urls) => {
+      tellListening(context, { socket: run.socket, urls, ports, operator });
+      if (idleMs > 0) keepHookImage(disk, run, store.home);
+    },
+    onFolder: (hosted) => tellFolder(context, hosted),
+    onWatching: (watched, left) => tellWatching(context, watched, left),
+    onUnwritten: (line) => io.err.write(`chronicle: ${printable(line.split("\n", 1)[0] ?? "")}\n`),
+    ...(watchMost === undefined ? {} : { watchMost }),
+    ...(input.flag("replication") ? { replicaDoor: (onError: OnError) => doorOf(store, onError) } : {}),
+    syncs: (onError: OnError) =>
+      syncsOf(store, onError, findSyncProcess(disk, { env: io.env, home: store.home, uid }, io.version)),
+  });
+  const endInterrupt = onInterrupt(context, server);
+  const endUncaught = io.onUncaught((error) => server.noteUncaught(error));
+  try {
+    const left = await server.serve();
+    if (server.leavesSyncs && left !== "signal") await succeed(context, disk, usual);
+    if (!quiet && !context.json) context.say(`ended: ${left}`);
+    return EXIT.done;
+  } catch (error) {
+    throw listenTrouble(error);
+  } finally {
+    endUncaught();
+    endInterrupt();
+  }
+}
+
+/** For the hooks that run when this process has left. Later: the one that started it is waiting for an answer. */
+function keepHookImage(disk: NodeDisk, run: RunFolder, home: string): void {
+  const make = (): void => {
+    makeHookImage(disk, home).catch((error: unknown) => {
+      addDiagnostic(disk, run.folder, `the hook's image could not be made: ${String(error)}`);
+    });
+  };
+  setTimeout(make, IMAGE_AFTER_MS).unref();
+}
+
+function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder: string): OperatorToken {
+  const file = input.text("tokenFile");
+  return operatorToken(disk, {
+    given: io.env["CHRONICLE_TOKEN"],
+    file: file === undefined ? undefined : typedPath(io.cwd(), "--token-file", file),
+    configFolder,
+  });
+}
+
+/**
+ * Syncs go on: the next process takes them up. One that is there already may have looked for syncs before these were begun here,
+ * so it is asked for them: that has it look again.
+ */
+async function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
+  if (isOwnDoor(disk, run, ownUid())) {
+    const question = { door: run.door, path: "/v1/syncs", method: "GET", version: io.version } as const;
+    const answer = await askServer({ ...question, answerMs: TAKE_UP_MS });
+    if (answer?.status === 200) return;
+  }
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: 0 });
+}
+
+type OnError = (error: unknown) => void;
+
+async function doorOf(store: StoreApi, onError: OnError): Promise<ReplicaDoor> {
+  return (await import("../../../open.ts")).openReplicaDoor(store, onError);
+}
+
+/** Those that this process runs, and those that others run in the foreground. */
+async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther): Promise<SyncRunner> {
+  return new JoinedSyncs((await import("../../../open.ts")).openServedSyncs(store, onError), findOther);
+}
+
+/** The first signal lets what was taken be answered; the second ends it where it stands: what was acknowledged is durable. */
+function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
+  let isTold = false;
+  return io.onInterrupt(() => {
+    if (isTold) process.exit(EXIT.failed);
+    isTold = true;
+    server.leave("signal");
+  });
+}
+
+/** The folder that it was started in. */
+function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void {
+  if (context.json || context.input.flag("quiet")) return;
+  const folder = printable(context.io.cwd());
+  if (!(hosted instanceof Error)) context.say(`${printable(hosted.path)} is workspace ${hosted.id}`);
+  else context.say(`${folder} is not served: ${printable(hosted.message)}`);
+}
+
+/** Those that are not watched all the time. */
+function tellWatching(context: CommandContext, watched: number, left: number): void {
+  if (left === 0 || context.json || context.input.flag("quiet")) return;
+  context.say(
+    `${watched} more folders are watched, ${left} only while they are used (--watch-most ${watched + left}: all)`,
+  );
+}

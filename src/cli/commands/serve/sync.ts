@@ -1,0 +1,145 @@
+import { EXIT } from "../../../api/problems.ts";
+import type { SyncApi, SyncShape } from "../../../api/sync-api.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { printable } from "../../../process/printable.ts";
+import { keptLines, syncLines, troubleLines } from "../../render/syncs.ts";
+import { showSyncs } from "../../syncing/live-syncs.ts";
+import { reached } from "../../syncing/reached.ts";
+import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
+import { startSync } from "../../syncing/start-sync.ts";
+import { backgroundDesk, lookingDesk } from "../../syncing/sync-desk.ts";
+import { targetOf } from "../../syncing/sync-target.ts";
+import { usageError } from "../../../process/usage-error.ts";
+
+/** What is asked of a desk; `typed`: the one argument behind the word. */
+type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  stop: standing((syncs, { id }) => syncs.stop(id)),
+  pause: standing((syncs, { id }) => syncs.pause(id)),
+  resume: standing(resume),
+  "adopt-as-new": standing((syncs, { id }) => syncs.resume(id, { accept: "as-new" })),
+  rejoin: standing((syncs, { id }) => syncs.resume(id, { accept: "rejoin" })),
+  flush,
+  monitor,
+  conflicts: listConflicts,
+  resolve: settleConflict,
+};
+
+export async function sync(context: CommandContext): Promise<number> {
+  const [what = "", ...rest] = context.input.args;
+  if (what === "start") return startSync(context, rest);
+  const verb = Object.hasOwn(VERBS, what) ? VERBS[what] : undefined;
+  if (verb === undefined && what !== "status") {
+    throw usageError(
+      `chronicle sync does not know '${printable(what)}'`,
+      `one of: start, status, ${Object.keys(VERBS).join(", ")}`,
+    );
+  }
+  const [typed, ...more] = rest;
+  if (more.length > 0) throw usageError(`sync ${what} takes one thing`, `see: chronicle sync -h`);
+  if (verb === undefined) return status(context, typed);
+  await using desk = await backgroundDesk(context);
+  return verb(context, desk.syncs, typed);
+}
+
+/** Starts no process where there is nothing to run. */
+async function status(context: CommandContext, typed: string | undefined): Promise<number> {
+  await using desk = await lookingDesk(context);
+  const all = desk === undefined ? [] : await listed(context, desk.syncs, typed);
+  if (context.json) {
+    context.printJson(all);
+    return EXIT.done;
+  }
+  tell(
+    context,
+    all.toSorted((a, b) => Number(a.state === "stopped") - Number(b.state === "stopped")),
+  );
+  if (all.length === 0) context.say(context.worded("no syncs yet: chronicle sync start URL#WORKSPACE FOLDER"));
+  return EXIT.done;
+}
+
+async function listed(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape[]> {
+  return typed === undefined ? syncs.list() : [await targetOf(context, syncs, typed)];
+}
+
+/** When a step that has failed is tried again. */
+function againText(at: string, { io, worded }: CommandContext): string {
+  const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
+  return worded(`tried again in ${seconds} s; at once: chronicle sync flush`);
+}
+
+/** The number of refused paths that are named; `sync conflicts` has more. */
+const MOST_REFUSED = 3;
+
+/** `most`: so many of what stays where it is are named. */
+function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_REFUSED): void {
+  const { paint } = context;
+  for (const [index, line] of syncLines(all, paint).entries()) {
+    context.print(line);
+    const one = all[index];
+    if (one === undefined) continue;
+    const { hint, degraded, conflicts, retry_at: again, trouble } = one;
+    const [what, next] = troubleLines(one, context.worded);
+    if (what !== undefined && one.reason !== trouble?.message) context.print(paint("yellow", `  ${what}`));
+    if (next !== undefined) context.print(paint("dim", `  ${next}`));
+    if (degraded !== undefined && !(trouble !== undefined && degraded.includes(trouble.message)))
+      context.print(paint("yellow", `  note: ${printable(degraded)}`));
+    if (again !== undefined) context.print(paint("dim", `  ${againText(again, context)}`));
+    const style = { paint, shown: printable, worded: context.worded, most };
+    for (const text of keptLines(one, style)) context.print(text);
+    if (hint !== undefined && trouble === undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
+    if (conflicts > 0) context.print(paint("dim", `  ${context.worded("see: chronicle sync conflicts")}`));
+  }
+}
+
+/** A verb that changes how a sync stands, and says how it stands then. */
+function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandContext) => Promise<SyncShape>): Verb {
+  return async (context, syncs, typed) => {
+    const changed = await change(syncs, await targetOf(context, syncs, typed), context);
+    const after = await reached(syncs, changed);
+    if (context.json) context.printJson(after);
+    else tell(context, [after]);
+    return after.state === "halted" ? EXIT.failed : EXIT.done;
+  };
+}
+
+function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): Promise<SyncShape> {
+  const [deletions, restore] = [input.flag("acceptDeletions"), input.flag("restoreFiles")];
+  if (deletions && restore) throw usageError("--accept-deletions and --restore-files are two ways", "give one of them");
+  if (deletions) return syncs.resume(id, { accept: "deletions" });
+  return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
+}
+
+/** Waits until both sides have everything. Not all is well while the origin refuses something: each such path is named. */
+async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
+  const after = await flushed(syncs, await targetOf(context, syncs, typed), context);
+  if (context.json) context.printJson(after);
+  else tell(context, [after], Infinity);
+  return after.state === "halted" || after.refused !== undefined ? EXIT.failed : EXIT.done;
+}
+
+/** Ctrl-C ends the waiting. */
+async function flushed(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
+  const seconds = input.number("timeout");
+  const waiting = new AbortController();
+  const endInterrupt = io.onInterrupt(() => waiting.abort());
+  try {
+    const timeout = seconds === undefined ? {} : { timeoutMs: seconds * 1000 };
+    return await syncs.flush(id, { ...timeout, signal: waiting.signal });
+  } finally {
+    endInterrupt();
+  }
+}
+
+async function monitor(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
+  const ended = new AbortController();
+  const endInterrupt = context.io.onInterrupt(() => ended.abort());
+  try {
+    const only = typed === undefined ? {} : { id: (await targetOf(context, syncs, typed)).id };
+    await showSyncs(context, syncs, { ...only, signal: ended.signal });
+    return EXIT.done;
+  } finally {
+    endInterrupt();
+  }
+}

@@ -1,0 +1,146 @@
+import { randomBytes } from "node:crypto";
+import { EXIT } from "../../../api/problems.ts";
+import { type Role, ROLES } from "../../../api/routes/role.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { meantBy } from "../../../core/values/meant-by.ts";
+import { NodeDisk } from "../../../disk/node-disk.ts";
+import { hashToken, isExpired, newToken, type TokenRecord } from "../../../server/callers/token.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { placesOf } from "../../../process/places.ts";
+import { columns } from "../../render/columns.ts";
+import { printable } from "../../../process/printable.ts";
+import { expiryOf } from "../../serving/expiry.ts";
+import { FileTokenBook } from "../../../daemon/file-token-book.ts";
+import { usageError } from "../../../process/usage-error.ts";
+
+const ID_BYTES = 6;
+const MAX_NAME = 100;
+/** As a replica names itself: by its workspace's id. */
+const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** As names and ids of workspaces are. */
+const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
+
+export async function token(context: CommandContext): Promise<number> {
+  const { input } = context;
+  const [what = "list", id] = input.args;
+  if (id !== undefined && what !== "revoke") throw usageError(`${what} takes no ${id}`, "chronicle token -h");
+  if (what === "list") return list(context);
+  await context.refuseAgent(`token ${printable(what)}`);
+  if (what === "create") return create(context);
+  if (what === "revoke") return revoke(context, id);
+  throw usageError(`token does not know ${printable(what)}`, "it is create, list or revoke");
+}
+
+function bookOf({ io, input }: CommandContext): FileTokenBook {
+  const inputs = { env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") };
+  return new FileTokenBook(new NodeDisk(), placesOf(inputs).configFolder, () => io.now());
+}
+
+async function create(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const role = roleOf(input.text("role"));
+  const workspaces = input.list("workspace");
+  for (const one of workspaces) {
+    if (!WORKSPACE.test(one))
+      throw usageError(`${printable(one)} is no workspace`, "an id or a name, as `chronicle workspaces` lists them");
+  }
+  const replicas = input.list("replica");
+  for (const one of replicas) {
+    if (!REPLICA.test(one))
+      throw usageError(`${printable(one)} is no id of a replica`, "its whole id, as the origin's refusal names it");
+  }
+  const made = newToken();
+  const id = randomBytes(ID_BYTES).toString("hex");
+  const record: TokenRecord = {
+    id,
+    name: nameOf(input.text("name"), role, id),
+    role,
+    workspaces: workspaces.length === 0 ? null : [...new Set(workspaces)],
+    ...(replicas.length === 0 ? {} : { replicas: [...new Set(replicas)] }),
+    hash: hashToken(made),
+    created: new Date(io.now()).toISOString(),
+    expires: expiryOf(input.text("expires"), io.now()),
+  };
+  bookOf(context).add(record);
+  if (context.json) context.printJson({ token: made, ...shown(record) });
+  else {
+    context.print(made);
+    const all = record.workspaces === null ? " (--workspace NAME: for that one alone)" : "";
+    context.say(
+      `token ${id} for ${what(record)}${all}: it is shown this once. To end it: ${context.worded(`chronicle token revoke ${id}`)}`,
+    );
+  }
+  return EXIT.done;
+}
+
+function list(context: CommandContext): number {
+  const all = bookOf(context).list();
+  const now = context.io.now();
+  if (context.json) context.printJson({ tokens: all.map(shown) });
+  else if (all.length === 0)
+    context.print(context.worded("no tokens: `chronicle token create --role reader` makes one"));
+  else {
+    const rows = all.map((one) => [one.id, one.role, printable(one.name), scope(one), until(one, now), bound(one)]);
+    for (const line of columns(rows)) context.print(line);
+  }
+  return EXIT.done;
+}
+
+function revoke(context: CommandContext, id: string | undefined): number {
+  if (id === undefined) throw usageError("revoke needs the id of a token", "chronicle token list");
+  const book = bookOf(context);
+  const matching = meantBy(book.list(), id, (one) => one.id);
+  const [only] = matching;
+  const data = { id };
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no token ${printable(id)}`, { hint: "chronicle token list", data });
+  }
+  if (matching.length > 1) {
+    throw new ChronicleError("AMBIGUOUS", `${id} stands for ${matching.length} tokens`, {
+      hint: "say more of it",
+      data,
+    });
+  }
+  book.remove(only.id);
+  if (context.json) context.printJson(shown(only));
+  else context.print(`revoked ${only.id} (${what(only)})`);
+  return EXIT.done;
+}
+
+function roleOf(text: string | undefined): Role {
+  const role = ROLES.find((one) => one === text);
+  if (role !== undefined) return role;
+  throw usageError(
+    text === undefined ? "--role is needed" : `there is no role ${printable(text)}`,
+    `it is ${ROLES.join(", ")}`,
+  );
+}
+
+function nameOf(text: string | undefined, role: Role, id: string): string {
+  const name = text ?? `${role}-${id}`;
+  if (name.length <= MAX_NAME && /^[\x20-\x7e]+$/.test(name)) return name;
+  throw usageError("a token's name has up to 100 printable ASCII characters", "choose another");
+}
+
+/** All but the hash. */
+function shown({ id, name, role, workspaces, replicas, created, expires }: TokenRecord): object {
+  return { id, name, role, workspaces, ...(replicas === undefined ? {} : { replicas }), created, expires };
+}
+
+function what(record: TokenRecord): string {
+  return `${record.role === "reader" ? "a" : "an"} ${record.role}, for ${scope(record)}`;
+}
+
+function scope({ workspaces }: TokenRecord): string {
+  return workspaces === null ? "all workspaces" : workspaces.join(", ");
+}
+
+/** The replicas of others that it may come with. */
+function bound({ replicas = [] }: TokenRecord): string {
+  return replicas.length === 0 ? "" : `for replica ${replicas.join(", ")}`;
+}
+
+function until(record: TokenRecord, now: number): string {
+  if (record.expires === null) return "no end";
+  return `${isExpired(record, now) ? "ended" : "until"} ${record.expires.slice(0, 16).replace("T", " ")}`;
+}

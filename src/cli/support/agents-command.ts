@@ -1,0 +1,73 @@
+import { type Around, ROLE_VARIABLE } from "../../core/values/agents-role.ts";
+import type { Input } from "../../process/input.ts";
+import type { Io } from "../../process/io.ts";
+import { placesOf } from "../../process/places.ts";
+import { isThere } from "../../process/user-files.ts";
+
+const always = (): boolean => true;
+const verb =
+  (...words: readonly string[]) =>
+  ({ args: [word = ""] }: Input): boolean =>
+    words.includes(word);
+
+/** `init` begins a history, or goes on with one; with these options it may change or move one that is there. */
+function changesOrTakesOver(input: Input): boolean {
+  const lists = ["exclude", "excludeGlob", "forceInclude"];
+  const limits = ["maxEntries", "maxBytes", "maxFileSize"];
+  return (
+    input.text("adopt") !== undefined ||
+    input.flag("force") ||
+    !input.flag("gitignore") ||
+    lists.some((name) => input.list(name).length > 0) ||
+    limits.some((name) => input.number(name) !== undefined)
+  );
+}
+
+/**
+ * The commands that are another thing for a person than for an agent: those that give up, free, move or rebuild what was recorded, or
+ * change what will be, and those that put secrets into other folders or give them other names.
+ */
+const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
+  forget: always,
+  prune: (input) => !input.flag("dryRun"),
+  erase: (input) => !input.flag("dryRun"),
+  unerase: (input) => input.args.length > 0,
+  gc: always,
+  compact: always,
+  rebuild: always,
+  pin: always,
+  unpin: always,
+  config: (input) => input.args.length > 1 || input.flag("clear"),
+  head: (input) => input.flag("accept"),
+  snapshot: (input) => input.flag("pin") || input.flag("acceptDeletions") || input.list("onRecord").length > 0,
+  record: verb("compact"),
+  init: changesOrTakesOver,
+  workspaces: verb("archive", "unarchive"),
+  verify: (input) => input.list("repairFrom").length > 0,
+  agents: verb("install", "uninstall"),
+  token: verb("create", "revoke"),
+  restore: (input) => input.text("to") !== undefined,
+  mv: always,
+  sync: (input) => input.flag("withProtected"),
+  replicate: (input) => input.flag("withProtected"),
+};
+
+/** Does an agent give this command? `command`: its name. */
+export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
+  if (io.env[ROLE_VARIABLE] === "agent") return true;
+  if (!Object.hasOwn(PERSONS, command) || PERSONS[command]?.(input) !== true) return false;
+  return isWithinAgents(io, input);
+}
+
+/** Is one of the processes around this one that of an agent at work in the store, or of a run, if those count? */
+export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  if (!isThere(places.home)) return false;
+  const { startedByAgent } = await import("../../open.ts");
+  const store = await io.openStore(places);
+  try {
+    return await startedByAgent(store, whose);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,282 @@
+import type { MeShape } from "../../api/routes/reply-shapes.ts";
+import type { OpenOptions, StoreApi, StoreOptions } from "../../api/store-api.ts";
+import type { ProgressOptions, WorkspaceApi } from "../../api/workspace-api.ts";
+import { WHO_CAN } from "../../core/values/agents-role.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isAgents, isWithinAgents } from "./agents-command.ts";
+import type { Input } from "../../process/input.ts";
+import type { Io } from "../../process/io.ts";
+import { newHistoryLines } from "./new-history.ts";
+import { type Paint, paintFor } from "../../process/paint.ts";
+import { placesOf } from "../../process/places.ts";
+import { ProgressLine } from "./progress-line.ts";
+import type { RemoteAddress } from "../remote/remote-address.ts";
+import type { RemoteServer } from "../remote/remote-server.ts";
+import { writeJson } from "../render/json.ts";
+import { secretsForPeople } from "./secrets-for-people.ts";
+import type { CommandSpec } from "../table/spec.ts";
+import { usageError } from "../../process/usage-error.ts";
+import { UserPaths } from "../../process/user-path.ts";
+import { type Worded, wordedFor } from "../table/worded.ts";
+import { printable } from "../../process/printable.ts";
+
+const DEFAULT_WAIT_SECONDS = 30;
+
+/** How a store is opened otherwise than a person does. */
+interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
+  /** A server that does not answer is not asked again: somebody waits at a keyboard. */
+  readonly once?: boolean;
+}
+
+/** The command that is given, and the server that is asked. */
+interface Asked {
+  /** The name of the command. */
+  readonly command?: string | undefined;
+  readonly remote?: RemoteAddress | undefined;
+}
+
+/**
+ * What a command works with: its input, the world, and the store, which is opened when it is first asked for; with `--remote`
+ * a server stands for the store.
+ */
+export class CommandContext {
+  readonly io: Io;
+  readonly input: Input;
+  readonly commands: readonly CommandSpec[];
+  readonly json: boolean;
+  /** Colours for stdout, and for stderr. */
+  readonly paint: Paint;
+  readonly paintErr: Paint;
+  /** Commands in a text, as they are to be typed here: for each that is printed. */
+  readonly worded: Worded;
+  /** The server that is asked instead of the store of this machine. */
+  readonly remote: RemoteAddress | undefined;
+  #store: StoreApi | undefined;
+  #server: Promise<RemoteServer> | undefined;
+  readonly #command: string | undefined;
+  #isAgent: Promise<boolean> | undefined;
+  #isAnyhow: Promise<boolean> | undefined;
+  readonly #workspaces: WorkspaceApi[] = [];
+  /** Those of a server that may have been changed. */
+  readonly #changed: WorkspaceApi[] = [];
+  #isUnsigned = false;
+  #progress: ProgressLine | undefined;
+
+  constructor(io: Io, input: Input, commands: readonly CommandSpec[], { remote, command }: Asked = {}) {
+    this.io = io;
+    this.remote = remote;
+    this.#command = command;
+    this.input = input;
+    this.worded = wordedFor(input);
+    this.commands = commands;
+    this.json = input.flag("json");
+    this.paint = paintFor(input.flag("color") && io.out.colours);
+    this.paintErr = paintFor(input.flag("color") && io.err.colours);
+  }
+
+  /** Are there people at the other end, who can be asked? */
+  get canAsk(): boolean {
+    return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
+  }
+
+  /** Was something recorded that is not signed? That has been said. */
+  get isUnsigned(): boolean {
+    return this.#isUnsigned;
+  }
+
+  /** The history was accepted as it is: it is signed from here on. */
+  nowSigned(): void {
+    this.#isUnsigned = false;
+  }
+
+  /** `as`: what differs from how a person opens it, where it is opened first. */
+  async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
+    const { io, input, remote } = this;
+    const role = (await this.isAgent()) ? { role: "agent" as const } : {};
+    if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
+    const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
+    const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+    const onNote = (note: string): void => this.note(note);
+    const onUnsigned = (): void => void (this.#isUnsigned = true);
+    const how = { ...places, waitMs: waitSeconds * 1000, onNote, onUnsigned };
+    this.#store ??= await io.openStore({ ...how, ...as, ...role });
+    return this.#store;
+  }
+
+  /**
+   * The workspace that `--workspace` names, else the nearest one around the current folder (of a server: its own choice); one
+   * that is begun (`create`) is told of on stderr.
+   */
+  async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
+    const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
+    const store = await this.store();
+    const named = await this.chosen();
+    if (named !== undefined) return this.#noted(await store.openById(named, how), options.readOnly);
+    try {
+      const opened = await store.open({ folder: this.io.cwd(), ...how });
+      this.#progress?.clear();
+      return this.closing(opened);
+    } catch (error) {
+      const isNew =
+        create === true && !this.#isUpstream && error instanceof ChronicleError && error.code === "NOT_FOUND";
+      if (!isNew) throw error;
+      return this.#begin(store);
+    }
+  }
+
+  /** Is it about the copy of an origin's history? Throws `USAGE` with a server. */
+  get #isUpstream(): boolean {
+    if (!this.input.flag("upstream")) return false;
+    if (this.remote === undefined) return true;
+    throw usageError("--upstream is about a replica of this machine", "leave out --remote, or ask the origin itself");
+  }
+
+  /** The id or name of the workspace that is meant, where it does not go by the folder one stands in. */
+  async chosen(): Promise<string | undefined> {
+    const named = this.input.text("workspace");
+    if (this.remote === undefined) return named;
+    await this.store();
+    return (await this.#server)?.workspace(named);
+  }
+
+  /** Who one is for the server that is asked; `undefined`: none is. Throws as `RemoteServer.me`. */
+  async meThere(): Promise<MeShape | undefined> {
+    if (this.remote === undefined) return undefined;
+    await this.store();
+    return (await this.#server)?.me();
+  }
+
+  /** May one give up and free what was recorded? Where not, nobody is asked whether it should be: it is refused in any case. */
+  async isOperator(): Promise<boolean> {
+    if (await this.isAgent()) return false;
+    const me = await this.meThere();
+    return me === undefined || me.role === "operator";
+  }
+
+  /**
+   * Does an agent give this command? What `run` has started is told so by a variable. For what only a person may do, the processes around
+   * this one are looked at, too.
+   */
+  isAgent(): Promise<boolean> {
+    return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
+  }
+
+  /** The same with the processes around it looked at for any command: a secret is about to be shown. */
+  #isAgentAnyhow(): Promise<boolean> {
+    return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
+  }
+
+  /** Throws `FORBIDDEN` where an agent gives a command that concerns no history: there is none to record the attempt in. */
+  async refuseAgent(what: string): Promise<void> {
+    if (!(await this.isAgent())) return;
+    throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
+  }
+
+  #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {
+    const { io, input } = this;
+    const acting = { ...(actor === undefined ? {} : { actor }), ...(role === undefined ? {} : { role }) };
+    const onNote = (note: string): void => this.note(note);
+    // Loaded when it is needed: a command line without a server starts as fast as ever.
+    this.#server ??= import("../remote/remote-server.ts").then(({ RemoteServer: Server }) =>
+      Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once, onNote }),
+    );
+    return this.#server;
+  }
+
+  async #begin(store: StoreApi): Promise<WorkspaceApi> {
+    const { workspace, result } = await store.init({ roots: [this.io.cwd()], ...this.progress() });
+    const begun = this.closing(workspace);
+    // Somebody else may have begun it meanwhile.
+    if (result.created && !this.json) {
+      for (const line of await newHistoryLines(workspace, result.snapshot.coverage, this.io)) this.say(line);
+    }
+    this.#progress?.clear();
+    return begun;
+  }
+
+  /** For commands that only look. */
+  reading(): Promise<WorkspaceApi> {
+    return this.workspace({ readOnly: true });
+  }
+
+  #noted(workspace: WorkspaceApi, readOnly = false): WorkspaceApi {
+    if (this.remote !== undefined && !readOnly) this.#changed.push(workspace);
+    return this.closing(workspace);
+  }
+
+  /** Of a server's workspaces it is asked whether what was recorded there is signed; of this machine's the store tells. */
+  async #askSigned(): Promise<void> {
+    for (const workspace of this.#changed.splice(0)) {
+      try {
+        const { state, detail, hint } = await workspace.signing();
+        if (state !== "unsigned") continue;
+        this.#isUnsigned = true;
+        this.note(`what is recorded is not signed: ${[detail, hint].join("; ")}`);
+      } catch (error) {
+        if (!(error instanceof ChronicleError)) throw error;
+        this.note(`whether what was recorded is signed could not be asked: ${error.message}`);
+      }
+    }
+  }
+
+  /** Has `close` close it. Of what is returned no agent's command gets the bytes of a secret. */
+  closing(workspace: WorkspaceApi): WorkspaceApi {
+    this.#workspaces.push(workspace);
+    return secretsForPeople(workspace, {
+      isAgent: () => this.#isAgentAnyhow(),
+      isRemote: this.remote !== undefined,
+    });
+  }
+
+  /** Of a workspace that was named the paths begin at its root, unless one stands in its folder; of a server's in any case. */
+  paths(workspace: WorkspaceApi): UserPaths {
+    if (this.remote !== undefined) return new UserPaths(workspace, undefined);
+    return new UserPaths(workspace, this.io.cwd(), this.input.text("workspace") !== undefined);
+  }
+
+  /** Options that show how far a long piece of work is: on a terminal, after a second. */
+  progress(): ProgressOptions {
+    if (!this.io.err.isTerminal || this.json) return {};
+    const line = (this.#progress ??= new ProgressLine(this.io.err, () => this.io.now()));
+    return { onProgress: (progress) => line.show(progress) };
+  }
+
+  /** A line of the answer (stdout). */
+  print(line = ""): void {
+    this.#progress?.clear();
+    this.io.out.write(`${line}\n`);
+  }
+
+  /** A line beside the answer (stderr). */
+  say(line = ""): void {
+    this.#progress?.clear();
+    this.io.err.write(`${line}\n`);
+  }
+
+  /** A note beside the answer (stderr): text from elsewhere, in which nothing can move the cursor or hide. */
+  note(text: string): void {
+    this.say(`note: ${printable(this.worded(text))}`);
+  }
+
+  /** The answer as JSON (stdout). */
+  printJson(value: unknown): void {
+    this.#progress?.clear();
+    writeJson(value, (text) => this.io.out.write(text));
+  }
+
+  async close(): Promise<void> {
+    this.#progress?.clear();
+    await this.#askSigned();
+    for (const workspace of this.#workspaces.splice(0)) await workspace.close();
+    const store = this.#store;
+    this.#store = undefined;
+    await store?.close();
+    const server = this.#server;
+    this.#server = undefined;
+    // One that could not be begun has been told of.
+    await (await server?.catch(() => undefined))?.close();
+  }
+}
+
+/** What a command does. Resolves to the exit code. */
+export type Action = (context: CommandContext) => Promise<number>;

@@ -1,0 +1,26 @@
+import type { RecordStoreApi } from "../../api/record-api.ts";
+import type { CommandContext } from "./context.ts";
+import { usageError } from "../../process/usage-error.ts";
+import { typedPath } from "../../process/typed-path.ts";
+
+/** Works on the records of `--folder`, else of the current folder's workspace. */
+export async function withRecords<T>(
+  context: CommandContext,
+  how: { readonly readOnly: boolean },
+  work: (records: RecordStoreApi) => Promise<T>,
+): Promise<T> {
+  const { input, io } = context;
+  const folder = input.text("folder");
+  if (folder === undefined) return work((await context.workspace(how)).records);
+  if (context.remote !== undefined)
+    throw usageError("--folder is on this machine, and the server elsewhere", "for no server: --remote ''");
+  const wait = input.number("wait");
+  const { openRecordStore } = await import("../../open.ts");
+  await using store = await openRecordStore({
+    folder: typedPath(io.cwd(), "--folder", folder),
+    ...how,
+    ...(wait === undefined ? {} : { waitMs: wait * 1000 }),
+  });
+  for (const note of await store.notes()) context.note(note);
+  return await work(store);
+}

@@ -1,0 +1,111 @@
+import type { RepairPlace, WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { CommandContext } from "./context.ts";
+import { parseRemote, type RemoteAddress } from "../remote/remote-address.ts";
+import { withRemoteHint } from "../remote/remote-hint.ts";
+import { usageError } from "../../process/usage-error.ts";
+import { typedPath } from "../../process/typed-path.ts";
+
+const OPTION = "--repair-from";
+/** Stands for the origin that a replica follows. */
+const OWN_ORIGIN = "origin";
+
+/** A server that is asked for contents. */
+interface AskedServer {
+  readonly address: RemoteAddress;
+  readonly token?: string | undefined;
+  /** What its workspace may be called, the likeliest first. */
+  readonly workspaces: readonly string[];
+}
+
+/**
+ * The places that `--repair-from` names, opened; connections end with `opened`. Throws `USAGE` with a server in the place of the
+ * store, `NOT_FOUND` for what is not there.
+ */
+export async function repairPlaces(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  opened: AsyncDisposableStack,
+): Promise<RepairPlace[]> {
+  const places: RepairPlace[] = [];
+  for (const text of context.input.list("repairFrom")) {
+    const server = await serverOf(context, workspace, text);
+    places.push(
+      server === undefined ? await localPlace(context, text) : await remotePlace(context, { server, opened, text }),
+    );
+  }
+  return places;
+}
+
+/** Throws `USAGE` where a repair cannot be. */
+export function refuseRemoteRepair({ remote, input }: CommandContext): void {
+  if (remote === undefined || input.list("repairFrom").length === 0) return;
+  throw usageError(
+    "a store is repaired on its own machine, not through a server",
+    `run it there, or with --remote '' for the store of this machine`,
+  );
+}
+
+async function localPlace({ io }: CommandContext, text: string): Promise<RepairPlace> {
+  const { repairPlaceAt } = await import("../../open.ts");
+  return repairPlaceAt(typedPath(io.cwd(), OPTION, text));
+}
+
+/** `undefined`: it is a path. */
+async function serverOf(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  text: string,
+): Promise<AskedServer | undefined> {
+  if (text === OWN_ORIGIN) return ownOrigin(context, workspace);
+  if (!/^(https?:\/\/|unix:)/.test(text)) return undefined;
+  const address = parseRemote(text, OPTION);
+  if (address.workspace !== undefined) return { address, workspaces: [address.workspace] };
+  const origin = await originOf(context, workspace);
+  return { address, workspaces: [origin?.workspace, workspace.id].filter((id) => id !== undefined) };
+}
+
+async function ownOrigin(context: CommandContext, workspace: WorkspaceApi): Promise<AskedServer> {
+  const origin = await originOf(context, workspace);
+  if (origin === undefined)
+    throw usageError(
+      `${OPTION} ${OWN_ORIGIN}: this workspace follows no origin`,
+      "for a folder of that name: ./origin",
+    );
+  const { url, workspace: named = workspace.id, token } = origin;
+  return { address: { url: url.replace(/^ws/, "http"), workspace: named }, token, workspaces: [named] };
+}
+
+async function originOf(context: CommandContext, { id }: WorkspaceApi) {
+  const { findOrigin } = await import("../../open.ts");
+  return findOrigin(await context.store(), id);
+}
+
+interface RemotePlace {
+  readonly server: AskedServer;
+  readonly opened: AsyncDisposableStack;
+  readonly text: string;
+}
+
+async function remotePlace(
+  context: CommandContext,
+  { server: { address, token, workspaces }, opened, text }: RemotePlace,
+): Promise<RepairPlace> {
+  const { RemoteServer } = await import("../remote/remote-server.ts");
+  const onNote = (note: string): void => context.note(note);
+  const tokenFile = context.input.text("tokenFile");
+  const server = RemoteServer.of(context.io, { address, token, tokenFile, acting: {}, once: false, onNote });
+  opened.defer(() => server.close());
+  for (const name of workspaces) {
+    try {
+      const workspace = await server.store.openById(name);
+      opened.defer(() => workspace.close());
+      return { workspace, name: text };
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw withRemoteHint(error);
+    }
+  }
+  throw new ChronicleError("NOT_FOUND", `${address.url} has no workspace ${workspaces.join(" or ")}`, {
+    hint: `say which one has good bytes: ${OPTION} '${address.url}#WORKSPACE'`,
+  });
+}

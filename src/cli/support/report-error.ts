@@ -1,0 +1,60 @@
+import { EXIT, exitCodeOf } from "../../api/problems.ts";
+import { ChronicleError, codedError } from "../../core/values/errors.ts";
+import type { Io } from "../../process/io.ts";
+import type { Paint } from "../../process/paint.ts";
+import { writeJson } from "../render/json.ts";
+import { printable, printableText } from "../../process/printable.ts";
+import type { Worded } from "../table/worded.ts";
+
+/** How an error is told: which form, where to, in which colours. */
+export interface ReportStyle {
+  readonly json: boolean;
+  /** JSON goes to stderr: stdout belongs to somebody else's command. */
+  readonly jsonOnStderr?: boolean;
+  readonly paint: Paint;
+  /** Has the commands of a hint as they are to be typed here. */
+  readonly worded?: Worded;
+}
+
+interface Told {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly exitCode: number;
+}
+
+function told(thrown: unknown): Told {
+  const error = codedError(thrown);
+  if (error instanceof ChronicleError) {
+    const { code, message, hint, data } = error;
+    return { code, message, hint: hint ?? null, data, exitCode: exitCodeOf(code) };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = "this is a bug in Chronicle; CHRONICLE_DEBUG=1 shows where";
+  return { code: "INTERNAL", message: `unexpected: ${message}`, hint, data: {}, exitCode: EXIT.failed };
+}
+
+/** Tells people or programs what went wrong. Returns the exit code. */
+export function reportError(error: unknown, io: Io, style: ReportStyle): number {
+  const { exitCode, ...shape } = told(error);
+  const { worded = (text: string) => text } = style;
+  if (style.json) {
+    const sink = style.jsonOnStderr === true ? io.err : io.out;
+    writeJson({ error: shape }, (text) => sink.write(text));
+  } else {
+    io.err.write(`${style.paint("red", "chronicle:")} ${printable(shape.message)}\n`);
+    for (const line of worded(shape.hint ?? "")
+      .split("\n")
+      .filter(Boolean))
+      io.err.write(`  ${printable(line)}\n`);
+  }
+  if (io.env["CHRONICLE_DEBUG"] === "1") io.err.write(`${printableText(stackOf(error))}\n`);
+  return exitCode;
+}
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.stack ?? error.message;
+  return error.cause === undefined ? own : `${own}\ncaused by: ${stackOf(error.cause)}`;
+}

@@ -1,0 +1,22 @@
+import type { Selection } from "../../api/action-api.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import type { CommandContext } from "./context.ts";
+import { usageError } from "../../process/usage-error.ts";
+
+const OPTIONS = ["action", "turn", "session", "actor", "file", "since"] as const;
+
+/** Whose work the command line names, `{}` for nobody's. Throws `USAGE` for more than one. */
+export async function selectionOf(context: CommandContext, workspace: WorkspaceApi): Promise<Selection> {
+  const { input } = context;
+  const given = OPTIONS.filter((name) => input.text(name) !== undefined);
+  if (given.length > 1) {
+    throw usageError(
+      `${given.map((name) => `--${name}`).join(" and ")} cannot be given together`,
+      "say in one way whose work is meant",
+    );
+  }
+  const [name] = given;
+  if (name === undefined) return {};
+  const value = input.text(name) ?? "";
+  return { [name]: name === "file" ? await context.paths(workspace).toWorkspace(value) : value };
+}

@@ -1,0 +1,17 @@
+import { errnoOf } from "../../core/values/errors.ts";
+
+const NOT_FOUND = 127;
+const NOT_EXECUTABLE = 126;
+
+function isSpawnError(error: unknown): error is Error {
+  return error instanceof Error && "syscall" in error && String(error.syscall).startsWith("spawn");
+}
+
+/**
+ * The exit code of a shell where a command could not be started: 127 not found, 126 not executable. `undefined` if the
+ * error (or what caused it) is another one.
+ */
+export function startFailureCode(error: unknown): number | undefined {
+  if (isSpawnError(error)) return errnoOf(error) === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;
+  return error instanceof Error && error.cause !== undefined ? startFailureCode(error.cause) : undefined;
+}

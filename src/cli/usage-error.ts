@@ -1,6 +1,0 @@
-import { ChronicleError } from "../core/errors.ts";
-
-/** A command line that cannot be understood (exit code 2). */
-export function usageError(message: string, hint: string): ChronicleError {
-  return new ChronicleError("USAGE", message, { hint });
-}

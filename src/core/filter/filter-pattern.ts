@@ -1,0 +1,162 @@
+import { ChronicleError } from "../values/errors.ts";
+import { isLiteral } from "./ignore-glob.ts";
+import { RuleSet, byteText, descend } from "./ignore-rules.ts";
+
+/** Longest pattern, in characters. */
+const MAX_PATTERN_LENGTH = 4096;
+
+/** Decides about a path by itself, whatever else the filter holds: is the path, or a folder above it, named? */
+export type PathTest = (path: string, isFolder: boolean) => boolean;
+
+/**
+ * One line of a `.gitignore`: `*.pyc`, `build/`, `/docs/*.md`, `!keep.pyc`. A path that it matches is filtered out, and
+ * so is everything below it; with `!` it is let through again. A blank line and a comment match nothing.
+ */
+export class FilterPattern {
+  /** As given. */
+  readonly text: string;
+
+  /** Throws `USAGE` for what is not one line, or has more than 4,096 characters. */
+  constructor(text: string) {
+    if (/[\n\0]/.test(text)) throw new ChronicleError("USAGE", `a pattern is one line: ${JSON.stringify(text)}`);
+    if (text.length > MAX_PATTERN_LENGTH) {
+      throw new ChronicleError("USAGE", `a pattern has at most ${MAX_PATTERN_LENGTH} characters`);
+    }
+    this.text = text;
+  }
+
+  /** Does it let through what an earlier pattern filters out? */
+  get isNegated(): boolean {
+    return this.text.startsWith("!");
+  }
+}
+
+/**
+ * A test with string operations only, for the usual forms: a name (`node_modules`), a path (`/docs/old`, `a/b`), a tail
+ * (`*.pyc`), a head (`tmp*`), a part (`*cache*`), each with or without `/` at its end, and what is in a folder (`.git/**`).
+ * `undefined`: it takes a matcher.
+ */
+export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefined {
+  // Escapes, spaces at the end and names beyond ASCII are left to the matcher, which compares bytes.
+  if (isNegated || text === "" || text.startsWith("#") || !/^[!-~]+(?: +[!-~]+)*$/.test(text)) return undefined;
+  const folderOnly = text.endsWith("/");
+  const body = folderOnly ? text.slice(0, -1) : text;
+  if (body === "" || body.endsWith("/")) return undefined;
+  const name = body.startsWith("**/") ? body.slice(3) : body;
+  if (!name.includes("/")) return nameTest(name, folderOnly);
+  const path = body.startsWith("/") ? body.slice(1) : body;
+  const inside = path.endsWith("/**") && !folderOnly ? path.slice(0, -2) : undefined;
+  if (path.startsWith("/") || !isLiteral(inside ?? path)) return undefined;
+  return inside === undefined ? pathTest(path, folderOnly) : (given) => given.startsWith(inside);
+}
+
+/** From the root: the path itself, or what is below it. */
+function pathTest(path: string, folderOnly: boolean): PathTest {
+  const { length } = path;
+  return (given, isFolder) => {
+    if (!given.startsWith(path)) return false;
+    return given.length === length ? isFolder || !folderOnly : given.charCodeAt(length) === SLASH;
+  };
+}
+
+const SLASH = 0x2f;
+
+function nameTest(name: string, folderOnly: boolean): PathTest | undefined {
+  const opens = name.startsWith("*");
+  const closes = name.endsWith("*");
+  const text = name.replace(/^\*+|\*+$/g, "");
+  if (text === "" || !isLiteral(text)) return undefined;
+  if (opens && closes) return partTest(text, folderOnly);
+  return placedTest(text, folderOnly, { anyHead: opens, anyTail: closes });
+}
+
+/** `*text*`: text without a slash lies within one name. */
+function partTest(text: string, folderOnly: boolean): PathTest {
+  if (!folderOnly) return (path) => path.includes(text);
+  return (path, isFolder) => {
+    const at = path.indexOf(text);
+    return at >= 0 && (isFolder || path.includes("/", at));
+  };
+}
+
+/** A name, or one that begins or ends with the text: found first by the text, then by what stands beside it. */
+function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; anyTail: boolean }): PathTest {
+  const { anyHead, anyTail } = any;
+  const { length } = text;
+  return (path, isFolder) => {
+    for (let at = path.indexOf(text); at >= 0; at = path.indexOf(text, at + 1)) {
+      if (!anyHead && at > 0 && path.charCodeAt(at - 1) !== SLASH) continue;
+      const end = at + length;
+      if (anyTail ? !path.includes("/", end) : end === path.length) {
+        if (isFolder || !folderOnly) return true;
+      } else if (anyTail || path.charCodeAt(end) === SLASH) return true;
+    }
+    return false;
+  };
+}
+
+/** Characters of the names of folders whose verdicts are remembered, together. */
+const MAX_REMEMBERED = 4_000_000;
+
+/** Folders with longer names than any on a disk are not remembered. */
+const MAX_REMEMBERED_NAME = 4096;
+
+/** What a folder is to what lies in it. `rules` undefined: it is filtered out, and so is everything in it. */
+type FolderState = RuleSet["start"] | undefined;
+
+/** Asks the rules as git does, in the order of the patterns: the last that matches decides, folders before their contents. */
+export class RuleTest {
+  readonly #rules: RuleSet;
+  readonly #folders = new Map<string, FolderState>();
+  #remembered = 0;
+
+  /** Throws `LIMIT_EXCEEDED` for more patterns than can be applied. */
+  constructor(patterns: readonly FilterPattern[]) {
+    this.#rules = new RuleSet(patterns.map(({ text }) => text).join("\n"));
+    const { problem } = this.#rules;
+    if (problem !== undefined) throw new ChronicleError("LIMIT_EXCEEDED", `the patterns of a filter are ${problem}`);
+  }
+
+  /** Is the path, or a folder above it, filtered out? */
+  matches(path: string, isFolder: boolean): boolean {
+    const slash = path.lastIndexOf("/");
+    const state = this.#folder(slash < 0 ? "" : path.slice(0, slash));
+    return state === undefined || this.#isExcluded(state, path.slice(slash + 1), isFolder);
+  }
+
+  #isExcluded(state: RuleSet["start"], name: string, isFolder: boolean): boolean {
+    const rule = this.#rules.find(byteText(name), isFolder, state);
+    return rule !== undefined && !rule.negated;
+  }
+
+  #folder(path: string): FolderState {
+    if (path === "") return this.#rules.start;
+    if (this.#folders.has(path)) return this.#folders.get(path);
+    let state: FolderState = this.#rules.start;
+    for (let start = 0; state !== undefined && start <= path.length;) {
+      const slash = path.indexOf("/", start);
+      const end = slash < 0 ? path.length : slash;
+      state = this.#child(state, path.slice(start, end), path.slice(0, end));
+      start = end + 1;
+    }
+    return state;
+  }
+
+  #child(parent: RuleSet["start"], name: string, path: string): FolderState {
+    if (path.length > MAX_REMEMBERED_NAME) return this.#judge(parent, name);
+    if (this.#folders.has(path)) return this.#folders.get(path);
+    const state = this.#judge(parent, name);
+    // A peer chooses the paths: what is remembered about them stays small.
+    if (this.#remembered > MAX_REMEMBERED) {
+      this.#folders.clear();
+      this.#remembered = 0;
+    }
+    this.#folders.set(path, state);
+    this.#remembered += path.length;
+    return state;
+  }
+
+  #judge(parent: RuleSet["start"], name: string): FolderState {
+    return this.#isExcluded(parent, name, true) ? undefined : descend(parent, byteText(name));
+  }
+}

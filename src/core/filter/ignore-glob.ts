@@ -1,0 +1,263 @@
+import { addAll } from "../../util/long-lists.ts";
+
+/**
+ * Globs as git reads them (`wildmatch.c`): `*`, `?`, `[…]` with ranges, negation and `[:class:]`, `\` escapes and, in
+ * patterns for paths, `**`. Compiled to steps and run as a set of positions, so that time is bounded by the product of
+ * the lengths of pattern and text, whatever the pattern.
+ */
+
+/** Longest pattern that is compiled, in characters; a longer one never matches. */
+const MAX_PATTERN_LENGTH = 4096;
+
+/** Ranges of code points (pairs of first and last), or everything but them. */
+interface CharClass {
+  readonly negated: boolean;
+  readonly ranges: readonly number[];
+}
+
+/** A compiled glob. A step is a code point, one of the marks below, or a class (`FIRST_CLASS - index`). */
+export interface Glob {
+  readonly steps: readonly number[];
+  readonly classes: readonly CharClass[];
+  /** A name with fewer characters cannot match. */
+  readonly minLength: number;
+  /** Text that every match begins and ends with. */
+  readonly prefix: string;
+  readonly suffix: string;
+}
+
+export const SLASH = 0x2f;
+/** `?` */
+export const ANY = -1;
+export const STAR = -2;
+/** `**` between slashes: anything, slashes too. */
+export const GLOBSTAR = -3;
+/** Takes nothing. Stands before a `**` with a plain `/` after it, and may leave both out: `a/**` + `/b` matches `a/b`. */
+export const MAYBE = -4;
+/** From a capital ASCII letter to the small one. */
+const TO_SMALL = 0x20;
+/** Steps from here down are classes. */
+export const FIRST_CLASS = -16;
+
+/** Has the text none of the characters that are special in a glob? */
+export function isLiteral(pattern: string): boolean {
+  return literalLength(pattern) === pattern.length;
+}
+
+/** How many characters at the start of the pattern are not special. */
+export function literalLength(pattern: string): number {
+  const at = pattern.search(/[*?[\\]/);
+  return at < 0 ? pattern.length : at;
+}
+
+/**
+ * Compile a glob; `undefined` when it can never match (an open `[`, a lone `\` at the end, too long).
+ * `paths`: `**` crosses slashes. Otherwise `**` is `*`: the text is one name. `ignoreCase`: as git matches with `WM_CASEFOLD`,
+ * against a text in small letters. There, a capital behind a `\` or alone in a class matches nothing.
+ */
+export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
+  if (pattern.length > MAX_PATTERN_LENGTH) return undefined;
+  const compiler = new GlobCompiler(pattern, paths, ignoreCase);
+  for (let at: number | undefined = 0; at !== pattern.length; at = compiler.step(at)) {
+    if (at === undefined) return undefined;
+  }
+  const { steps, classes } = compiler;
+  return { steps, classes, ...boundsOf(steps) };
+}
+
+class GlobCompiler {
+  readonly steps: number[] = [];
+  readonly classes: CharClass[] = [];
+  readonly #pattern: string;
+  readonly #paths: boolean;
+  /** git cuts the plain text at the start off before it matches, so `**` directly after it counts as standing alone. */
+  readonly #wildFrom: number;
+
+  readonly #ignoreCase: boolean;
+
+  constructor(pattern: string, paths: boolean, ignoreCase: boolean) {
+    this.#pattern = pattern;
+    this.#paths = paths;
+    this.#ignoreCase = ignoreCase;
+    this.#wildFrom = literalLength(pattern);
+  }
+
+  /** Compile what stands at a position; the position after it, or `undefined` when it is malformed. */
+  step(at: number): number | undefined {
+    const c = this.#pattern.codePointAt(at) ?? 0;
+    if (c === 0x2a) return this.#stars(at);
+    if (c === 0x5b) return this.#charClass(at);
+    if (c === 0x5c) return this.#escaped(at);
+    const isCapital = this.#ignoreCase && c >= 0x41 && c <= 0x5a;
+    this.steps.push(c === 0x3f ? ANY : isCapital ? c + TO_SMALL : c);
+    return at + widthOf(c);
+  }
+
+  #stars(at: number): number {
+    const end = endOfStars(this.#pattern, at);
+    const stars = end - at > 1 && this.#paths ? starsBetweenSlashes(this.#pattern, at, end, this.#wildFrom) : STAR;
+    if (stars === MAYBE) this.steps.push(MAYBE, GLOBSTAR);
+    else if (stars === GLOBSTAR || this.steps.at(-1) !== STAR) this.steps.push(stars);
+    return end;
+  }
+
+  #charClass(at: number): number | undefined {
+    const parsed = parseClass(this.#pattern, at, this.#ignoreCase);
+    if (parsed === undefined) return undefined;
+    this.steps.push(FIRST_CLASS - this.classes.length);
+    this.classes.push(parsed.charClass);
+    return parsed.end;
+  }
+
+  #escaped(at: number): number | undefined {
+    const c = this.#pattern.codePointAt(at + 1);
+    if (c === undefined) return undefined;
+    this.steps.push(c);
+    return at + 1 + widthOf(c);
+  }
+}
+
+/** How many UTF-16 units the code point takes. */
+export function widthOf(c: number): number {
+  return c > 0xffff ? 2 : 1;
+}
+
+function boundsOf(steps: readonly number[]): { minLength: number; prefix: string; suffix: string } {
+  const first = steps.findIndex((step) => step < 0);
+  const last = steps.findLastIndex((step) => step < 0);
+  // The slash after a `**` may be left out, so it is no part of what must be there.
+  const suffixFrom = last + (steps[last - 1] === MAYBE ? 2 : 1);
+  return {
+    minLength: steps.filter((step) => step !== STAR).length,
+    prefix: textOf(first < 0 ? steps : steps.slice(0, first)),
+    suffix: textOf(steps.slice(suffixFrom)),
+  };
+}
+
+/** The text of steps that are all code points. */
+export function textOf(steps: readonly number[]): string {
+  let text = "";
+  for (const step of steps) text += String.fromCodePoint(step);
+  return text;
+}
+
+function endOfStars(pattern: string, at: number): number {
+  let end = at;
+  while (pattern.charCodeAt(end) === 0x2a) end += 1;
+  return end;
+}
+
+function starsBetweenSlashes(pattern: string, at: number, end: number, wildFrom: number): number {
+  const opens = at === wildFrom || pattern.charCodeAt(at - 1) === SLASH;
+  if (!opens) return STAR;
+  if (end === pattern.length) return GLOBSTAR;
+  if (pattern.charCodeAt(end) === SLASH) return MAYBE;
+  return pattern.startsWith("\\/", end) ? GLOBSTAR : STAR;
+}
+
+/** ASCII only, as git has them: the locale plays no part. */
+const NAMED_CLASSES: Readonly<Record<string, readonly number[]>> = {
+  alnum: [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a],
+  alpha: [0x41, 0x5a, 0x61, 0x7a],
+  blank: [0x09, 0x09, 0x20, 0x20],
+  cntrl: [0x00, 0x1f, 0x7f, 0x7f],
+  digit: [0x30, 0x39],
+  graph: [0x21, 0x7e],
+  lower: [0x61, 0x7a],
+  print: [0x20, 0x7e],
+  punct: [0x21, 0x2f, 0x3a, 0x40, 0x5b, 0x60, 0x7b, 0x7e],
+  space: [0x09, 0x0a, 0x0d, 0x0d, 0x20, 0x20],
+  upper: [0x41, 0x5a],
+  xdigit: [0x30, 0x39, 0x41, 0x46, 0x61, 0x66],
+};
+
+/** Reads a class the way `dowild` walks over it, odd cases included (`[]a]`, `[a-]`, `[[:x]`). */
+class ClassReader {
+  readonly #pattern: string;
+  #at: number;
+  readonly #ignoreCase: boolean;
+  readonly ranges: number[] = [];
+
+  constructor(pattern: string, at: number, ignoreCase: boolean) {
+    this.#pattern = pattern;
+    this.#at = at;
+    this.#ignoreCase = ignoreCase;
+  }
+
+  /** Reads up to the closing `]`; the position after it, or `undefined` when the class is malformed. */
+  read(): number | undefined {
+    let previous = 0;
+    do {
+      const next = this.#member(previous);
+      if (next === undefined) return undefined;
+      previous = next;
+    } while (this.#pattern[this.#at] !== "]");
+    return this.#at + 1;
+  }
+
+  #take(): number | undefined {
+    const c = this.#pattern.codePointAt(this.#at);
+    if (c !== undefined) this.#at += widthOf(c);
+    return c;
+  }
+
+  #takeEscaped(c: number | undefined): number | undefined {
+    return c === 0x5c ? this.#take() : c;
+  }
+
+  /** One member; what a following `-` would start from (0: nothing). */
+  #member(previous: number): number | undefined {
+    const start = this.#at;
+    const c = this.#take();
+    if (c === undefined) return undefined;
+    const after = this.#pattern[this.#at];
+    if (c === 0x2d && previous !== 0 && after !== undefined && after !== "]") {
+      const last = this.#takeEscaped(this.#take());
+      if (last === undefined) return undefined;
+      this.#range(previous, last);
+      return 0;
+    }
+    if (c === 0x5b && after === ":") return this.#named(start);
+    const literal = this.#takeEscaped(c);
+    if (literal !== undefined) this.ranges.push(literal, literal);
+    return literal;
+  }
+
+  #named(start: number): number | undefined {
+    const close = this.#pattern.indexOf("]", start + 2);
+    if (close < 0) return undefined;
+    if (close < start + 3 || this.#pattern[close - 1] !== ":") {
+      this.ranges.push(0x5b, 0x5b);
+      this.#at = start + 1;
+      return 0x5b;
+    }
+    const name = this.#pattern.slice(start + 2, close - 1);
+    const ranges = Object.hasOwn(NAMED_CLASSES, name) ? NAMED_CLASSES[name] : undefined;
+    if (ranges === undefined) return undefined;
+    addAll(this.ranges, ranges);
+    if (name === "upper") this.#range(0x41, 0x5a);
+    this.#at = close + 1;
+    return 0;
+  }
+
+  /** The text has small letters only: what capitals the range has stand for them as well. */
+  #range(first: number, last: number): void {
+    this.ranges.push(first, last);
+    if (!this.#ignoreCase) return;
+    const from = Math.max(first, 0x41);
+    const to = Math.min(last, 0x5a);
+    if (from <= to) this.ranges.push(from + TO_SMALL, to + TO_SMALL);
+  }
+}
+
+function parseClass(
+  pattern: string,
+  at: number,
+  ignoreCase: boolean,
+): { charClass: CharClass; end: number } | undefined {
+  const mark = pattern[at + 1];
+  const negated = mark === "!" || mark === "^";
+  const reader = new ClassReader(pattern, at + (negated ? 2 : 1), ignoreCase);
+  const end = reader.read();
+  return end === undefined ? undefined : { charClass: { negated, ranges: reader.ranges }, end };
+}

@@ -1,0 +1,305 @@
+import { compileGlob, isLiteral, literalLength } from "./ignore-glob.ts";
+import type { Glob } from "./ignore-glob.ts";
+import { accepts, advance, literalComponent, matchName, startState } from "./ignore-match.ts";
+import type { GlobState } from "./ignore-match.ts";
+import { pathToBytes } from "../values/path.ts";
+import { foldCase } from "./tracked-paths.ts";
+
+/** Largest rule file that is applied, in UTF-8 bytes. */
+export const MAX_RULE_FILE_BYTES = 1024 ** 2;
+
+/**
+ * Most rules with wildcards inside that a file may have and be applied. Each costs time for each path; plain names and
+ * paths, `*tail` and `head*` do not count.
+ */
+export const MAX_WILD_RULES = 2000;
+
+/** One line of a `.gitignore`. */
+export interface IgnoreRule {
+  /** Its place among the rules of the file: the last that matches decides. */
+  readonly index: number;
+  /** Counted from 1. */
+  readonly line: number;
+  /** As written, for people. */
+  readonly pattern: string;
+  readonly negated: boolean;
+  readonly folderOnly: boolean;
+}
+
+/** The last rules that a text selects: for files, and for folders. -1: none. */
+interface Slot {
+  file: number;
+  folder: number;
+}
+
+/** A rule on paths that may still match something below the present folder. */
+interface LivePath {
+  readonly rule: IgnoreRule;
+  readonly glob: Glob;
+  readonly state: GlobState;
+}
+
+/** The rules on paths as seen from one folder: by the next component's name where there is just one, else in a list. */
+export interface LivePaths {
+  readonly named: ReadonlyMap<string, readonly { readonly live: LivePath; readonly after: GlobState | undefined }[]>;
+  readonly wild: readonly LivePath[];
+}
+
+const NO_PATHS: LivePaths = { named: new Map(), wild: [] };
+
+// oxlint-disable-next-line no-control-regex
+const ASCII = /^[\0-\x7f]*$/;
+
+/** A name as git sees it: one character per byte. */
+export function byteText(name: string): string {
+  return ASCII.test(name) ? name : pathToBytes(name).toString("latin1");
+}
+
+/**
+ * The rules of one file, ready to be asked. Names are to be given as `byteText`. A file beyond the limits above rules
+ * nothing, as a whole: half of it could exclude what its other half keeps.
+ */
+export class RuleSet {
+  /** Why the file is not applied. */
+  readonly problem: string | undefined;
+  readonly #rules: readonly IgnoreRule[];
+  readonly #names: NameRules;
+  readonly #start: LivePaths;
+  readonly #ignoreCase: boolean;
+
+  /** `ignoreCase`: with the case of ASCII letters left out, as git does with `core.ignoreCase`. */
+  constructor(text: string, ignoreCase = false) {
+    this.#ignoreCase = ignoreCase;
+    this.#names = new NameRules(ignoreCase);
+    const isTooLarge = text.length * 3 > MAX_RULE_FILE_BYTES && Buffer.byteLength(text) > MAX_RULE_FILE_BYTES;
+    const rules: IgnoreRule[] = [];
+    const paths: LivePath[] = [];
+    for (const line of ruleLines(isTooLarge ? "" : text)) {
+      const rule = { ...line.rule, index: rules.length };
+      rules.push(rule);
+      const body = line.body.startsWith("**/") && !line.body.includes("/", 3) ? line.body.slice(3) : line.body;
+      if (!body.includes("/")) {
+        this.#names.add(body, rule);
+        continue;
+      }
+      const glob = compileGlob(body.startsWith("/") ? body.slice(1) : body, true, ignoreCase);
+      if (glob !== undefined) paths.push({ rule, glob, state: startState(glob) });
+    }
+    this.#rules = rules;
+    this.#start = arrange(paths);
+    const wild = this.#names.globCount + this.#start.wild.length;
+    if (isTooLarge) this.problem = `larger than ${MAX_RULE_FILE_BYTES} bytes`;
+    else if (wild > MAX_WILD_RULES) this.problem = `more than ${MAX_WILD_RULES} rules with wildcards inside`;
+  }
+
+  /** Can it decide nothing? */
+  get isEmpty(): boolean {
+    return this.problem !== undefined || this.#rules.length === 0;
+  }
+
+  /** Are there rules that hold for names at any depth? */
+  get hasNames(): boolean {
+    return !this.#names.isEmpty;
+  }
+
+  /** The rules on paths as seen from the file's own folder. */
+  get start(): LivePaths {
+    return this.#start;
+  }
+
+  /** The last rule that matches the child of a folder, given what is live there. */
+  find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
+    const folded = this.#folded(name);
+    const best = findPath(folded, isFolder, paths, this.#names.find(folded, isFolder));
+    return best < 0 ? undefined : this.#rules[best];
+  }
+
+  /** The rules on paths as seen from a folder's child folder. */
+  below(paths: LivePaths, name: string): LivePaths {
+    return descend(paths, this.#folded(name));
+  }
+
+  #folded(name: string): string {
+    return this.#ignoreCase ? foldCase(name) : name;
+  }
+}
+
+/** The rules on paths as seen from a folder's child folder. */
+export function descend(paths: LivePaths, name: string): LivePaths {
+  const below: LivePath[] = [];
+  for (const { live, after } of paths.named.get(name) ?? []) {
+    if (after !== undefined) below.push({ ...live, state: after });
+  }
+  for (const live of paths.wild) {
+    const state = advance(live.glob, live.state, `${name}/`);
+    if (state.length > 0) below.push({ ...live, state });
+  }
+  return below.length === 0 ? NO_PATHS : arrange(below);
+}
+
+/** Can nothing below match any more? */
+export function isSpent(paths: LivePaths): boolean {
+  return paths.wild.length === 0 && paths.named.size === 0;
+}
+
+function findPath(name: string, isFolder: boolean, paths: LivePaths, atLeast: number): number {
+  let best = atLeast;
+  for (const { live, after } of paths.named.get(name) ?? []) {
+    if (after === undefined && applies(live.rule, isFolder, best)) best = live.rule.index;
+  }
+  for (const { rule, glob, state } of paths.wild) {
+    if (!applies(rule, isFolder, best) || !mayEnd(glob, name)) continue;
+    if (accepts(glob, advance(glob, state, name))) best = rule.index;
+  }
+  return best;
+}
+
+function applies(rule: IgnoreRule, isFolder: boolean, best: number): boolean {
+  return rule.index > best && (isFolder || !rule.folderOnly);
+}
+
+/** Could a path whose last component is `name` match? A cheap look before the real one. */
+function mayEnd(glob: Glob, name: string): boolean {
+  const slash = glob.suffix.lastIndexOf("/");
+  return slash < 0 ? name.endsWith(glob.suffix) : name === glob.suffix.slice(slash + 1);
+}
+
+function arrange(paths: readonly LivePath[]): LivePaths {
+  const named = new Map<string, { live: LivePath; after: GlobState | undefined }[]>();
+  const wild: LivePath[] = [];
+  for (const live of paths) {
+    const next = literalComponent(live.glob, live.state);
+    if (next === undefined) {
+      wild.push(live);
+      continue;
+    }
+    const found = named.get(next.name);
+    if (found === undefined) named.set(next.name, [{ live, after: next.after }]);
+    else found.push({ live, after: next.after });
+  }
+  return { named, wild };
+}
+
+/** Rules on names at any depth. Plain names, `*tail` and `head*` are looked up, so their number costs nothing. */
+class NameRules {
+  readonly #exact = new Map<string, Slot>();
+  readonly #heads = new Map<number, Map<string, Slot>>();
+  readonly #tails = new Map<number, Map<string, Slot>>();
+  readonly #globs = new Map<string, { readonly glob: Glob; readonly slot: Slot }>();
+  #last = -1;
+  readonly #ignoreCase: boolean;
+
+  constructor(ignoreCase: boolean) {
+    this.#ignoreCase = ignoreCase;
+  }
+
+  get isEmpty(): boolean {
+    return this.#last < 0;
+  }
+
+  get globCount(): number {
+    return this.#globs.size;
+  }
+
+  add(pattern: string, rule: IgnoreRule): void {
+    if (pattern === "") return;
+    const stars = /^\*+/.exec(pattern)?.[0].length ?? 0;
+    const rest = pattern.slice(stars);
+    const head = literalLength(pattern);
+    if (stars === 0 && head === pattern.length) this.#mark(this.#exact, pattern, rule);
+    else if (stars > 0 && isLiteral(rest)) this.#mark(sized(this.#tails, rest.length), rest, rule);
+    else if (/^\*+$/.test(pattern.slice(head))) this.#mark(sized(this.#heads, head), pattern.slice(0, head), rule);
+    else this.#addGlob(pattern, rule);
+  }
+
+  #addGlob(pattern: string, rule: IgnoreRule): void {
+    const found = this.#globs.get(pattern);
+    const glob = found?.glob ?? compileGlob(pattern, false, this.#ignoreCase);
+    if (glob === undefined) return;
+    const slot = found?.slot ?? { file: -1, folder: -1 };
+    this.#globs.set(pattern, { glob, slot });
+    this.#raise(slot, rule);
+  }
+
+  #mark(map: Map<string, Slot>, plain: string, rule: IgnoreRule): void {
+    const text = this.#ignoreCase ? foldCase(plain) : plain;
+    let slot = map.get(text);
+    if (slot === undefined) map.set(text, (slot = { file: -1, folder: -1 }));
+    this.#raise(slot, rule);
+  }
+
+  #raise(slot: Slot, rule: IgnoreRule): void {
+    slot.folder = rule.index;
+    if (!rule.folderOnly) slot.file = rule.index;
+    this.#last = rule.index;
+  }
+
+  /** The index of the last rule that matches, or -1. */
+  find(name: string, isFolder: boolean): number {
+    if (this.#last < 0) return -1;
+    let best = indexIn(this.#exact.get(name), isFolder);
+    for (const [length, tails] of this.#tails) {
+      if (length <= name.length) best = Math.max(best, indexIn(tails.get(name.slice(name.length - length)), isFolder));
+    }
+    for (const [length, heads] of this.#heads) {
+      if (length <= name.length) best = Math.max(best, indexIn(heads.get(name.slice(0, length)), isFolder));
+    }
+    for (const { glob, slot } of this.#globs.values()) {
+      const index = isFolder ? slot.folder : slot.file;
+      if (index > best && matchName(glob, name)) best = index;
+    }
+    return best;
+  }
+}
+
+function sized(maps: Map<number, Map<string, Slot>>, length: number): Map<string, Slot> {
+  let map = maps.get(length);
+  if (map === undefined) maps.set(length, (map = new Map()));
+  return map;
+}
+
+function indexIn(slot: Slot | undefined, isFolder: boolean): number {
+  if (slot === undefined) return -1;
+  return isFolder ? slot.folder : slot.file;
+}
+
+interface RuleLine {
+  readonly rule: Omit<IgnoreRule, "index">;
+  /** The pattern without `!` and the `/` at its end, as `byteText`. */
+  readonly body: string;
+}
+
+/** The lines that hold a pattern, read as git's `add_patterns_from_buffer` and `parse_path_pattern` do. */
+function* ruleLines(text: string): Generator<RuleLine> {
+  let line = 0;
+  for (const raw of (text.startsWith("\uFEFF") ? text.slice(1) : text).split("\n")) {
+    line += 1;
+    if (raw === "" || raw.startsWith("#")) continue;
+    const pattern = trimSpaces(cutAtNul(raw.endsWith("\r") ? raw.slice(0, -1) : raw));
+    const negated = pattern.startsWith("!");
+    const positive = negated ? pattern.slice(1) : pattern;
+    const folderOnly = positive.endsWith("/");
+    const body = byteText(folderOnly ? positive.slice(0, -1) : positive);
+    if (body !== "") yield { rule: { line, pattern, negated, folderOnly }, body };
+  }
+}
+
+function cutAtNul(text: string): string {
+  const at = text.indexOf("\0");
+  return at < 0 ? text : text.slice(0, at);
+}
+
+/** Without the spaces at the end, except after a `\`. */
+function trimSpaces(text: string): string {
+  if (!text.endsWith(" ")) return text;
+  let end = -1;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === " ") {
+      if (end < 0) end = at;
+      continue;
+    }
+    end = -1;
+    if (text[at] === "\\") at += 1;
+  }
+  return end < 0 ? text : text.slice(0, end);
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it, test } from "vitest";
+import { parsePath } from "../values/path.ts";
+import { isNamePattern, PROTECTED_NAMES, ProtectedNames } from "./protected-names.ts";
+
+const holds = (path: string, added: readonly string[] = []): boolean =>
+  new ProtectedNames(added).holds(parsePath(path));
+
+describe("names of secrets", () => {
+  it.each([
+    ...[".env", "a/.env", ".env.local", ".ENV", "id_rsa", "a/b/server.pem", "TLS.KEY", "credentials", ".npmrc"],
+    ...[".env~", "id_rsa.bak", "server.key.orig", "id_rsa.conflict-01arz3nd", "id_rsa.conflict-01arz3nd-2"],
+  ])("%s is one", (path) => {
+    expect(holds(path)).toBe(true);
+  });
+
+  it.each([
+    ...[
+      "env",
+      "a.env.txt",
+      ".env.example",
+      ".env.sample",
+      "sub/.env.template",
+      "id_rsa.pub",
+      "keys.ts",
+      "pem",
+      ".env/x",
+    ],
+    ...["x.bak", "~"],
+  ])("%s is none", (path) => {
+    expect(holds(path)).toBe(false);
+  });
+
+  test("a person's word counts before the table, the last one that matches", () => {
+    expect(holds("secrets.json", ["secrets.*"])).toBe(true);
+    expect(holds("secrets.md", ["secrets.*", "!*.md"])).toBe(false);
+    expect(holds(".env", ["!.env"])).toBe(false);
+    expect(new ProtectedNames(["a"]).added(parsePath(".env"))).toBeUndefined();
+  });
+
+  test("a pattern is about one name", () => {
+    expect(["a", "!a", "*.x", "a b"].every(isNamePattern)).toBe(true);
+    expect(["", "!", "a/b", "a\0", "[a"].some(isNamePattern)).toBe(false);
+  });
+
+  test("docs/format.md has the table", () => {
+    const page = readFileSync("docs/format.md", "utf8").split("### Classes of content")[1] ?? "";
+    const listed = page.split("\n").filter((line) => line.startsWith("    "));
+    const words = listed.flatMap((line) => line.trim().split(/\s+/));
+    expect(words.slice(0, PROTECTED_NAMES.length)).toEqual(PROTECTED_NAMES);
+  });
+});

@@ -1,0 +1,97 @@
+import type { Entry } from "../values/entry.ts";
+import { type Glob, compileGlob } from "./ignore-glob.ts";
+import { matchName } from "./ignore-match.ts";
+import { nameOf, type WorkspacePath } from "../values/path.ts";
+
+/**
+ * Names of files that hold secrets, as well-known tools call them. `!` takes a name away again; the last match counts. Only the
+ * last component of a path is looked at, in lower case: some disks take `.ENV` for `.env`. A copy beside the file (`.env~`,
+ * `id_rsa.bak`, what an undo has kept as `id_rsa.conflict-…`) is taken for the file.
+ */
+export const PROTECTED_NAMES: readonly string[] = [
+  // Environment files (dotenv, Docker Compose, direnv). Their examples hold none.
+  ...[".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", ".envrc"],
+  // Private keys and stores of keys (OpenSSH, PuTTY, OpenSSL, Java, KeePass, Android).
+  ...["id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "*.ppk"],
+  ...["*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"],
+  // Logins of package managers, network tools, databases, git, Docker, cloud tools and web servers.
+  ...[".npmrc", ".yarnrc.yml", ".pypirc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".dockercfg"],
+  ...["credentials", ".vault-token", ".htpasswd"],
+];
+
+interface NameRule {
+  readonly glob: Glob;
+  readonly isSecret: boolean;
+}
+
+/** Decides by its name whether a file is protected: by the table, and by what a person has added or taken away. */
+export class ProtectedNames {
+  /** Equal where two decide alike. */
+  readonly text: string;
+  readonly #added: readonly NameRule[];
+  readonly #elsewhere: readonly NameRule[];
+
+  /**
+   * `added`: patterns like those of the table; they count before it. `elsewhere`: what a person has added where the files come from; it
+   * makes secrets, and takes none away.
+   */
+  constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
+    this.text = JSON.stringify([added, elsewhere]);
+    this.#added = added.flatMap(ruleOf);
+    this.#elsewhere = elsewhere.flatMap(ruleOf);
+  }
+
+  /** Has a person said anything? */
+  get hasAdded(): boolean {
+    return this.#added.length + this.#elsewhere.length > 0;
+  }
+
+  /** Whether a file that is recorded at this path now is protected. */
+  holds(path: WorkspacePath): boolean {
+    return this.added(path) ?? lastMatch(TABLE, path) ?? false;
+  }
+
+  /** The person's word on the name; `undefined`: there is none. It counts for all that was ever recorded there. */
+  added(path: WorkspacePath): boolean | undefined {
+    if (this.#elsewhere.length > 0 && lastMatch(this.#elsewhere, path) === true) return true;
+    return this.#added.length === 0 ? undefined : lastMatch(this.#added, path);
+  }
+
+  /** The entry as it is recorded now: with its class. */
+  classed(entry: Entry): Entry {
+    const isProtected = entry.kind === "file" && this.holds(entry.path);
+    if (isProtected === (entry.class === "protected")) return entry;
+    const { class: _, ...rest } = entry;
+    return isProtected ? { ...rest, class: "protected" } : rest;
+  }
+}
+
+/** Whether a text can be a pattern for names. */
+export function isNamePattern(pattern: string): boolean {
+  const name = pattern.startsWith("!") ? pattern.slice(1) : pattern;
+  return name !== "" && !name.includes("/") && !name.includes("\0") && compileGlob(name, false) !== undefined;
+}
+
+function ruleOf(pattern: string): NameRule[] {
+  const isSecret = !pattern.startsWith("!");
+  const glob = compileGlob(folded(isSecret ? pattern : pattern.slice(1)), false);
+  return glob === undefined ? [] : [{ glob, isSecret }];
+}
+
+const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
+
+/** What follows a name where somebody, or Chronicle, keeps a second copy beside the file. */
+const COPY = /^(.+?)(?:~|\.(?:bak|old|orig|save|conflict-[0-9a-z]{8}(?:-\d+)?))$/s;
+
+function lastMatch(rules: readonly NameRule[], path: WorkspacePath): boolean | undefined {
+  const name = folded(nameOf(path));
+  return lastNamed(rules, name) ?? lastNamed(rules, COPY.exec(name)?.[1] ?? "");
+}
+
+function lastNamed(rules: readonly NameRule[], name: string): boolean | undefined {
+  return name === "" ? undefined : rules.findLast(({ glob }) => matchName(glob, name))?.isSecret;
+}
+
+function folded(name: string): string {
+  return name.toLowerCase();
+}

@@ -1,0 +1,84 @@
+import type { Entry } from "../values/entry.ts";
+import type { EventOp, RecordBody } from "../values/event.ts";
+import type { Hash } from "../values/hash.ts";
+import type { WorkspacePath } from "../values/path.ts";
+
+/**
+ * A base: all entries of a workspace and its other live records as one blob, on which a log starts or goes on.
+ * This file has the words and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
+ *
+ * All numbers are big-endian. u64: 0..2^53−1 in eight bytes; i64: two's complement within ±(2^53−1).
+ *
+ *     header    magic "CHRBASE\n" · version u32 = 1 · root, 32 bytes · entry rows u64 · record rows u64
+ *               · number of roots u16 · per root: id length u8 · id · folder hash, 32 bytes
+ *     sections  per root, in the header's order: 'R' (0x52), then its entry rows
+ *     records   the record rows, by ascending seq
+ *
+ *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name · iteration u64 · seq u64
+ *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime i64      d: mode u16 · folder hash, 32 bytes
+ *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
+ *
+ * Roots: further ones by id, the first one (with an empty id) last; that is `comparePaths` order. A row's folder is the
+ * nearest row before it in its section whose depth is smaller by one; depth 1 lies in the root. A live row's folder is a
+ * live folder. Names in one folder ascend by bytes, so no path can come twice.
+ */
+
+export const BASE_MAGIC = Buffer.from("CHRBASE\n", "latin1");
+export const BASE_VERSION = 1;
+export const ROOT_TAG = 0x52;
+export const RECORD_TAG = 0x72;
+export const DELETED_TAG = 0x78;
+/** A file whose class is `protected`; in a Merkle root it is a file like any other. */
+export const PROTECTED_TAG = 0x70;
+
+/** Bytes of the header before its list of roots. */
+export const HEADER_FIXED = 8 + 4 + 32 + 8 + 8 + 2;
+
+/** The state of one path in a base. */
+export interface BaseEntry {
+  readonly path: WorkspacePath;
+  /** 1, 2, 3 … per path; goes on from here. */
+  readonly iteration: number;
+  /** The event that recorded this iteration. */
+  readonly seq: number;
+  /** `undefined`: deleted; kept so that iteration numbers go on. */
+  readonly entry: Entry | undefined;
+  /** For a live folder: its Merkle hash, so that an index can be filled without computing it. `verify` recomputes it. */
+  readonly folderHash?: Hash;
+}
+
+/** The last event of one record that is not a file's. */
+export interface BaseRecord {
+  readonly recordId: string;
+  readonly seq: number;
+  readonly ts: string;
+  readonly op: EventOp;
+  readonly record: RecordBody;
+  /** That of its event, where it is not 0. Bases of earlier versions have none. */
+  readonly recursionDepth?: number;
+}
+
+/** One tracked root: its id (`""`: the first root) and its folder's Merkle hash. */
+export interface BaseRoot {
+  readonly id: string;
+  readonly hash: Hash;
+}
+
+/** What a base says about itself before its rows. */
+export interface BaseHeader {
+  /** The Merkle root of the workspace. */
+  readonly root: Hash;
+  readonly roots: readonly BaseRoot[];
+  readonly counts: BaseCounts;
+}
+
+/** How many rows. Deleted paths count as entries. */
+export interface BaseCounts {
+  readonly entries: number;
+  readonly records: number;
+}
+
+/** The folder of a root as a path: `""` for the first root, else `\0<id>`. */
+export function rootFolder(id: string): WorkspacePath {
+  return (id === "" ? "" : `\0${id}`) as WorkspacePath;
+}

@@ -1,0 +1,90 @@
+import { isUtf8 } from "node:buffer";
+import { type BaseRecord, RECORD_TAG } from "./base-format.ts";
+import { notABase } from "./base-rows.ts";
+import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
+import { isTimestamp } from "./chain.ts";
+import type { EventOp, RecordBody } from "../values/event.ts";
+
+/** Bytes of a record row before its JSON: the tag, and the length. */
+const ROW_START = 5;
+
+/** Of a record that is there: what was deleted has no row. */
+const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "migrate"]);
+/** Keys of a record; one with a depth has it among them. */
+const RECORD_KEYS: ReadonlySet<string> = new Set([
+  "op record record_id seq ts",
+  "op record record_id recursion_depth seq ts",
+]);
+
+/** Paths have entry rows, and a compaction is about the log itself. */
+function isOfPathOrLog(recordId: string): boolean {
+  return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
+}
+
+/** A whole number from 1 on. */
+function isCounted(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
+}
+
+/** The record in the JSON of a row. Throws `INTEGRITY_VIOLATION` for another text than the canonical one of its fields. */
+export function parseRecord(bytes: Buffer): BaseRecord {
+  if (!isUtf8(bytes)) notABase("a record is not UTF-8");
+  const value = parseCanonical(bytes.toString("utf8"));
+  if (value === null || typeof value !== "object" || !RECORD_KEYS.has(Object.keys(value).join(" "))) {
+    return notABase("a record does not have the fields of one");
+  }
+  const fields = value as { readonly [key: string]: unknown };
+  const { op, record, record_id: recordId, recursion_depth: recursionDepth, seq, ts } = fields;
+  const sound =
+    (recursionDepth === undefined || isCounted(recursionDepth)) &&
+    OPS.has(op) &&
+    record !== null &&
+    typeof record === "object" &&
+    !Array.isArray(record) &&
+    typeof recordId === "string" &&
+    recordId !== "" &&
+    isCounted(seq) &&
+    typeof ts === "string" &&
+    isTimestamp(ts);
+  if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
+  if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
+  // Throws for a number that only a user's record may hold.
+  if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
+  return { recordId, seq, ts, op, record, ...(recursionDepth === undefined ? {} : { recursionDepth }) } as BaseRecord;
+}
+
+/** The JSON of a record's row. */
+export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }: BaseRecord): Buffer {
+  const depth: RecordBody = recursionDepth === 0 ? {} : { recursion_depth: recursionDepth };
+  return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
+}
+
+/** Where the record rows of a base begin that has so many bytes and these records: they are its end. */
+export function recordsOffset(size: number, records: readonly BaseRecord[]): number {
+  return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
+}
+
+/** The record rows of a base that has these records. */
+export function encodeRecordRows(records: readonly BaseRecord[]): Buffer {
+  return Buffer.concat(records.flatMap((record) => rowParts(recordText(record))));
+}
+
+function rowParts(text: Buffer): Buffer[] {
+  const start = Buffer.alloc(ROW_START);
+  start.writeUInt8(RECORD_TAG, 0);
+  start.writeUInt32BE(text.length, 1);
+  return [start, text];
+}
+
+/** The records of a base from the bytes of all its record rows. Throws `INTEGRITY_VIOLATION`. */
+export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
+  const records: BaseRecord[] = [];
+  for (let at = 0; at < bytes.length;) {
+    if (bytes[at] !== RECORD_TAG || bytes.length < at + ROW_START) notABase("a record does not begin where it should");
+    const end = at + ROW_START + bytes.readUInt32BE(at + 1);
+    if (end > bytes.length) notABase("its last record is cut off");
+    records.push(parseRecord(bytes.subarray(at + ROW_START, end)));
+    at = end;
+  }
+  return records;
+}

@@ -1,0 +1,53 @@
+import { type BaseEntry, type BaseHeader, rootFolder } from "./base-format.ts";
+import type { Hash } from "../values/hash.ts";
+import { ManifestHasher } from "../tree/merkle.ts";
+import type { WorkspacePath } from "../values/path.ts";
+
+/** A folder whose stored hash is not the one that its rows give. */
+export interface FolderFault {
+  readonly path: WorkspacePath;
+  readonly stored: Hash | undefined;
+  readonly computed: Hash;
+}
+
+/**
+ * Recomputes the Merkle hashes of a base from its rows, in memory bounded by the depth. Give it the header, then every
+ * batch of entries, then ask for the faults.
+ */
+export class BaseTreeCheck {
+  readonly #header: BaseHeader;
+  readonly #faults: FolderFault[] = [];
+  // Folders whose children are still coming.
+  readonly #stored = new Map<WorkspacePath, Hash | undefined>();
+  readonly #hasher: ManifestHasher;
+
+  constructor(header: BaseHeader) {
+    this.#header = header;
+    for (const { id, hash } of header.roots) this.#stored.set(rootFolder(id), hash);
+    this.#hasher = new ManifestHasher((path, computed) => this.#compare(path, computed));
+  }
+
+  add(entries: readonly BaseEntry[]): void {
+    for (const { path, entry, folderHash } of entries) {
+      if (entry === undefined) continue;
+      if (entry.kind === "dir") this.#stored.set(path, folderHash);
+      this.#hasher.add(entry);
+    }
+  }
+
+  /** What is wrong; nothing: every folder hash and the root are those of the rows. */
+  finish(): readonly FolderFault[] {
+    const further = this.#header.roots.map((root) => root.id).filter((id) => id !== "");
+    const computed = this.#hasher.finish(further);
+    if (computed !== this.#header.root && this.#faults.length === 0) {
+      this.#faults.push({ path: rootFolder(""), stored: this.#header.root, computed });
+    }
+    return this.#faults;
+  }
+
+  #compare(path: WorkspacePath, computed: Hash): void {
+    const stored = this.#stored.get(path);
+    this.#stored.delete(path);
+    if (stored !== computed) this.#faults.push({ path, stored, computed });
+  }
+}

@@ -1,0 +1,238 @@
+import {
+  BASE_MAGIC,
+  BASE_VERSION,
+  type BaseCounts,
+  type BaseEntry,
+  type BaseRecord,
+  type BaseRoot,
+  DELETED_TAG,
+  HEADER_FIXED,
+  PROTECTED_TAG,
+  RECORD_TAG,
+  ROOT_TAG,
+  rootFolder,
+} from "./base-format.ts";
+import { recordText } from "./base-records.ts";
+import { BaseRows, notABase } from "./base-rows.ts";
+import { type Entry, SYMLINK_MODE } from "../values/entry.ts";
+import type { Hash } from "../values/hash.ts";
+import { KIND_BYTES } from "../tree/merkle.ts";
+import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "../values/path.ts";
+
+/** Largest piece that is written, in bytes. */
+const PIECE_BYTES = 1024 * 1024;
+
+/** Most bytes that an entry row takes beside its name. */
+const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8;
+
+/** What is written to a base. */
+export interface BaseContent {
+  /** The Merkle root of the workspace. */
+  readonly root: Hash;
+  /** Tracked roots in any order; without it the first root alone, whose folder hash is `root`. */
+  readonly roots?: readonly BaseRoot[];
+  readonly counts: BaseCounts;
+  /** In `comparePaths` order, deleted paths too; folders directly before what they hold. */
+  readonly entries: Iterable<BaseEntry>;
+  /** By ascending seq. */
+  readonly records: Iterable<BaseRecord>;
+}
+
+/** Collects rows into pieces of at most `PIECE_BYTES`. */
+class PieceWriter {
+  #piece: Buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  #at = 0;
+
+  /** Is there room for so many bytes? If not, `take` the piece first. */
+  hasRoom(bytes: number): boolean {
+    return this.#at + bytes <= PIECE_BYTES;
+  }
+
+  take(): Buffer {
+    const full = this.#piece.subarray(0, this.#at);
+    this.#piece = Buffer.allocUnsafe(PIECE_BYTES);
+    this.#at = 0;
+    return full;
+  }
+
+  get length(): number {
+    return this.#at;
+  }
+
+  u8(value: number): void {
+    this.#at = this.#piece.writeUInt8(value, this.#at);
+  }
+
+  u16(value: number): void {
+    this.#at = this.#piece.writeUInt16BE(value, this.#at);
+  }
+
+  u32(value: number): void {
+    this.#at = this.#piece.writeUInt32BE(value, this.#at);
+  }
+
+  u64(value: number): void {
+    if (!Number.isSafeInteger(value) || value < 0) notABase(`${value} is not a count`);
+    this.u32(Math.floor(value / 2 ** 32));
+    this.u32(value >>> 0);
+  }
+
+  i64(value: number): void {
+    if (!Number.isSafeInteger(value)) notABase(`${value} is not a whole number of milliseconds`);
+    this.#at = this.#piece.writeInt32BE(Math.floor(value / 2 ** 32), this.#at);
+    this.u32(value >>> 0);
+  }
+
+  hash(hash: Hash): void {
+    this.#at += this.#piece.write(hash, this.#at, "hex");
+  }
+
+  bytes(bytes: Uint8Array): void {
+    this.#piece.set(bytes, this.#at);
+    this.#at += bytes.length;
+  }
+
+  /** A name with its length before it. */
+  name(name: string): void {
+    const length = name.isWellFormed()
+      ? this.#piece.write(name, this.#at + 2, "utf8")
+      : pathToBytes(name).copy(this.#piece, this.#at + 2);
+    this.u16(length);
+    this.#at += length;
+  }
+}
+
+/**
+ * A base as bytes, in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` when rows come out of order, a path comes
+ * twice or without its folder, a value cannot be written, or the counts are wrong (then at the end).
+ */
+export function* encodeBase(content: BaseContent): Generator<Buffer> {
+  const roots = sectionOrder(content.roots ?? [{ id: "", hash: content.root }]);
+  yield header(content, roots);
+  const writer = new PieceWriter();
+  yield* entryRows(writer, content, roots);
+  yield* recordRows(writer, content);
+  if (writer.length > 0) yield writer.take();
+}
+
+/** Further roots by id, the first root last: the order of their paths. */
+function sectionOrder(roots: readonly BaseRoot[]): readonly BaseRoot[] {
+  const further = roots.filter((root) => root.id !== "").toSorted((a, b) => compareNames(a.id, b.id));
+  const first = roots.filter((root) => root.id === "");
+  for (const root of further) pathInRoot(root.id, ROOT);
+  if (first.length !== 1) notABase(`it has ${first.length} first roots`);
+  return [...further, ...first];
+}
+
+function header(content: BaseContent, roots: readonly BaseRoot[]): Buffer {
+  const writer = new PieceWriter();
+  const size = roots.reduce((sum, root) => sum + 33 + root.id.length, HEADER_FIXED);
+  if (!writer.hasRoom(size)) notABase(`it has ${roots.length} roots`);
+  writer.bytes(BASE_MAGIC);
+  writer.u32(BASE_VERSION);
+  writer.hash(content.root);
+  writer.u64(content.counts.entries);
+  writer.u64(content.counts.records);
+  writer.u16(roots.length);
+  for (const root of roots) {
+    writer.u8(root.id.length);
+    writer.bytes(Buffer.from(root.id, "latin1"));
+    writer.hash(root.hash);
+  }
+  return writer.take();
+}
+
+function* entryRows(writer: PieceWriter, content: BaseContent, roots: readonly BaseRoot[]): Generator<Buffer> {
+  const rows = new BaseRows();
+  let section = -1;
+  const beginSection = (): void => {
+    section += 1;
+    rows.beginRoot(rootFolder((roots[section] as BaseRoot).id));
+    writer.u8(ROOT_TAG);
+  };
+  let count = 0;
+  for (const one of content.entries) {
+    const id = splitRoot(one.path).root ?? "";
+    while (roots[section]?.id !== id) {
+      if (section === roots.length - 1) notABase(`${JSON.stringify(one.path)} is out of order or in no root`);
+      if (!writer.hasRoom(1)) yield writer.take();
+      beginSection();
+    }
+    const name = nameOf(one.path);
+    if (!writer.hasRoom(ROW_FIXED + name.length * 3)) yield writer.take();
+    entryRow(writer, rows, one);
+    count += 1;
+  }
+  while (section < roots.length - 1) {
+    if (!writer.hasRoom(1)) yield writer.take();
+    beginSection();
+  }
+  if (count !== content.counts.entries) notABase(`it has ${count} entries, not ${content.counts.entries}`);
+}
+
+function depthOf(path: string): number {
+  let depth = 1;
+  for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) depth += 1;
+  return depth;
+}
+
+function tagOf({ kind, class: is }: Entry): number {
+  return is === "protected" && kind === "file" ? PROTECTED_TAG : KIND_BYTES[kind];
+}
+
+function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
+  const { path, entry } = one;
+  const name = nameOf(path);
+  // The mark of a further root is not a component of its rows.
+  const depth = depthOf(path) - (path.startsWith("\0") ? 1 : 0);
+  const live = entry !== undefined;
+  if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {
+    notABase(`${JSON.stringify(path)} comes without its folder`);
+  }
+  writer.u8(live ? tagOf(entry) : DELETED_TAG);
+  writer.u16(depth);
+  writer.name(name);
+  writer.u64(one.iteration);
+  writer.u64(one.seq);
+  if (live) liveColumns(writer, one, entry);
+}
+
+function liveColumns(writer: PieceWriter, one: BaseEntry, entry: Entry): void {
+  const { path, mode, kind } = entry;
+  if (path !== one.path) notABase(`the row of ${JSON.stringify(one.path)} holds ${JSON.stringify(path)}`);
+  if (!Number.isInteger(mode) || mode < 0 || mode > 0o7777) notABase(`${JSON.stringify(path)} has the mode ${mode}`);
+  if (kind === "symlink" && mode !== SYMLINK_MODE) notABase(`the link ${JSON.stringify(path)} has the mode ${mode}`);
+  const hash = kind === "dir" ? one.folderHash : entry.hash;
+  if (hash === undefined) return notABase(`${JSON.stringify(path)} has no hash`);
+  writer.u16(mode);
+  writer.hash(hash);
+  if (kind === "dir") return;
+  writer.u64(entry.size);
+  writer.i64(entry.mtimeMs);
+}
+
+function* recordRows(writer: PieceWriter, content: BaseContent): Generator<Buffer> {
+  let count = 0;
+  let lastSeq = 0;
+  for (const record of content.records) {
+    const { recordId, seq } = record;
+    if (seq <= lastSeq) notABase(`the record ${JSON.stringify(recordId)} of seq ${seq} is out of order`);
+    lastSeq = seq;
+    count += 1;
+    const text = recordText(record);
+    if (!writer.hasRoom(5)) yield writer.take();
+    writer.u8(RECORD_TAG);
+    writer.u32(text.length);
+    yield* longBytes(writer, text);
+  }
+  if (count !== content.counts.records) notABase(`it has ${count} records, not ${content.counts.records}`);
+}
+
+function* longBytes(writer: PieceWriter, bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length;) {
+    if (!writer.hasRoom(1)) yield writer.take();
+    const part = bytes.subarray(at, at + PIECE_BYTES - writer.length);
+    writer.bytes(part);
+    at += part.length;
+  }
+}

@@ -1,0 +1,234 @@
+import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
+import { canonicalFault, canonicalJson } from "../values/canonical-json.ts";
+import { ChronicleError } from "../values/errors.ts";
+import type { EventDraft, EventOp, Head, Json, LogEvent, RecordBody, SealedEvent } from "../values/event.ts";
+import { type Hash, isHash, sha256 } from "../values/hash.ts";
+
+/**
+ * The hash chain of the log: one event is one line of canonical JSON with eight fields, which sort as
+ * `hash op prev_hash record record_id recursion_depth seq ts`.
+ *
+ *     payload = {op, record, record_id, recursion_depth, seq, ts}
+ *     hash    = SHA-256( prev_hash as 64 ASCII hex, or nothing at seq 1 ‖ canonical_json(payload) )
+ *
+ * The payload's text is the line's without `hash` and `prev_hash`, so neither writer nor reader serialises twice.
+ */
+
+/** Longest line in bytes, without the newline. */
+export const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** What is wrong with a line. `bad-seq` and `bad-prev`: the line is whole, but does not go on from the one before. */
+export interface LineFault {
+  readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
+  /** For people: which field, what was expected, what is there. */
+  readonly detail: string;
+  /** The event, where the line itself is whole (`bad-seq`, `bad-prev`): a verifier goes on from it. */
+  readonly event?: LogEvent;
+}
+
+const FIELDS = ["hash", "op", "prev_hash", "record", "record_id", "recursion_depth", "seq", "ts"] as const;
+const OPS: ReadonlySet<string> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
+const TIMESTAMP = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+/** Is it a time as the log writes it: ISO-8601, UTC, milliseconds (`2026-01-31T09:30:00.000Z`)? */
+export function isTimestamp(text: string): boolean {
+  return TIMESTAMP.test(text);
+}
+
+/** Only records of users may hold numbers other than integers. */
+function mustHoldIntegers(recordId: string): boolean {
+  return !recordId.startsWith("user:");
+}
+
+/**
+ * Turns drafts into the events that follow `head`, all with the time `ts` (ISO-8601 UTC, milliseconds).
+ * Throws `INTEGRITY_VIOLATION` for a draft that the log cannot hold (a number that is not an integer outside `user:`
+ * records, lone surrogates, an empty record id, a delete with a record) and `LIMIT_EXCEEDED` for a line over the cap.
+ */
+export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
+  if (!isTimestamp(ts))
+    throw new ChronicleError("INTEGRITY_VIOLATION", `not a time for the log: ${JSON.stringify(ts)}`);
+  if ((head.seq === 0) !== (head.hash === "")) {
+    throw new ChronicleError("INTEGRITY_VIOLATION", `a head at seq ${head.seq} cannot have the hash "${head.hash}"`);
+  }
+  const events: SealedEvent[] = [];
+  let last = head;
+  for (const draft of drafts) {
+    const event = seal(last, draft, ts);
+    events.push(event);
+    last = event;
+  }
+  return events;
+}
+
+function seal(head: Head, draft: EventDraft, ts: string): SealedEvent {
+  const { op, recordId, record, recursionDepth = 0 } = draft;
+  const seq = head.seq + 1;
+  const fault = fieldFault({ op, recordId, record, recursionDepth, seq, ts });
+  if (fault !== undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the event is refused: ${fault}`);
+  const recordText = canonicalJson(record, { integers: mustHoldIntegers(recordId), outer: 1 });
+  const tail = `"record":${recordText},"record_id":${canonicalJson(recordId)},"recursion_depth":${recursionDepth},"seq":${seq},"ts":"${ts}"}`;
+  const hash = sha256(`${head.hash}{"op":"${op}",${tail}`);
+  const line = `{"hash":"${hash}","op":"${op}","prev_hash":"${head.hash}",${tail}`;
+  if (line.length > MAX_LINE_BYTES / 3 && Buffer.byteLength(line) > MAX_LINE_BYTES) {
+    throw new ChronicleError(
+      "LIMIT_EXCEEDED",
+      `the record ${recordId} makes a line longer than ${MAX_LINE_BYTES} bytes`,
+    );
+  }
+  return { seq, ts, op, recordId, record, prevHash: head.hash, hash, recursionDepth, line };
+}
+
+/** The fields that both a draft and a line have; what is wrong with them. */
+function fieldFault(event: Omit<LogEvent, "hash" | "prevHash">): string | undefined {
+  const { op, recordId, recursionDepth, seq, ts } = event;
+  if (typeof op !== "string" || !OPS.has(op)) return `op is ${show(op)}`;
+  if (typeof recordId !== "string" || recordId === "") return `record_id is ${show(recordId)}`;
+  if (!isCount(recursionDepth)) return `recursion_depth is ${show(recursionDepth)}`;
+  if (!isCount(seq) || seq === 0) return `seq is ${show(seq)}`;
+  if (typeof ts !== "string" || !isTimestamp(ts)) return `ts is ${show(ts)}`;
+  return recordFault(event);
+}
+
+function recordFault({ op, record }: Pick<LogEvent, "op" | "record">): string | undefined {
+  if (record === null || typeof record !== "object" || Array.isArray(record)) return "record is not an object";
+  return op === "delete" && Object.keys(record).length > 0 ? "a delete has a record that is not empty" : undefined;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function show(value: unknown): string {
+  if (value !== null && typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
+  const text = JSON.stringify(value) ?? "missing";
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+/**
+ * One line (without its newline) as an event, fully checked on its own: UTF-8, JSON, canonical, exactly the eight
+ * fields, the hash recomputed. Throws `LOG_DAMAGED` with the reason; `data.kind` is the fault's kind.
+ */
+export function parseLine(bytes: Uint8Array): LogEvent {
+  const result = readLine(bytes);
+  if ("event" in result) return result.event;
+  const { kind, detail } = result.fault;
+  throw new ChronicleError("LOG_DAMAGED", `the line is damaged: ${detail}`, { data: { kind } });
+}
+
+/** The same check without throwing, and whether the line goes on from the event before (`prev`). */
+export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogEvent } | { readonly fault: LineFault } {
+  const result = readLine(bytes);
+  if ("fault" in result) return result;
+  const { event } = result;
+  if (event.seq !== prev.seq + 1) {
+    return { fault: { kind: "bad-seq", detail: `seq is ${event.seq}, expected ${prev.seq + 1}`, event } };
+  }
+  if (event.prevHash !== prev.hash) {
+    const detail = `prev_hash is "${event.prevHash}", the event before has "${prev.hash}"`;
+    return { fault: { kind: "bad-prev", detail, event } };
+  }
+  return result;
+}
+
+/**
+ * A line of one's own log, trusted: no hash, no canonical form is checked, only that it is JSON with the eight fields.
+ * For replay where the chain is checked elsewhere; several times faster than `parseLine`. Throws `LOG_DAMAGED`.
+ */
+export function readEventFast(bytes: Uint8Array): LogEvent {
+  const parsed = parseObject(asBuffer(bytes).toString("utf8"));
+  const event = parsed === undefined ? undefined : eventOf(parsed);
+  if (event === undefined || typeof event === "string") {
+    throw new ChronicleError("LOG_DAMAGED", `the line is damaged: ${event ?? "it is not a JSON object"}`);
+  }
+  return event;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function faulty(kind: LineFault["kind"], detail: string): { readonly fault: LineFault } {
+  return { fault: { kind, detail } };
+}
+
+function readLine(line: Uint8Array): { readonly event: LogEvent } | { readonly fault: LineFault } {
+  const bytes = asBuffer(line);
+  if (bytes.length > MAX_LINE_BYTES) return faulty("not-json", `it is longer than ${MAX_LINE_BYTES} bytes`);
+  if (!isUtf8(bytes)) return faulty("not-json", "it is not UTF-8");
+  const text = bytes.toString("utf8");
+  const parsed = parseObject(text);
+  if (parsed === undefined) return faulty("not-json", "it is not a JSON object");
+  const keys = Object.keys(parsed);
+  const unknown = keys.find((key) => !(FIELDS as readonly string[]).includes(key));
+  if (unknown !== undefined) return faulty("bad-field", `it has the unknown field ${show(unknown)}`);
+  const event = eventOf(parsed);
+  if (typeof event === "string") return faulty("bad-field", event);
+  const fault = lineFieldFault(event);
+  if (fault !== undefined) return faulty("bad-field", fault);
+  const form = canonicalFault(text, parsed as Json, { integers: mustHoldIntegers(event.recordId) });
+  if (form !== undefined) {
+    const numbersOnly = canonicalFault(text, parsed as Json) === undefined;
+    return faulty(numbersOnly ? "bad-field" : "not-canonical", form);
+  }
+  const computed = hashOf(bytes, event);
+  if (computed !== event.hash) return faulty("bad-hash", `hash is ${event.hash}, its content gives ${computed}`);
+  return { event };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return value !== null && typeof value === "object" && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
+/** The event of a parsed line, or which field is missing. Types are checked by `lineFieldFault`. */
+function eventOf(parsed: Readonly<Record<string, unknown>>): LogEvent | string {
+  for (const field of FIELDS) if (parsed[field] === undefined) return `${field} is missing`;
+  return {
+    seq: parsed["seq"] as number,
+    ts: parsed["ts"] as string,
+    op: parsed["op"] as EventOp,
+    recordId: parsed["record_id"] as string,
+    record: parsed["record"] as RecordBody,
+    prevHash: parsed["prev_hash"] as Hash | "",
+    hash: parsed["hash"] as Hash,
+    recursionDepth: parsed["recursion_depth"] as number,
+  };
+}
+
+function lineFieldFault(event: LogEvent): string | undefined {
+  const fault = fieldFault(event);
+  if (fault !== undefined) return fault;
+  const { seq, hash, prevHash } = event;
+  if (typeof hash !== "string" || !isHash(hash)) return `hash is ${show(hash)}`;
+  if (typeof prevHash !== "string" || (prevHash !== "" && !isHash(prevHash))) return `prev_hash is ${show(prevHash)}`;
+  // Otherwise SHA-256(prev ‖ payload) would not say where the one ends and the other begins.
+  if ((seq === 1) !== (prevHash === ""))
+    return `prev_hash is ${show(prevHash)} at seq ${seq}: empty belongs to seq 1 only`;
+  return undefined;
+}
+
+// Reused for every line: nothing of it outlives one call of `hashOf`.
+const scratch = Buffer.allocUnsafe(64 * 1024);
+
+/** The hash of a line whose form is already known to be canonical, from slices of its bytes. */
+function hashOf(line: Buffer, event: LogEvent): Hash {
+  const { op, prevHash } = event;
+  const start = `${prevHash}{"op":"${op}",`;
+  const recordAt = '{"hash":"","op":"","prev_hash":"",'.length + event.hash.length + op.length + prevHash.length;
+  const rest = line.subarray(recordAt);
+  if (start.length + rest.length > scratch.length) {
+    return createHash("sha256").update(start, "latin1").update(rest).digest("hex") as Hash;
+  }
+  scratch.write(start, 0, "latin1");
+  scratch.set(rest, start.length);
+  return sha256(scratch.subarray(0, start.length + rest.length));
+}

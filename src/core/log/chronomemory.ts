@@ -1,0 +1,293 @@
+import { isUtf8 } from "node:buffer";
+import { ChronicleError } from "../values/errors.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { sha256 } from "../values/hash.ts";
+import { Checkpoint, type CheckpointRecord } from "./chronomemory-checkpoint.ts";
+import { plainValue, pythonText, readPythonJson, type PythonJson } from "./python-json.ts";
+
+/**
+ * The on-disk form of the original chronomemory (`.chronomemory/events.wal`): one JSON object a line, with the fields
+ * `seq ts op record_id record prev_hash hash recursion_depth`, and
+ *
+ *     hash = SHA-256( json.dumps({seq, ts, op, record_id, record, prev_hash, recursion_depth},
+ *                                sort_keys=True, ensure_ascii=False) ), lower-case hex
+ *
+ * `prev_hash` is the hash of the line before, `""` for seq 1, and stands in what is hashed, not before it.
+ */
+
+/** One event of the original, verified. */
+export interface OriginalEvent {
+  readonly seq: number;
+  readonly ts: string;
+  readonly op: "upsert" | "delete" | "migrate";
+  readonly id: string;
+  /** `{}` for a delete. */
+  readonly record: RecordBody;
+  readonly recursionDepth: number;
+  /** 1-based number of its line in the file. */
+  readonly line: number;
+}
+
+/** Where a log was torn, and what was left out because of it. */
+export interface OriginalTear {
+  /** 1-based number of the first line that does not verify, and where it begins. */
+  readonly line: number;
+  readonly byte: number;
+  /** How much was left out, that line included: bytes, and lines that are not blank. */
+  readonly bytes: number;
+  readonly lines: number;
+  readonly reason: string;
+}
+
+/** What was taken from a checkpoint, because the log begins behind it. */
+export interface TakenCheckpoint {
+  readonly records: readonly CheckpointRecord[];
+  /** The event up to which it tells of the records. */
+  readonly seq: number;
+  /** SHA-256 of its file. */
+  readonly file: string;
+}
+
+/** A log of the original: each of its events is verified. */
+export interface OriginalLog {
+  readonly events: readonly OriginalEvent[];
+  /** What no hash vouches for, where the caller has accepted that. */
+  readonly checkpoint?: TakenCheckpoint;
+  readonly tear?: OriginalTear;
+  readonly head: { readonly seq: number; readonly hash: string };
+  /** SHA-256 of the file. */
+  readonly file: string;
+  /** How many numbers were rounded. */
+  readonly rounded: number;
+}
+
+const FIELDS = ["hash", "op", "prev_hash", "record", "record_id", "recursion_depth", "seq", "ts"] as const;
+const OPS: ReadonlySet<string> = new Set(["upsert", "delete", "migrate", "compact"]);
+const NEWLINE = 0x0a;
+
+type Fields = Readonly<Record<(typeof FIELDS)[number], PythonJson>>;
+
+/** A line that was verified. `undefined` event: a compaction's, which changes no record. */
+interface VerifiedLine {
+  readonly seq: number;
+  readonly hash: string;
+  readonly event: OriginalEvent | undefined;
+  readonly rounded: number;
+}
+
+/** What is accepted of a log that cannot be verified whole. */
+export interface ReadOptions {
+  readonly roundNumbers: boolean;
+  /** The bytes of the original's `snapshot.json`: what a compacted log goes on from, which no hash vouches for. */
+  readonly checkpoint?: Uint8Array | undefined;
+  /** Take the events in front of the first line that does not verify. */
+  readonly upToTear?: boolean | undefined;
+}
+
+/**
+ * Reads and verifies a log. Blank lines are passed over. Throws `INTEGRITY_VIOLATION` with the line's number in the file (also
+ * in `data.line`) for the first line that is not what its hash says or does not go on from the one before, and `REFUSED` for
+ * what is sound and cannot be taken over: a compacted log without its checkpoint, a number that would be rounded, a value that
+ * has no place in JSON.
+ */
+export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
+  const read = readLines(bytes, options);
+  const { start, head, tear } = read;
+  if (tear !== undefined && head.seq === 0) throw nothingInFront(tear);
+  const checkpoint = start === undefined || start.seq === 1 ? undefined : takeCheckpoint(start, read, options);
+  return {
+    events: read.events,
+    head,
+    file: sha256(bytes),
+    rounded: read.rounded + (checkpoint?.rounded ?? 0),
+    ...(checkpoint === undefined ? {} : { checkpoint: checkpoint.taken }),
+    ...(tear === undefined ? {} : { tear }),
+  };
+}
+
+interface ReadLines {
+  readonly events: OriginalEvent[];
+  /** Hashes of the lines, by their seq. */
+  readonly hashes: Map<number, string>;
+  head: OriginalLog["head"];
+  rounded: number;
+  /** The sentinel of a compaction on which the log begins. */
+  start?: { readonly at: number; readonly seq: number };
+  tear?: OriginalTear;
+}
+
+function readLines(bytes: Uint8Array, { roundNumbers, upToTear }: ReadOptions): ReadLines {
+  const read: ReadLines = { events: [], hashes: new Map(), head: { seq: 0, hash: "" }, rounded: 0 };
+  const lines = [...linesOf(bytes)];
+  for (const [i, { at, line, text }] of lines.entries()) {
+    let verified: VerifiedLine;
+    try {
+      verified = atLine(at, () => verifyLine(line, text, { at, head: read.head }));
+    } catch (error) {
+      if (upToTear !== true || !isUnverified(error)) throw error;
+      read.tear = tearAt(lines.slice(i), bytes.length, error);
+      return read;
+    }
+    if (verified.rounded > 0 && !roundNumbers) throw wouldRound(`line ${at}`, verified.rounded, { line: at });
+    if (verified.event !== undefined) read.events.push(verified.event);
+    else if (read.head.seq === 0) read.start = { at, seq: verified.seq };
+    read.rounded += verified.rounded;
+    read.hashes.set(verified.seq, verified.hash);
+    read.head = { seq: verified.seq, hash: verified.hash };
+  }
+  return read;
+}
+
+function isUnverified(error: unknown): error is ChronicleError {
+  return error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION";
+}
+
+function tearAt(left: readonly OriginalLine[], length: number, { message }: ChronicleError): OriginalTear {
+  const [{ at, start } = { at: 0, start: length }] = left;
+  return { line: at, byte: start, bytes: length - start, lines: left.length, reason: message };
+}
+
+/** The records of the checkpoint for which no line of the log vouches. */
+function takeCheckpoint(
+  start: { readonly at: number; readonly seq: number },
+  { events, hashes, head }: ReadLines,
+  { checkpoint: bytes, roundNumbers }: ReadOptions,
+): { readonly taken: TakenCheckpoint; readonly rounded: number } {
+  if (bytes === undefined) throw compacted(start.at);
+  const checkpoint = Checkpoint.read(bytes);
+  checkpoint.checkAgainst({ first: start.seq, last: head.seq, hashOf: (seq) => hashes.get(seq) });
+  const told = new Set(events.flatMap(({ seq, id }) => (seq <= checkpoint.seq ? [id] : [])));
+  const { records, rounded } = checkpoint.recordsBut(told);
+  if (rounded > 0 && !roundNumbers) throw wouldRound("the checkpoint", rounded);
+  return { taken: { records, seq: checkpoint.seq, file: sha256(bytes) }, rounded };
+}
+
+interface OriginalLine {
+  /** 1-based number in the file, blank lines counted. */
+  readonly at: number;
+  readonly start: number;
+  readonly line: Buffer;
+  readonly text: string;
+}
+
+/** The lines that are not blank. */
+function* linesOf(bytes: Uint8Array): Generator<OriginalLine> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let [at, start] = [1, 0]; start < buffer.length; at += 1) {
+    const newline = buffer.indexOf(NEWLINE, start);
+    const end = newline < 0 ? buffer.length : newline;
+    const line = buffer.subarray(start, end);
+    const text = line.toString("utf8");
+    if (text.trim() !== "") yield { at, start, line, text };
+    start = end + 1;
+  }
+}
+
+function atLine<T>(at: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.data["line"] !== undefined) throw error;
+    if (error.code === "REFUSED") throw unsupported(at, error);
+    throw new ChronicleError("INTEGRITY_VIOLATION", `line ${at} does not verify: ${error.message}`, {
+      hint: "nothing was imported; check where that file comes from, or mend it from a copy. With --up-to-tear (`upToTear: true`) what stands in front of that line is imported",
+      data: { line: at },
+      cause: error,
+    });
+  }
+}
+
+interface Place {
+  readonly at: number;
+  readonly head: OriginalLog["head"];
+}
+
+function verifyLine(line: Buffer, text: string, { at, head }: Place): VerifiedLine {
+  if (!isUtf8(line)) refuse("it is not UTF-8");
+  const fields = fieldsOf(readPythonJson(text));
+  const seq = wholeOf(fields, "seq");
+  const op = textOf(fields, "op");
+  const hash = textOf(fields, "hash");
+  if (!OPS.has(op)) refuse(`op is ${JSON.stringify(op)}`);
+  const computed = hashOfFields(fields);
+  if (hash !== computed) refuse(`its hash is ${hash}, its content gives ${computed}`);
+  // A compaction leaves one line, on which a new chain begins.
+  const isStart = op === "compact" && head.seq === 0 && seq >= 1;
+  if (!isStart && seq !== head.seq + 1) refuse(`its seq is ${seq}, expected ${head.seq + 1}`);
+  const prev = textOf(fields, "prev_hash");
+  if (prev !== head.hash) refuse(`its prev_hash is "${prev}", the line before has "${head.hash}"`);
+  if (op === "compact") return { seq, hash, event: undefined, rounded: 0 };
+  const { value, rounded } = plainValue(fields.record);
+  const record = op === "delete" ? {} : objectOf(value);
+  const recursionDepth = wholeOf(fields, "recursion_depth");
+  const [ts, id] = [textOf(fields, "ts"), textOf(fields, "record_id")];
+  const event: OriginalEvent = { seq, ts, op: op as OriginalEvent["op"], id, record, recursionDepth, line: at };
+  return { seq, hash, event, rounded: op === "delete" ? 0 : rounded };
+}
+
+function fieldsOf(value: PythonJson): Fields {
+  if (value.kind !== "object") return refuse("it is not a JSON object");
+  for (const field of FIELDS) if (!value.members.has(field)) refuse(`${field} is missing`);
+  const unknown = [...value.members.keys()].find((key) => !(FIELDS as readonly string[]).includes(key));
+  if (unknown !== undefined) refuse(`it has the unknown field ${JSON.stringify(unknown)}`);
+  return Object.fromEntries(value.members) as Fields;
+}
+
+function hashOfFields(fields: Fields): string {
+  const hashed = Object.entries(fields).filter(([field]) => field !== "hash");
+  return sha256(pythonText({ kind: "object", members: new Map(hashed) }));
+}
+
+function textOf(fields: Fields, name: keyof Fields): string {
+  const field = fields[name];
+  return field.kind === "string" ? field.value : refuse(`${name} is not text`);
+}
+
+function wholeOf(fields: Fields, name: keyof Fields): number {
+  const field = fields[name];
+  const number = field.kind === "number" && /^\d+$/.test(field.token) ? Number(field.token) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : refuse(`${name} is not a whole number`);
+}
+
+function objectOf(value: Json): RecordBody {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return refuse("record is not an object");
+  return value as RecordBody;
+}
+
+function refuse(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}
+
+function compacted(at: number): ChronicleError {
+  return new ChronicleError(
+    "REFUSED",
+    `line ${at}: this log was compacted: its earlier records stand in a snapshot.json that no hash vouches for`,
+    {
+      hint: "nothing was imported; import a copy of the log from before the compaction, or accept that file as it is: --accept-checkpoint (`checkpoint`, its bytes)",
+      data: { line: at },
+    },
+  );
+}
+
+function unsupported(at: number, cause: ChronicleError): ChronicleError {
+  return new ChronicleError("REFUSED", `line ${at} is not supported: ${cause.message}`, {
+    hint: "nothing was imported; the line may be sound, but what it holds cannot be kept here",
+    data: { line: at },
+    cause,
+  });
+}
+
+function nothingInFront({ line, reason }: OriginalTear): ChronicleError {
+  return new ChronicleError("INTEGRITY_VIOLATION", reason, {
+    hint: "nothing was imported: no event stands in front of that line",
+    data: { line },
+  });
+}
+
+function wouldRound(where: string, count: number, data: { readonly line?: number } = {}): ChronicleError {
+  const numbers = count === 1 ? "a number" : `${count} numbers`;
+  return new ChronicleError("REFUSED", `${where} holds ${numbers} that a double cannot hold exactly`, {
+    hint: "nothing was imported; with --round-numbers (`roundNumbers: true`) they are rounded",
+    data: { ...data, numbers: count },
+  });
+}

@@ -1,0 +1,82 @@
+import type { EventDraft, LogEvent, RecordBody } from "../values/event.ts";
+import { type Hash, isHash } from "../values/hash.ts";
+import type { Json } from "../values/json.ts";
+
+/**
+ * The end of a commit. All events of one durable append are a commit; its last event says so in its record:
+ *
+ *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after it, where it is stated>}
+ *
+ * Records of users, and the empty record of a `delete`, cannot hold that. A `commit:` event follows them in the same append.
+ */
+export interface CommitMark {
+  /** The seq of the commit's first event. */
+  readonly first: number;
+  /** The Merkle root of the files right after the commit. */
+  readonly root?: Hash;
+}
+
+/** The record id of the events that only end a commit. It names the workspace or the record store. */
+function commitRecordId(historyId: string): string {
+  return `commit:${historyId}`;
+}
+
+/** Can a mark stand in the record of such an event? */
+function canHoldMark({ op, recordId }: Pick<EventDraft, "op" | "recordId">): boolean {
+  return op !== "delete" && !recordId.startsWith("user:");
+}
+
+/** The drafts of one append as a commit: the last one gets the mark, or another that holds it follows. */
+export function asCommit(drafts: readonly EventDraft[], historyId: string, mark: CommitMark): readonly EventDraft[] {
+  const last = drafts.at(-1);
+  if (last === undefined) return drafts;
+  const commit: Json = mark.root === undefined ? { first: mark.first } : { first: mark.first, root: mark.root };
+  if (canHoldMark(last)) return drafts.with(-1, { ...last, record: { ...last.record, commit } });
+  return [...drafts, { op: "upsert", recordId: commitRecordId(historyId), record: { commit } }];
+}
+
+/** The mark of an event that ends a commit; a text: what is wrong with it; `undefined`: the event ends none. */
+function readMark({
+  op,
+  recordId,
+  record,
+}: Pick<LogEvent, "op" | "recordId" | "record">): CommitMark | string | undefined {
+  const value = canHoldMark({ op, recordId }) ? record["commit"] : undefined;
+  if (value === undefined) return undefined;
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return "commit is not an object";
+  const { first, root, ...rest } = value as RecordBody;
+  if (typeof first !== "number" || !Number.isSafeInteger(first) || first < 1) return "commit.first is not a seq";
+  if (Object.keys(rest).length > 0) return `commit has the unknown field ${Object.keys(rest)[0] ?? ""}`;
+  if (root === undefined) return { first };
+  return typeof root === "string" && isHash(root) ? { first, root } : "commit.root is not a hash";
+}
+
+/** The mark of an event that ends a commit. */
+export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): CommitMark | undefined {
+  const mark = readMark(event);
+  return typeof mark === "string" ? undefined : mark;
+}
+
+/** Follows the events of a log, one after another, and tells where commits end. */
+export class CommitFollower {
+  /** The first event of the commit that is open; `undefined`: a copy of a history may begin in the middle of one. */
+  #first: number | undefined;
+  readonly #after: number;
+
+  /** `after`: the last event before those that come. `isCopy`: that one need not be the end of a commit. */
+  constructor(after: number, isCopy = false) {
+    this.#first = isCopy && after > 0 ? undefined : after + 1;
+    this.#after = after;
+  }
+
+  /** Takes the next event. A text: what is wrong with its mark. */
+  take(event: LogEvent): CommitMark | string | undefined {
+    const mark = readMark(event);
+    if (mark === undefined || typeof mark === "string") return mark;
+    const isRight = this.#first === undefined ? mark.first <= this.#after + 1 : mark.first === this.#first;
+    const expected = this.#first ?? this.#after + 1;
+    if (!isRight) return `it ends a commit from event ${mark.first} on, but the commit began at event ${expected}`;
+    this.#first = event.seq + 1;
+    return mark;
+  }
+}

@@ -1,0 +1,81 @@
+import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
+import { isTimestamp } from "./chain.ts";
+import type { Head, RecordBody } from "../values/event.ts";
+import { isHash, sha256, type Hash } from "../values/hash.ts";
+import { LogTree } from "./log-tree.ts";
+import { damaged, hashOf, object, text, texts, whole } from "../values/record-fields.ts";
+
+/**
+ * Where a copy of a history starts that does not have it from its first event on: behind an event, on a base with the state
+ * there. Nothing of what was before can be proved with it; all that follows goes on from it.
+ */
+export interface HistoryAnchor extends Head {
+  readonly hash: Hash;
+  /** The workspace whose history it is. */
+  readonly workspace: string;
+  /** When the workspace's record in the base was recorded: ISO-8601 UTC. */
+  readonly ts: string;
+  /** The Merkle root of the files after the event. */
+  readonly root: Hash;
+  /** The base with that state (`base-format.ts`). */
+  readonly base: Hash;
+  /** Of the log tree after the event (`log-tree.ts`). */
+  readonly frontier: readonly Hash[];
+  /** An earlier version wrote it, without a checksum: nothing tells whether the frontier is as it was written. */
+  readonly isUnchecked?: boolean;
+}
+
+/** The text of `anchor.json`. Nothing else vouches for some of its fields, so they stand there with their checksum. */
+export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }: HistoryAnchor): string {
+  const body: RecordBody = { workspace, seq, hash, ts, root, base, frontier };
+  return `${canonicalJson({ ...body, checksum: checksumOf(body) })}\n`;
+}
+
+/**
+ * The anchor in such a text, or in one without a checksum, as earlier versions wrote it. Throws `LOG_DAMAGED`, and
+ * `INTEGRITY_VIOLATION` for a text that is not canonical JSON.
+ */
+export function decodeAnchor(file: string): HistoryAnchor {
+  const unchecked = uncheckedIn(file);
+  if (unchecked !== undefined) return { ...unchecked, isUnchecked: true };
+  if (!file.endsWith("\n")) damaged("it does not end with a newline");
+  const { checksum, ...body } = object(parseCanonical(file.slice(0, -1)), "an anchor");
+  if (checksum !== checksumOf(body)) damaged("its checksum is wrong");
+  return fieldsOf(body);
+}
+
+/** The anchor in a text of an earlier version, which had one order of the fields, and no checksum; `undefined`: it is none. */
+function uncheckedIn(file: string): HistoryAnchor | undefined {
+  if (!file.startsWith('{"workspace":')) return undefined;
+  try {
+    const { workspace, seq, hash, ts, root, base, frontier } = fieldsOf(JSON.parse(file) as RecordBody);
+    const isExact = `${JSON.stringify({ workspace, seq, hash, ts, root, base, frontier })}\n` === file;
+    return isExact ? { workspace, seq, hash, ts, root, base, frontier } : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function fieldsOf(body: RecordBody): HistoryAnchor {
+  const frontier = texts(body, "frontier").map((one) => (isHash(one) ? one : damaged("frontier holds no hash")));
+  const seq = whole(body, "seq");
+  if (seq < 1) damaged("seq is no event");
+  const [workspace, ts] = [text(body, "workspace"), text(body, "ts")];
+  if (!isTimestamp(ts)) damaged("ts is no time");
+  // Throws unless so many hashes can stand for so many events.
+  void new LogTree(frontier, seq);
+  return {
+    workspace,
+    seq,
+    hash: hashOf(body, "hash"),
+    ts,
+    root: hashOf(body, "root"),
+    base: hashOf(body, "base"),
+    frontier,
+  };
+}
+
+function checksumOf(body: RecordBody): Hash {
+  return sha256(canonicalJson(body));
+}

@@ -1,0 +1,213 @@
+import { ChronicleError } from "../values/errors.ts";
+import type { Json } from "../values/event.ts";
+
+/**
+ * JSON as Python's `json` module reads and writes it, for hashes that were made there. Numbers stay the text that they
+ * are: Python tells `1` from `1.0`, and its integers have no bounds.
+ */
+export type PythonJson =
+  | { readonly kind: "object"; readonly members: ReadonlyMap<string, PythonJson> }
+  | { readonly kind: "array"; readonly items: readonly PythonJson[] }
+  | { readonly kind: "string"; readonly value: string }
+  | { readonly kind: "number"; readonly token: string }
+  | { readonly kind: "literal"; readonly value: boolean | null };
+
+/** Deeper values are refused, so that no stack is exhausted. */
+const MAX_DEPTH = 300;
+const SPACES = /[ \t\n\r]*/y;
+const NUMBER = /NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const LITERALS: readonly (readonly [text: string, value: boolean | null])[] = [
+  ["true", true],
+  ["false", false],
+  ["null", null],
+];
+
+/**
+ * The value of a text that Python wrote: JSON, and `NaN`, `Infinity` and `-Infinity`. Throws `INTEGRITY_VIOLATION` for other
+ * texts, duplicate keys and lone surrogates, and `REFUSED` for values that are nested too deep to be read here.
+ */
+export function readPythonJson(text: string): PythonJson {
+  const reader = new Reader(text);
+  const value = reader.value(0);
+  reader.end();
+  return value;
+}
+
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  value(depth: number): PythonJson {
+    if (depth > MAX_DEPTH) throw new ChronicleError("REFUSED", `a value is nested deeper than ${MAX_DEPTH} levels`);
+    this.#skip(SPACES);
+    const first = this.#text[this.#at];
+    if (first === "{") return this.#object(depth);
+    if (first === "[") return this.#array(depth);
+    if (first === '"') return { kind: "string", value: this.#string() };
+    for (const [word, value] of LITERALS) {
+      if (!this.#text.startsWith(word, this.#at)) continue;
+      this.#at += word.length;
+      return { kind: "literal", value };
+    }
+    const token = this.#skip(NUMBER);
+    return token === "" ? this.#refuse("no JSON value") : { kind: "number", token };
+  }
+
+  end(): void {
+    this.#skip(SPACES);
+    if (this.#at < this.#text.length) this.#refuse("something behind the value");
+  }
+
+  #object(depth: number): PythonJson {
+    const members = new Map<string, PythonJson>();
+    this.#at += 1;
+    if (this.#takes("}")) return { kind: "object", members };
+    do {
+      this.#skip(SPACES);
+      const key = this.#string();
+      if (members.has(key)) this.#refuse(`the key ${JSON.stringify(key)} twice`);
+      if (!this.#takes(":")) this.#refuse("no colon behind a key");
+      members.set(key, this.value(depth + 1));
+    } while (this.#takes(","));
+    if (!this.#takes("}")) this.#refuse("an object without an end");
+    return { kind: "object", members };
+  }
+
+  #array(depth: number): PythonJson {
+    const items: PythonJson[] = [];
+    this.#at += 1;
+    if (this.#takes("]")) return { kind: "array", items };
+    do items.push(this.value(depth + 1));
+    while (this.#takes(","));
+    if (!this.#takes("]")) this.#refuse("a list without an end");
+    return { kind: "array", items };
+  }
+
+  #string(): string {
+    const start = this.#at;
+    if (this.#text[start] !== '"') this.#refuse("no text where one must be");
+    for (let at = start + 1; ; at += 1) {
+      const unit = this.#text[at];
+      if (unit === undefined) return this.#refuse("a text without an end");
+      if (unit === "\\") at += 1;
+      if (unit !== '"') continue;
+      this.#at = at + 1;
+      return this.#unescape(this.#text.slice(start, this.#at));
+    }
+  }
+
+  #unescape(quoted: string): string {
+    let value: string;
+    try {
+      value = JSON.parse(quoted) as string;
+    } catch {
+      return this.#refuse("a text with an escape or a character that JSON does not know");
+    }
+    return value.isWellFormed() ? value : this.#refuse("a text with half a character");
+  }
+
+  #takes(char: string): boolean {
+    this.#skip(SPACES);
+    if (this.#text[this.#at] !== char) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text)?.[0] ?? "";
+    this.#at += found.length;
+    return found;
+  }
+
+  #refuse(what: string): never {
+    throw new ChronicleError("INTEGRITY_VIOLATION", `${what}, at character ${this.#at + 1}`);
+  }
+}
+
+/**
+ * The text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` gives: `", "` and `": "` between, keys in order
+ * of their code points, only the escapes that JSON demands.
+ */
+export function pythonText(value: PythonJson): string {
+  switch (value.kind) {
+    case "object": {
+      const keys = [...value.members.keys()].sort(compareCodePoints);
+      const members = keys.map((key) => `${JSON.stringify(key)}: ${pythonText(memberOf(value.members, key))}`);
+      return `{${members.join(", ")}}`;
+    }
+    case "array":
+      return `[${value.items.map(pythonText).join(", ")}]`;
+    case "string":
+      return JSON.stringify(value.value);
+    case "number":
+      return value.token;
+    case "literal":
+      return String(value.value);
+  }
+}
+
+function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): PythonJson {
+  return members.get(key) ?? { kind: "literal", value: null };
+}
+
+/** By code points, as Python sorts: unlike UTF-16 code units, characters beyond U+FFFF come behind all others. */
+export function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const [one, other] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (one !== other) return rank(one) - rank(other);
+  }
+  return a.length - b.length;
+}
+
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+/** A value as it can be kept here, and how many of its numbers a double cannot hold exactly. */
+export interface PlainValue {
+  readonly value: Json;
+  readonly rounded: number;
+}
+
+/** The value with numbers as doubles. Throws `REFUSED` for a number that no JSON value or double can hold. */
+export function plainValue(node: PythonJson): PlainValue {
+  let rounded = 0;
+  const plain = (one: PythonJson): Json => {
+    switch (one.kind) {
+      case "object": {
+        // Defined, not assigned: `__proto__` is a key like any other here; who keeps the value may refuse it.
+        const members = [...one.members].map(([key, member]) => [key, plain(member)] as const);
+        return Object.fromEntries(members);
+      }
+      case "array":
+        return one.items.map(plain);
+      case "number":
+        if (!isExact(one.token)) rounded += 1;
+        return numberOf(one.token);
+      default:
+        return one.value;
+    }
+  };
+  return { value: plain(node), rounded };
+}
+
+function numberOf(token: string): number {
+  const number = Number(token);
+  if (Number.isFinite(number)) return number;
+  const isNone = /^(?:NaN|-?Infinity)$/.test(token);
+  const why = isNone ? `${token}, which is no number of JSON` : `the number ${token.slice(0, 40)}…, which is too great`;
+  throw new ChronicleError("REFUSED", `a record holds ${why}`);
+}
+
+/** Python writes a float with as many digits as stand for it and no other: only its integers can hold more. */
+function isExact(token: string): boolean {
+  const number = Number(token);
+  if (Number.isSafeInteger(number) || !Number.isFinite(number) || /[.eE]/.test(token)) return true;
+  return BigInt(number) === BigInt(token);
+}

@@ -1,0 +1,224 @@
+import { posix } from "node:path";
+import { ChronicleError } from "../values/errors.ts";
+import { sweepsName, type NameSweep } from "../filter/name-sweep.ts";
+import { MAX_PATH_BYTES, parsePath, pathInRoot, type WorkspacePath } from "../values/path.ts";
+import { placeOfRoot } from "../root-place.ts";
+import { shellPaths } from "../shell/shell-paths.ts";
+
+/** What a tool is given, as far as it says what will be touched. */
+export interface TargetPayload {
+  readonly path?: string;
+  readonly source?: string;
+  readonly destination?: string;
+  readonly command?: string;
+  readonly cwd?: string;
+  readonly paths?: readonly string[];
+}
+
+/** Where relative paths begin, and what lies in the workspace. */
+export interface TargetFolders {
+  /** The workspace's roots, the first one first (a worktree's `roots` will do). */
+  readonly roots: readonly TargetRoot[];
+  /** What `~` stands for in a command. */
+  readonly home?: string | undefined;
+}
+
+/** A root: its id (`undefined`: the first), its absolute folder, and the one name in it that is tracked, if it is one. */
+export interface TargetRoot {
+  readonly id: string | undefined;
+  readonly folder: string;
+  readonly only?: string;
+}
+
+/** What an action is about to touch. */
+export type ActionTargets =
+  | { readonly kind: "none" }
+  | {
+      /** `paths`: nothing else. `workspace`: these for certain, and anything else perhaps. */
+      readonly kind: "paths" | "workspace";
+      readonly paths: readonly WorkspacePath[];
+      /** Absolute, normalised, in no root. */
+      readonly outside: readonly string[];
+      /** Those of `outside` beneath which everything is at stake. */
+      readonly outsideDeep: readonly string[];
+      /** Names in a root: what the rules keep out is at stake there as well. */
+      readonly swept?: readonly Sweep[];
+    };
+
+/** Names in a root that are at stake, whatever the rules keep out. */
+export interface Sweep extends NameSweep {
+  readonly root: string | undefined;
+}
+
+const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "search_files"]);
+
+type Field = "path" | "source" | "destination";
+
+/** The fields that name what a type touches; `deep`: with all that lies beneath. */
+const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
+  ["write_file", { fields: ["path"] as const, deep: false }],
+  ["delete_file", { fields: ["path"] as const, deep: false }],
+  ["create_directory", { fields: ["path"] as const, deep: false }],
+  ["delete_directory", { fields: ["path"] as const, deep: true }],
+  ["move_file", { fields: ["source", "destination"] as const, deep: false }],
+  ["copy_file", { fields: ["destination"] as const, deep: false }],
+  ["move_directory", { fields: ["source", "destination"] as const, deep: true }],
+  // Chronicle's own: paths outside are brought back.
+  ["restore_outside", { fields: [] as const, deep: true }],
+]);
+
+/** For `move_directory` and such by `path` and `destination`, as some tools name them. */
+const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
+
+/**
+ * What a tool is about to touch, from its type and payload alone. Relative paths begin at the first root; those of a
+ * command where it runs. `..` is resolved by its letters; links are not followed. Throws `PATH_INVALID` for a path
+ * that no file can have, `USAGE` where the payload lacks what the type needs.
+ */
+export function actionTargets(type: string, payload: TargetPayload, folders: TargetFolders): ActionTargets {
+  if (READS.has(type)) return { kind: "none" };
+  const sorted = new Sorter(folders);
+  const known = TYPES.get(type);
+  if (type === "run_command") addCommand(sorted, payload, folders);
+  else if (known === undefined) addAll(sorted, payload);
+  else addFields(sorted, { type, payload, ...known });
+  const scope = known === undefined || sorted.wholeWorkspace ? "workspace" : "paths";
+  return { kind: scope, ...sorted.result };
+}
+
+function addCommand(sorted: Sorter, payload: TargetPayload, folders: TargetFolders): void {
+  const base = sorted.base;
+  const cwd = payload.cwd === undefined || payload.cwd === "" ? base : absolute(payload.cwd, base);
+  for (const one of shellPaths(payload.command ?? "", { cwd, home: folders.home })) sorted.addForecast(one);
+  for (const path of payload.paths ?? []) sorted.add(absolute(path, cwd), false);
+}
+
+/** For a tool that nobody knows, every path that it names. */
+function addAll(sorted: Sorter, payload: TargetPayload): void {
+  const named = [payload.path, payload.source, payload.destination, ...(payload.paths ?? [])];
+  for (const path of named) if (path !== undefined && path !== "") sorted.add(absolute(path, sorted.base), false);
+}
+
+interface Fields {
+  readonly type: string;
+  readonly payload: TargetPayload;
+  readonly fields: readonly Field[];
+  readonly deep: boolean;
+}
+
+function addFields(sorted: Sorter, { type, payload, fields, deep }: Fields): void {
+  const several = payload.paths ?? [];
+  for (const path of several) sorted.add(absolute(path, sorted.base), deep);
+  for (const field of fields) {
+    const other = OTHER_NAMES[field];
+    const given = payload[field] ?? (other === undefined ? undefined : payload[other]);
+    if (given !== undefined) sorted.add(absolute(given, sorted.base), deep);
+    else if (several.length === 0) throw lacks(type, field);
+  }
+}
+
+function lacks(type: string, field: Field): ChronicleError {
+  return new ChronicleError("USAGE", `the payload of ${type} lacks ${JSON.stringify(field)}`, {
+    hint: `give {"${field}": "a path"}: relative to the workspace's root, or absolute`,
+    data: { type, field },
+  });
+}
+
+/** An absolute path that is at stake; `deep`: with all that lies beneath. */
+export interface Target {
+  readonly path: string;
+  readonly deep: boolean;
+  /** For a deep one: the names in it that are at stake whatever the rules keep out (default: all). */
+  readonly sweeps?: readonly NameSweep[];
+}
+
+/** Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: a root itself is among them. */
+export function sortTargets(
+  targets: readonly Target[],
+  folders: TargetFolders,
+): Omit<Exclude<ActionTargets, { kind: "none" }>, "kind"> & { readonly wholeWorkspace: boolean } {
+  const sorted = new Sorter(folders);
+  for (const { path, deep, sweeps } of targets) sorted.add(path, deep, sweeps);
+  return { ...sorted.result, wholeWorkspace: sorted.wholeWorkspace };
+}
+
+/** Sorts absolute paths into those of the workspace and those outside of it. */
+class Sorter {
+  readonly #paths = new Set<WorkspacePath>();
+  readonly #outside = new Map<string, boolean>();
+  readonly #swept: Sweep[] = [];
+  readonly #roots: TargetFolders["roots"];
+  readonly base: string;
+  /** A whole root was named, or a folder that holds one: then it is the whole workspace that is at stake. */
+  wholeWorkspace = false;
+
+  constructor(folders: TargetFolders) {
+    // The innermost root owns a path.
+    this.#roots = folders.roots.toSorted((a, b) => b.folder.length - a.folder.length);
+    this.base = folders.roots[0]?.folder ?? "/";
+  }
+
+  get result(): Omit<Exclude<ActionTargets, { kind: "none" }>, "kind"> {
+    const outside = [...this.#outside.keys()];
+    return {
+      paths: [...this.#paths],
+      outside,
+      outsideDeep: outside.filter((path) => this.#outside.get(path)),
+      ...(this.#swept.length === 0 ? {} : { swept: this.#swept }),
+    };
+  }
+
+  /** A path that is forecast only: one that no file can have is left out. */
+  addForecast({ path, deep, sweeps }: Target): void {
+    if (isPossible(path)) this.add(path, deep, sweeps ?? []);
+  }
+
+  add(path: string, deep: boolean, sweeps: readonly NameSweep[] = [{ deep: true }]): void {
+    for (const root of this.#roots) {
+      const { id, folder, only } = root;
+      const place = placeOfRoot(root);
+      const within = deep ? pathBeneath(place, path) : undefined;
+      if (within !== undefined && (only === undefined || within !== "")) {
+        this.wholeWorkspace = true;
+        const swept = only === undefined ? sweepsWithin(within, sweeps) : [];
+        for (const one of swept) this.#swept.push({ ...one, root: id });
+      }
+      if (pathBeneath(path, place) === undefined) continue;
+      const inner = pathBeneath(path, folder) ?? "";
+      if (inner === "") this.wholeWorkspace = true;
+      else this.#paths.add(pathInRoot(id, parsePath(inner)));
+      return;
+    }
+    this.#outside.set(path, deep || this.#outside.get(path) === true);
+  }
+}
+
+/** What the sweep of a folder is in one beneath it (`""`: itself). */
+function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
+  if (beneath === "") return [...sweeps];
+  const [top = ""] = beneath.split("/");
+  return sweeps.some((one) => one.deep && sweepsName(one, top)) ? [{ deep: true }] : [];
+}
+
+/** The path beneath a folder, `""` for the folder itself; `undefined`: it is elsewhere. */
+function pathBeneath(path: string, folder: string): string | undefined {
+  if (path === folder) return "";
+  if (folder === "/") return path.slice(1);
+  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined;
+}
+
+function isPossible(path: string): boolean {
+  return path.isWellFormed() && !path.includes("\0") && Buffer.byteLength(path) <= MAX_PATH_BYTES;
+}
+
+/** A given path as an absolute one, `.` and `..` resolved by their letters. Throws `PATH_INVALID`. */
+function absolute(given: string, base: string): string {
+  if (typeof given !== "string" || given === "" || !isPossible(given)) {
+    const shown = String(given).slice(0, 200).toWellFormed();
+    throw new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} is refused: no file can have it`, {
+      hint: "give a path relative to the workspace's root, or an absolute one",
+      data: { path: shown },
+    });
+  }
+  return posix.resolve("/", base, given);
+}

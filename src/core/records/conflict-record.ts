@@ -1,0 +1,131 @@
+import type { Entry } from "../values/entry.ts";
+import type { EventDraft, RecordBody } from "../values/event.ts";
+import { decodePath, decodeState, encodePath, encodeState } from "../values/file-record.ts";
+import type { Hash } from "../values/hash.ts";
+import type { ConflictReason } from "../tree/merge-entry.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import { oneOf, optionalText, text, whole } from "../values/record-fields.ts";
+
+/**
+ * How a conflict was settled. `withdrawn`: the undo that met it was taken back itself; or a folder and its origin agree
+ * again, without anybody's decision. Of a sync, `undo` is the origin's side.
+ */
+export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
+
+/** What a conflict between a folder and its origin has beside what an undo's has. */
+export interface SyncConflict {
+  /** The origin's workspace. */
+  readonly origin: string;
+  /** The origin's event that brought `base`, on which the folder's side stands; 0: it was never there. */
+  readonly baseSeq: number;
+  /** The origin's event that brought `wanted`; 0: it was never there. */
+  readonly upstreamSeq: number;
+  /** The origin's event up to which the folder had been reconciled before: the base of what lies beneath the path. */
+  readonly since?: number;
+  /** Of one that is blocked: why. */
+  readonly detail?: string;
+}
+
+/**
+ * `conflict:<id>`: what an undo wanted, where it did not merge with later work; or what a folder and its origin have, where
+ * that did not merge (`sync`). All contents are kept.
+ */
+export interface ConflictRecord {
+  readonly path: WorkspacePath;
+  readonly state: "open" | "settled";
+  readonly settled?: ConflictEnd;
+  /** Only of a sync: `blocked`, it cannot be written; `collision`, the folder holds another name for it. */
+  readonly reason: ConflictReason | "blocked" | "collision";
+  /** The intent that met it; `""` for one of a sync. */
+  readonly undo: string;
+  readonly sync?: SyncConflict;
+  readonly met: string;
+  /** As the work left it; as it was left standing; as the undo would have it. */
+  readonly base: Entry | undefined;
+  readonly current: Entry | undefined;
+  readonly wanted: Entry | undefined;
+}
+
+/** A conflict record with its id. */
+export interface IdentifiedConflict {
+  readonly id: string;
+  readonly record: ConflictRecord;
+}
+
+/** A conflict record as JSON: states as in plans. */
+export function encodeConflict(record: ConflictRecord): RecordBody {
+  const { path, state, settled, reason, undo, sync, met, base, current, wanted } = record;
+  return {
+    ...encodePath(path),
+    state,
+    ...(settled === undefined ? {} : { settled }),
+    reason,
+    ...(sync === undefined ? { undo } : encodeSync(sync)),
+    met,
+    base: encodeState(base),
+    current: encodeState(current),
+    wanted: encodeState(wanted),
+  };
+}
+
+function encodeSync({ origin, baseSeq, upstreamSeq, since, detail }: SyncConflict): RecordBody {
+  const told = detail === undefined ? {} : { detail: detail.toWellFormed() };
+  const before = since === undefined ? {} : { since };
+  return { cause: "sync", origin, base_seq: baseSeq, upstream_seq: upstreamSeq, ...before, ...told };
+}
+
+function decodeSync(body: RecordBody): SyncConflict | undefined {
+  if (body["cause"] !== "sync") return undefined;
+  const detail = optionalText(body, "detail");
+  return {
+    origin: text(body, "origin"),
+    baseSeq: whole(body, "base_seq"),
+    upstreamSeq: whole(body, "upstream_seq"),
+    ...(body["since"] === undefined ? {} : { since: whole(body, "since") }),
+    ...(detail === undefined ? {} : { detail }),
+  };
+}
+
+const STATES: ReadonlySet<ConflictRecord["state"]> = new Set(["open", "settled"]);
+const ENDS: ReadonlySet<ConflictEnd> = new Set(["current", "undo", "merged", "withdrawn"]);
+const REASONS: ReadonlySet<ConflictReason> = new Set([
+  "content",
+  "binary",
+  "mode",
+  "kind",
+  "deleted",
+  "edited",
+  "created",
+  "folder",
+]);
+const SYNC_REASONS: ReadonlySet<ConflictRecord["reason"]> = new Set([...REASONS, "blocked", "collision"] as const);
+
+/** The conflict record in a body. Throws `LOG_DAMAGED`. */
+export function decodeConflict(body: RecordBody): ConflictRecord {
+  const path = decodePath(body);
+  const state = oneOf(body, "state", STATES);
+  const settled = body["settled"] === undefined ? undefined : oneOf(body, "settled", ENDS);
+  const sync = decodeSync(body);
+  return {
+    path,
+    state,
+    ...(settled === undefined ? {} : { settled }),
+    reason: oneOf(body, "reason", sync === undefined ? REASONS : SYNC_REASONS),
+    undo: sync === undefined ? text(body, "undo") : "",
+    ...(sync === undefined ? {} : { sync }),
+    met: text(body, "met"),
+    base: decodeState(path, body["base"]),
+    current: decodeState(path, body["current"]),
+    wanted: decodeState(path, body["wanted"]),
+  };
+}
+
+/** The event that writes a conflict record. */
+export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
+  return { op: "upsert", recordId: `conflict:${id}`, record: encodeConflict(record) };
+}
+
+/** The contents that a conflict needs while it is open. What could not be written may be what is not there: it is asked for anew. */
+export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
+  return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);
+}

@@ -1,0 +1,121 @@
+import { isTimestamp } from "../log/chain.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { decodePath, encodePath } from "../values/file-record.ts";
+import { isHash, type Hash } from "../values/hash.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import { damaged, hashOf, list, object, optionalText, orNull, text, texts, whole } from "../values/record-fields.ts";
+import { decodeRanges, type SeqRanges } from "../values/seq-ranges.ts";
+
+/** What the ids of records of erasures begin with. */
+export const ERASE = "erase:";
+
+/** What somebody asked to have erased: one of these. */
+export interface EraseAsked {
+  readonly path?: string;
+  readonly content?: Hash;
+  readonly match?: string;
+}
+
+/**
+ * `erase:<id>`: contents that may be gone from the store, and who said so. No line is removed: the lines that name these contents
+ * keep their hashes, and prove the history as before.
+ */
+export interface EraseRecord {
+  /** `withdrawn`: it was taken back in time, and licenses nothing. */
+  readonly state: "erased" | "withdrawn";
+  /** Ascending. */
+  readonly contents: readonly Hash[];
+  /** What was kept aside of some paths may be gone as well; its hashes stand in plans alone. Default: nothing. */
+  readonly aside?: readonly ErasedAside[];
+  readonly asked: EraseAsked;
+  readonly reason: string | undefined;
+  readonly actor: string;
+  readonly at: string;
+  /** The bytes are kept until then. */
+  readonly until: string;
+  /**
+   * Earlier events by which paths are recorded no more, while their files stay, since an event of this record erased what they held.
+   * Those of the event's own commit are not repeated here. Default: none.
+   */
+  readonly untracked?: SeqRanges;
+  /** In a folder that follows an origin: the origin's workspace and event that is followed by it. */
+  readonly upstream?: UpstreamErasure;
+}
+
+/** What a plan has kept aside of these paths. */
+export interface ErasedAside {
+  readonly plan: Hash;
+  readonly paths: readonly WorkspacePath[];
+}
+
+/** An event of an origin's that erases contents, or brings them back. */
+export interface UpstreamErasure {
+  readonly origin: string;
+  readonly seq: number;
+}
+
+/** An erase record as JSON. */
+export function encodeErase(record: EraseRecord): RecordBody {
+  const { state, contents, aside = [], asked, reason, actor, at, until, untracked = [], upstream } = record;
+  return {
+    actor: actor.toWellFormed(),
+    ...(aside.length === 0 ? {} : { aside: aside.map(encodeErasedAside) }),
+    asked: { ...asked },
+    at,
+    contents: [...contents],
+    reason: reason?.toWellFormed() ?? null,
+    state,
+    until,
+    ...(untracked.length === 0 ? {} : { untracked: untracked.map(([first, last]) => [first, last]) }),
+    ...(upstream === undefined ? {} : { upstream: { origin: upstream.origin, seq: upstream.seq } }),
+  };
+}
+
+function encodeErasedAside({ plan, paths }: ErasedAside): Json {
+  return { paths: paths.map(encodePath), plan };
+}
+
+/** The erase record in a body. Throws `LOG_DAMAGED`. */
+export function decodeErase(body: RecordBody): EraseRecord {
+  const contents = texts(body, "contents").map((one) => (isHash(one) ? one : damaged("contents holds no hash")));
+  if (contents.some((hash, i) => hash <= (contents[i - 1] ?? ""))) damaged("contents is not in order");
+  const state = text(body, "state");
+  if (state !== "erased" && state !== "withdrawn") damaged(`state is ${state}`);
+  const until = text(body, "until");
+  if (!isTimestamp(until)) damaged("until is no time");
+  return {
+    state: state === "withdrawn" ? state : "erased",
+    contents,
+    ...(body["aside"] === undefined ? {} : { aside: list(body, "aside").map(decodeErasedAside) }),
+    asked: decodeAsked(object(body["asked"], "asked")),
+    reason: orNull(body, "reason", text) ?? undefined,
+    actor: text(body, "actor"),
+    at: text(body, "at"),
+    until,
+    ...(body["untracked"] === undefined ? {} : { untracked: decodeRanges(body["untracked"]) }),
+    ...(body["upstream"] === undefined ? {} : { upstream: decodeUpstream(object(body["upstream"], "upstream")) }),
+  };
+}
+
+function decodeErasedAside(value: Json): ErasedAside {
+  const body = object(value, "aside");
+  const paths = list(body, "paths").map((one) => decodePath(object(one, "a path")));
+  return { plan: hashOf(body, "plan"), paths };
+}
+
+function decodeUpstream(body: RecordBody): UpstreamErasure {
+  return { origin: text(body, "origin"), seq: whole(body, "seq") };
+}
+
+function decodeAsked(body: RecordBody): EraseAsked {
+  const [path, match] = [optionalText(body, "path"), optionalText(body, "match")];
+  const content = optionalText(body, "content");
+  if (content !== undefined && !isHash(content)) damaged("asked names no hash");
+  const given = [path, match, content].filter((one) => one !== undefined);
+  if (given.length !== 1) damaged("asked is not one of path, content and match");
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(content === undefined ? {} : { content: content as Hash }),
+    ...(match === undefined ? {} : { match }),
+  };
+}

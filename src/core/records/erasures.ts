@@ -1,0 +1,111 @@
+import { markOf } from "../log/commit-mark.ts";
+import { decodeErase, type EraseRecord } from "./erase-record.ts";
+import type { LogEvent, RecordBody } from "../values/event.ts";
+import type { Hash } from "../values/hash.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import type { SeqRanges } from "../values/seq-ranges.ts";
+
+/** An erasure, and its record's last event. */
+export interface LoggedErasure extends EraseRecord {
+  readonly recordId: string;
+  readonly seq: number;
+  /** The events by which paths are recorded no more because this erased what they held; also those of the event's own commit. */
+  readonly untracked: SeqRanges;
+}
+
+/** The erasure that an event records. Throws `LOG_DAMAGED`. */
+export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" | "seq" | "record">): LoggedErasure {
+  const said = decodeErase(record);
+  // The events of paths that an erasure no longer records stand before it in its commit, which holds no others of files.
+  const first = markOf({ op: "upsert", recordId, record })?.first ?? seq;
+  const ofCommit: SeqRanges = first < seq ? [[first, seq - 1]] : [];
+  return { ...said, recordId, seq, untracked: [...(said.untracked ?? []), ...ofCommit] };
+}
+
+/**
+ * The erasures of a history. An erasure at event E licenses a content to be gone for all that events before E say of it; what an
+ * event behind E records is kept as ever.
+ */
+export class Erasures {
+  readonly #due: number | undefined;
+  readonly #last = new Map<string, LoggedErasure>();
+  #contents: ReadonlyMap<Hash, LoggedErasure> | undefined;
+  #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
+
+  /** `due`: only those whose time is over then count (ms since the epoch). Default: all do. */
+  constructor(due?: number) {
+    this.#due = due;
+  }
+
+  /** Takes an event of a record. One that is older than what is known of the record says nothing. Throws `LOG_DAMAGED`. */
+  add(recordId: string, seq: number, body: RecordBody): void {
+    if (seq <= (this.#last.get(recordId)?.seq ?? 0)) return;
+    this.#last.set(recordId, erasureIn({ recordId, seq, record: body }));
+    this.#contents = undefined;
+    this.#aside = undefined;
+  }
+
+  /** What the last event of a record says, in force or not. */
+  last(recordId: string): LoggedErasure | undefined {
+    return this.#last.get(recordId);
+  }
+
+  /** Those in force, by their events. */
+  get all(): readonly LoggedErasure[] {
+    const inForce = [...this.#last.values()].filter(({ state, until }) => state === "erased" && this.#isDue(until));
+    return inForce.sort((a, b) => a.seq - b.seq);
+  }
+
+  /** Was one of them taken back? */
+  get isSomeWithdrawn(): boolean {
+    return [...this.#last.values()].some(({ state }) => state === "withdrawn");
+  }
+
+  /** How many contents are erased. */
+  get size(): number {
+    return this.#byContent().size;
+  }
+
+  /** The last erasure of a content. */
+  of(hash: Hash): LoggedErasure | undefined {
+    return this.#byContent().get(hash);
+  }
+
+  /** May a content be gone that the event `seq` names? */
+  license(hash: Hash, seq: number): boolean {
+    if (this.#last.size === 0) return false;
+    return (this.of(hash)?.seq ?? 0) > seq;
+  }
+
+  /** What is left of what a plan has kept aside. */
+  leftAside<T extends { readonly path: WorkspacePath }>(plan: Hash, changes: readonly T[]): readonly T[] {
+    return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
+  }
+
+  /** The last erasure of what a plan has kept aside of a path. */
+  ofAside(plan: Hash, path: WorkspacePath): LoggedErasure | undefined {
+    return this.#byPlan().get(plan)?.get(path);
+  }
+
+  #byPlan(): ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> {
+    if (this.#aside !== undefined) return this.#aside;
+    const all = new Map<Hash, Map<WorkspacePath, LoggedErasure>>();
+    for (const one of this.all) {
+      for (const { plan, paths } of one.aside ?? []) {
+        const known = all.get(plan) ?? new Map<WorkspacePath, LoggedErasure>();
+        for (const path of paths) known.set(path, one);
+        all.set(plan, known);
+      }
+    }
+    return (this.#aside = all);
+  }
+
+  #byContent(): ReadonlyMap<Hash, LoggedErasure> {
+    this.#contents ??= new Map(this.all.flatMap((one) => one.contents.map((hash) => [hash, one] as const)));
+    return this.#contents;
+  }
+
+  #isDue(until: string): boolean {
+    return this.#due === undefined || Date.parse(until) <= this.#due;
+  }
+}

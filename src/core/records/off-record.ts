@@ -1,0 +1,143 @@
+import { canonicalJson } from "../values/canonical-json.ts";
+import type { EntryKind } from "../values/entry.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { decodePath, encodePath } from "../values/file-record.ts";
+import { type Hash, sha256 } from "../values/hash.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import { damaged, hashOf, list, object, optionalText, text, whole } from "../values/record-fields.ts";
+
+/**
+ * The paths that were changed off the record, each with the marks by which captures know it and leave it out. Kept beside
+ * the log, never in it: the lines of a log cannot be erased. `docs/format.md` has the bytes.
+ */
+export interface OffRecord {
+  /** Goes into each `seal`, so that equal contents have other seals elsewhere. */
+  readonly salt: string;
+  /** Commands that go on off the record: what changes meanwhile may be theirs. */
+  readonly going: readonly OffRecordCommand[];
+  readonly notes: readonly OffRecordNote[];
+}
+
+/** A command, or an action of the library, that goes on off the record. */
+export interface OffRecordCommand {
+  readonly id: string;
+  /** The process that writes the notes at its end. */
+  readonly pid: number;
+  /** What tells that process from others of its number. */
+  readonly pidMark?: string;
+  /** The PID namespace in which that process has its number. */
+  readonly pidSpace?: string;
+  readonly started: string;
+}
+
+/** How a path was left off the record. */
+export interface OffRecordNote {
+  readonly path: WorkspacePath;
+  /** The last event of the log then: a later event of the path ends the note. */
+  readonly seq: number;
+  /** The state that was left; `undefined`: nothing is there. */
+  readonly state: OffRecordState | undefined;
+}
+
+/** Marks by which the state of a path is known again without its content. */
+export interface OffRecordState {
+  readonly kind: EntryKind;
+  readonly size: number;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+  readonly ino: bigint;
+  readonly dev: bigint;
+  /** A salted hash of the content or the link's target; none of a folder. */
+  readonly seal: Hash | undefined;
+}
+
+/** The salted hash under which a content is known again. */
+export function sealOf({ salt }: Pick<OffRecord, "salt">, content: Hash): Hash {
+  return sha256(`${salt}\n${content}`);
+}
+
+const FORMAT = 1;
+const KINDS: ReadonlySet<string> = new Set<EntryKind>(["file", "symlink", "dir"]);
+
+/** As text: canonical JSON and a newline. */
+export function encodeOffRecord({ salt, going, notes }: OffRecord): string {
+  const value: Json = {
+    format: FORMAT,
+    salt,
+    going: going.map(({ id, pid, pidMark, pidSpace, started }) => ({
+      id,
+      pid,
+      ...(pidMark === undefined ? {} : { pid_mark: pidMark }),
+      ...(pidSpace === undefined ? {} : { pid_space: pidSpace }),
+      started,
+    })),
+    notes: notes.map(({ path, seq, state }) => ({ ...encodePath(path), seq, state: encodeState(state) })),
+  };
+  return `${canonicalJson(value)}\n`;
+}
+
+function encodeState(state: OffRecordState | undefined): Json {
+  if (state === undefined) return null;
+  const { kind, size, mtimeNs, ctimeNs, ino, dev, seal } = state;
+  return {
+    kind,
+    size,
+    mtime_ns: String(mtimeNs),
+    ctime_ns: String(ctimeNs),
+    inode: String(ino),
+    device: String(dev),
+    ...(seal === undefined ? {} : { seal }),
+  };
+}
+
+/** The notes in a text. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
+export function decodeOffRecord(encoded: string): OffRecord {
+  const body = object(parsed(encoded), "what is off the record");
+  if (whole(body, "format") !== FORMAT) damaged("the notes of what is off the record are of another format");
+  return {
+    salt: text(body, "salt"),
+    going: list(body, "going").map((item) => {
+      const one = object(item, "a command off the record");
+      const pidMark = optionalText(one, "pid_mark");
+      const pidSpace = optionalText(one, "pid_space");
+      const marks = {
+        ...(pidMark === undefined ? {} : { pidMark }),
+        ...(pidSpace === undefined ? {} : { pidSpace }),
+      };
+      return { id: text(one, "id"), pid: whole(one, "pid"), ...marks, started: text(one, "started") };
+    }),
+    notes: list(body, "notes").map((item) => {
+      const one = object(item, "a note of what is off the record");
+      return { path: decodePath(one), seq: whole(one, "seq"), state: decodeState(one["state"]) };
+    }),
+  };
+}
+
+function parsed(encoded: string): Json {
+  try {
+    return JSON.parse(encoded) as Json;
+  } catch {
+    return damaged("the notes of what is off the record are no JSON");
+  }
+}
+
+function decodeState(value: Json | undefined): OffRecordState | undefined {
+  if (value === null) return undefined;
+  const body = object(value, "a state off the record");
+  const kind = text(body, "kind");
+  if (!KINDS.has(kind)) damaged(`a kind off the record is ${JSON.stringify(kind)}`);
+  return {
+    kind: kind as EntryKind,
+    size: whole(body, "size"),
+    mtimeNs: digits(body, "mtime_ns"),
+    ctimeNs: digits(body, "ctime_ns"),
+    ino: digits(body, "inode"),
+    dev: digits(body, "device"),
+    seal: body["seal"] === undefined ? undefined : hashOf(body, "seal"),
+  };
+}
+
+function digits(body: RecordBody, key: string): bigint {
+  const value = text(body, key);
+  return /^-?\d{1,20}$/.test(value) ? BigInt(value) : damaged(`${key} is not a whole number`);
+}

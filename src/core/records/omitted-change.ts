@@ -1,0 +1,58 @@
+import type { OmissionReason } from "./coverage.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { decodePath, encodePath } from "../values/file-record.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import { flag, list, object, oneOf, optionalText, text } from "../values/record-fields.ts";
+
+/**
+ * A path that no capture takes (a rule or a limit leaves it out), and that a session or action has changed. No iteration
+ * is recorded of it: this line in the record of the session or action is all there is.
+ */
+export interface OmittedChange {
+  readonly path: WorkspacePath;
+  readonly type: OmittedChangeType;
+  readonly reason: OmissionReason;
+  /** For people: the rule that leaves it out. */
+  readonly detail?: string;
+  /** Its earlier content was kept aside: undo brings it back. */
+  readonly kept: boolean;
+  /** Its earlier content is gone for good. */
+  readonly lost: boolean;
+}
+
+export type OmittedChangeType = "created" | "modified" | "deleted";
+
+const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
+
+/** A record lists so many changes of omitted paths at most: losses come first. */
+const MOST_LISTED = 2_000;
+
+/** The list as a record holds it. */
+export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
+  const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
+  return listed.map(({ path, type, reason, detail, kept, lost }) => ({
+    ...encodePath(path),
+    type,
+    reason,
+    ...(detail === undefined ? {} : { detail: detail.toWellFormed() }),
+    kept,
+    lost,
+  }));
+}
+
+/** The list in a record's field; a record without the field has none. */
+export function decodeOmittedChanges(body: RecordBody, key: string): readonly OmittedChange[] {
+  if (body[key] === undefined) return [];
+  return list(body, key).map((item) => {
+    const one = object(item, "a change of an omitted path");
+    const detail = optionalText(one, "detail");
+    return {
+      path: decodePath(one),
+      type: oneOf(one, "type", TYPES),
+      reason: text(one, "reason") as OmissionReason,
+      ...(detail === undefined ? {} : { detail }),
+      kept: flag(one, "kept"),
+      lost: flag(one, "lost"),
+    };
+  });
+}

@@ -1,0 +1,121 @@
+import type { Entry } from "../values/entry.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { decodeState, encodeState } from "../values/file-record.ts";
+import {
+  isUtf8Path,
+  parsePath,
+  pathFromBytes,
+  pathInRoot,
+  pathToBytes,
+  splitRoot,
+  type WorkspacePath,
+} from "../values/path.ts";
+import { damaged, flag, optionalText, recordedPath, text, whole } from "../values/record-fields.ts";
+
+/**
+ * `outside:<absolute path>`: what a path outside of the workspace was, kept because a tool was about to change it.
+ * Never in a Merkle root, never replicated. Within the code such a path is one beneath `/`, without the slash.
+ */
+export interface OutsideRecord {
+  /** `undefined`: nothing was there. */
+  readonly entry: Entry | undefined;
+  /** 1, 2, 3 … per path. */
+  readonly iteration: number;
+  /** As it was `before` an action, or as that left it. */
+  readonly phase: OutsidePhase;
+  /** The action for which it was kept. */
+  readonly action: string;
+  readonly actor: string;
+  /** What lies beneath was kept with it. */
+  readonly deep: boolean;
+}
+
+export type OutsidePhase = "before" | "after";
+
+const SLASH = 0x2f;
+
+const PHASES: ReadonlySet<string> = new Set<OutsidePhase>(["before", "after"]);
+
+/** The root id under which receipts name such paths: `@outside:etc/hosts`. */
+const OUTSIDE_ROOT = "outside";
+
+/** The path beneath `/` of an absolute, normalised path. Throws `PATH_INVALID`. */
+export function outsidePath(absolute: string): WorkspacePath {
+  return parsePath(absolute.replace(/^\//, ""));
+}
+
+/** A path beneath `/` as receipts and shapes name it. */
+export function markedOutside(path: WorkspacePath): WorkspacePath {
+  return pathInRoot(OUTSIDE_ROOT, path);
+}
+
+/** A path from a receipt as an absolute one, for people. */
+export function shownOutside(path: WorkspacePath): string {
+  return `/${splitRoot(path).path}`;
+}
+
+/** The record id of a path beneath `/`. */
+export function outsideRecordId(path: WorkspacePath): string {
+  if (isUtf8Path(path)) return `outside:/${path}`;
+  return `outside64:${Buffer.concat([Buffer.from("/"), pathToBytes(path)]).toString("base64")}`;
+}
+
+/** The path beneath `/` of such a record's id; `undefined` for other records. Throws `LOG_DAMAGED`. */
+export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
+  if (recordId.startsWith("outside:/")) return recordedPath(() => parsePath(recordId.slice("outside:/".length)));
+  if (!recordId.startsWith("outside64:")) return undefined;
+  const encoded = recordId.slice("outside64:".length);
+  const bytes = Buffer.from(encoded, "base64");
+  const path = recordedPath(() => pathFromBytes(bytes.subarray(1)));
+  // A path has one id.
+  const isOne = bytes[0] === SLASH && bytes.toString("base64") === encoded && !isUtf8Path(path);
+  return isOne ? path : damaged(`${JSON.stringify(recordId)} is not how that path is named`);
+}
+
+/** Such a record as JSON. */
+export function encodeOutside(record: OutsideRecord): RecordBody {
+  const state = encodeState(record.entry);
+  const { hash } = record.entry ?? {};
+  const body: Record<string, Json> = {
+    state,
+    iteration: record.iteration,
+    phase: record.phase,
+    action: record.action,
+    actor: record.actor.toWellFormed(),
+    deep: record.deep,
+  };
+  // Beside the state as well: so all records that need a content name it in the same place.
+  if (hash !== undefined) body["hash"] = hash;
+  return body;
+}
+
+/** The record in a body, for the path that its id names. Throws `LOG_DAMAGED`. */
+function decodeOutside(path: WorkspacePath, body: RecordBody): OutsideRecord {
+  const phase = text(body, "phase");
+  const entry = decodeState(path, body["state"]);
+  if (!PHASES.has(phase)) damaged(`phase is ${JSON.stringify(phase)}`);
+  if (optionalText(body, "hash") !== entry?.hash) damaged("hash is not that of the state");
+  return {
+    entry,
+    iteration: iterationIn(body),
+    phase: phase as OutsidePhase,
+    action: text(body, "action"),
+    actor: text(body, "actor"),
+    deep: flag(body, "deep"),
+  };
+}
+
+function iterationIn(body: RecordBody): number {
+  const iteration = whole(body, "iteration");
+  return iteration >= 1 ? iteration : damaged(`iteration is ${iteration}`);
+}
+
+/** A record of this kind and the path that its id names. Throws `LOG_DAMAGED`. */
+export function readOutside(
+  recordId: string,
+  body: RecordBody,
+): { readonly path: WorkspacePath; readonly record: OutsideRecord } {
+  const path = pathOfOutsideId(recordId);
+  if (path === undefined) return damaged(`${JSON.stringify(recordId)} names no path outside`);
+  return { path, record: decodeOutside(path, body) };
+}

@@ -1,0 +1,36 @@
+import type { EventDraft, RecordBody } from "../values/event.ts";
+import { fileRecordId, pathOfRecordId } from "../values/file-record.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import { whole } from "../values/record-fields.ts";
+
+const PREFIX = "proposal:";
+
+/**
+ * `proposal:<id of the path's file record>`: the present state of a path is proposed to the origin once more, on what the
+ * replica has applied by now. Its event is an entry of the journal, like that of a file.
+ */
+export interface ProposalRecord {
+  readonly path: WorkspacePath;
+  /** The path's iteration here that is proposed; 0: it was never there. */
+  readonly iteration: number;
+}
+
+/** The record id of a path's proposals. */
+export function proposalRecordId(path: WorkspacePath): string {
+  return PREFIX + fileRecordId(path);
+}
+
+/** The path of a proposal's record id, or `undefined` for other records. Throws `LOG_DAMAGED`. */
+export function proposedPath(recordId: string): WorkspacePath | undefined {
+  return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
+}
+
+/** The event that writes a proposal. */
+export function proposalDraft({ path, iteration }: ProposalRecord): EventDraft {
+  return { op: "upsert", recordId: proposalRecordId(path), record: { iteration } };
+}
+
+/** The proposal in a body, for the path that its id names. Throws `LOG_DAMAGED`. */
+export function decodeProposal(path: WorkspacePath, body: RecordBody): ProposalRecord {
+  return { path, iteration: whole(body, "iteration") };
+}

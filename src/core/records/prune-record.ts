@@ -1,0 +1,85 @@
+import type { RecordBody } from "../values/event.ts";
+import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/record-fields.ts";
+
+/** Why a pruning stands in the log. */
+export type PruneCause = "limits" | "asked" | "brought-back";
+
+/**
+ * `prune:<workspace id>`: what was given up. Each pruning is a new event of the one record; the last one is in force.
+ *
+ * It removes no lines. What may be missing from the store after it follows from `floorSeq` and `kept` alone: the states
+ * that can still be gone back to are those after each event from the floor on, and those that `kept` names.
+ */
+export interface PruneRecord {
+  /** Everything from the state after this event on is kept. It grows, until a pruning is taken back. */
+  readonly floorSeq: number;
+  /** States below the floor that are kept as well: seqs, ascending. */
+  readonly kept: readonly number[];
+  /** Those among them to which an action goes back that is kept itself: another one that begins there may be given up. */
+  readonly keptActions: readonly number[];
+  /** How many actions and snapshots this event gave up. */
+  readonly actions: number;
+  readonly snapshots: number;
+  /** `limits`: by the configured limits; `asked`: by a person; `brought-back`: a person has taken prunings back. */
+  readonly cause: PruneCause;
+  /** A person has said that its contents may be freed at once. */
+  readonly now?: boolean;
+  /** At most so many bytes have been given up since contents were last freed. */
+  readonly pendingBytes: number;
+  readonly actor: string;
+}
+
+/** The record id of a workspace's prunings. */
+export function pruneRecordId(workspaceId: string): string {
+  return `prune:${workspaceId}`;
+}
+
+/** A prune record as JSON. */
+export function encodePrune(record: PruneRecord): RecordBody {
+  const ofActions = new Set(record.keptActions);
+  return {
+    floor_seq: record.floorSeq,
+    kept: record.kept.filter((state) => !ofActions.has(state)),
+    kept_actions: record.keptActions,
+    actions: record.actions,
+    snapshots: record.snapshots,
+    cause: record.cause,
+    ...(record.now === true ? { now: true } : {}),
+    pending_bytes: record.pendingBytes,
+    actor: record.actor.toWellFormed(),
+  };
+}
+
+/** The prune record in a body. Throws `LOG_DAMAGED`. */
+export function decodePrune(body: RecordBody): PruneRecord {
+  const floorSeq = whole(body, "floor_seq");
+  const others = statesIn(body, "kept", floorSeq);
+  const keptActions = statesIn(body, "kept_actions", floorSeq);
+  return {
+    floorSeq,
+    kept: [...new Set([...others, ...keptActions])].sort((a, b) => a - b),
+    keptActions,
+    actions: whole(body, "actions"),
+    snapshots: whole(body, "snapshots"),
+    cause: oneOf(body, "cause", CAUSES),
+    ...(body["now"] === undefined ? {} : { now: flag(body, "now") }),
+    pendingBytes: orNull(body, "pending_bytes", whole) ?? 0,
+    actor: text(body, "actor"),
+  };
+}
+
+const CAUSES: ReadonlySet<PruneCause> = new Set(["limits", "asked", "brought-back"]);
+
+function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
+  const states = list(body, key).map((one) => {
+    if (typeof one !== "number" || !Number.isSafeInteger(one)) return damaged(`${key} holds no event number`);
+    return one;
+  });
+  const isWrong = (seq: number, i: number): boolean => seq >= floorSeq || seq <= (states[i - 1] ?? -1);
+  return states.some(isWrong) ? damaged(`${key} is not in order below floor_seq`) : states;
+}
+
+/** Can an action whose state is that after this event still be rolled back? */
+export function keepsAction(pruning: PruneRecord | undefined, state: number): boolean {
+  return pruning === undefined || state >= pruning.floorSeq || pruning.keptActions.includes(state);
+}

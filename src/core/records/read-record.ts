@@ -1,0 +1,114 @@
+import { decodeAction } from "./action-record.ts";
+import { decodeConflict } from "./conflict-record.ts";
+import { decodeCoverageRecord } from "./coverage-record.ts";
+import { decodeErase } from "./erase-record.ts";
+import type { RecordBody } from "../values/event.ts";
+import { decodePin } from "./pin-record.ts";
+import { decodeProposal, proposedPath } from "./proposal-record.ts";
+import { decodePrune } from "./prune-record.ts";
+import { damaged, hashOf, list, object, text, texts, whole } from "../values/record-fields.ts";
+import { decodeIntent, decodeSession, decodeSnapshot } from "./records.ts";
+import { decodeRefused } from "./refused-record.ts";
+import { decodeReplica, originOfRecordId } from "./replica-record.ts";
+import { decodeTransaction } from "./transaction-record.ts";
+import { decodeWorkspace } from "./workspace-record.ts";
+import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back-record.ts";
+
+type Reader = (body: RecordBody, recordId: string) => unknown;
+
+/** How records are read that are neither a path's, a compaction's, a signer's, nor a user's. */
+const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ["snapshot", decodeSnapshot],
+  ["action", decodeAction],
+  ["erase", decodeErase],
+  ["recovery", recovery],
+  ["import", imported],
+  ["commit", commitOnly],
+  ["session", decodeSession],
+  ["intent", decodeIntent],
+  ["conflict", decodeConflict],
+  ["transaction", decodeTransaction],
+  ["workspace", decodeWorkspace],
+  ["prune", decodePrune],
+  ["pin", decodePin],
+  ["coverage", decodeCoverageRecord],
+  ["refused", decodeRefused],
+  ["replica", replica],
+  ["proposal", proposal],
+  ["writeback", decodeWriteBack],
+  ["version", version],
+]);
+
+/** The bytes that a user's own id may have, behind `user:`. */
+const MAX_USER_ID_BYTES = 1024;
+
+/**
+ * Reads a record as whoever needs it would. Throws `LOG_DAMAGED` if that cannot be done, and for a kind of record that this
+ * format does not have. What a user's record holds is the user's.
+ */
+export function readRecord(recordId: string, body: RecordBody): void {
+  const [kind = "", ...rest] = recordId.split(":");
+  if (kind === "user" && rest.length > 0) return checkUserId(rest.join(":"));
+  const read = READERS.get(kind);
+  // A replica that has not reached its origin yet does not know its workspace.
+  const isNamed = rest.join(":") !== "" || recordId === "replica:";
+  if (read === undefined || !isNamed) return damaged(`${JSON.stringify(recordId)} is no id of a record`);
+  read(body, recordId);
+}
+
+function checkUserId(id: string): void {
+  const bytes = Buffer.byteLength(id);
+  if (bytes < 1 || bytes > MAX_USER_ID_BYTES)
+    damaged(`the user's id has ${bytes} bytes, not 1 to ${MAX_USER_ID_BYTES}`);
+}
+
+function commitOnly(body: RecordBody): void {
+  if (Object.keys(body).join() !== "commit") damaged("it does not hold commit and nothing else");
+}
+
+/** What was cut off a log. */
+function recovery(body: RecordBody): void {
+  for (const key of ["cut_from_seq", "cut_from_byte"]) whole(body, key);
+  for (const key of ["reason", "kept_as"]) text(body, key);
+  if (body["bytes"] === undefined && body["sha256"] === undefined) return;
+  whole(body, "bytes");
+  hashOf(body, "sha256");
+}
+
+/** What our own events have no place for, of another program's log. */
+function imported(body: RecordBody): void {
+  for (const key of ["source", "head_hash"]) text(body, key);
+  for (const key of ["events", "head_seq", "rounded"]) whole(body, key);
+  hashOf(body, "file_sha256");
+  const [seqs, times] = [list(body, "seqs"), texts(body, "times")];
+  if (!seqs.every((one) => Number.isSafeInteger(one))) damaged("seqs holds something else than whole numbers");
+  const { events } = body;
+  if (seqs.length !== events || times.length !== events) damaged("seqs and times are not those of its events");
+  if (body["unverified"] !== undefined) unverifiedImport(object(body["unverified"], "unverified"));
+}
+
+function unverifiedImport({ checkpoint, tear }: RecordBody): void {
+  if (checkpoint !== undefined) {
+    const taken = object(checkpoint, "a checkpoint");
+    hashOf(taken, "file_sha256");
+    for (const key of ["seq", "records"]) whole(taken, key);
+  }
+  if (tear === undefined) return;
+  const torn = object(tear, "a tear");
+  for (const key of ["line", "byte", "bytes", "lines"]) whole(torn, key);
+  text(torn, "reason");
+}
+
+function replica(body: RecordBody, recordId: string): void {
+  if (decodeReplica(body).origin !== originOfRecordId(recordId)) damaged("it is about another origin than its id says");
+}
+
+function proposal(body: RecordBody, recordId: string): void {
+  const path = proposedPath(recordId);
+  if (path === undefined) return damaged("it is about no path");
+  decodeProposal(path, body);
+}
+
+function version(body: RecordBody, recordId: string): void {
+  if (versionRecordId(decodeVersion(body)) !== recordId) damaged("it is about another entry than its id says");
+}

@@ -1,0 +1,112 @@
+import { isUtf8 } from "node:buffer";
+import { type Hash, parseHash, sha256 } from "../values/hash.ts";
+import {
+  decodeStateHeader,
+  decodeStateRow,
+  encodeStateHeader,
+  encodeStateRow,
+  notState,
+  RecordState,
+  type StateHeader,
+  type StateRecord,
+} from "./record-state.ts";
+
+/**
+ * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, named by the SHA-256 of its bytes;
+ * a *checkpoint* (`snapshot.json`) wraps the same in its checksum:
+ *
+ *     state       {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]}
+ *     checkpoint  {"checksum":"<SHA-256 of the state's bytes>","state": state } NEWLINE
+ *
+ * Rows stand on lines of their own, so that a large state is never one text in memory. Those of a base are in the order
+ * of their ids: one state has one base.
+ */
+
+const OPEN = '{"checksum":"';
+const MIDDLE = '","state":';
+const CLOSE = "}\n";
+const END = "\n]}";
+const NEWLINE = 0x0a;
+/** Rows are encoded in pieces of about so many characters. */
+const PIECE = 1024 * 1024;
+
+function headerOf(state: RecordState, store: string, offset: number): StateHeader {
+  const { head, frontier, ts } = state;
+  if (head.hash === "") throw notState("nothing has happened yet");
+  return { format: 2, frontier, hash: head.hash, offset, seq: head.seq, store, ts };
+}
+
+function encode(header: StateHeader, rows: Iterable<StateRecord>): Buffer {
+  const pieces: Buffer[] = [];
+  let text = encodeStateHeader(header);
+  let separator = "\n";
+  for (const row of rows) {
+    text += separator + encodeStateRow(row);
+    separator = ",\n";
+    if (text.length < PIECE) continue;
+    pieces.push(Buffer.from(text));
+    text = "";
+  }
+  pieces.push(Buffer.from(text + END));
+  return Buffer.concat(pieces);
+}
+
+/** The bytes of the base that this state is, and their hash. */
+export function encodeRecordBase(state: RecordState, store: string): { readonly hash: Hash; readonly bytes: Buffer } {
+  const rows = [...state.records()].sort((a, b) => (a.recordId < b.recordId ? -1 : 1));
+  const bytes = encode(headerOf(state, store, 0), rows);
+  return { hash: sha256(bytes), bytes };
+}
+
+/** The bytes of a checkpoint. `offset`: the byte in `events.wal` behind the state's last event. */
+export function encodeCheckpoint(state: RecordState, store: string, offset: number): Buffer {
+  const bytes = encode(headerOf(state, store, offset), state.records());
+  return Buffer.concat([Buffer.from(OPEN + sha256(bytes) + MIDDLE), bytes, Buffer.from(CLOSE)]);
+}
+
+/** A state that was read from a file. */
+export interface ReadState {
+  readonly header: StateHeader;
+  readonly state: RecordState;
+}
+
+/** The state in the bytes of a checkpoint. Throws `INTEGRITY_VIOLATION` for anything but a whole one. */
+export function decodeCheckpoint(bytes: Buffer): ReadState {
+  const start = OPEN.length + 64 + MIDDLE.length;
+  const begin = bytes.subarray(0, start).toString("latin1");
+  const isWhole =
+    begin.startsWith(OPEN) && begin.endsWith(MIDDLE) && bytes.subarray(-CLOSE.length).equals(Buffer.from(CLOSE));
+  if (bytes.length < start + CLOSE.length || !isWhole) throw notState("it is cut off, or something else");
+  const state = bytes.subarray(start, bytes.length - CLOSE.length);
+  const checksum = parseHash(begin.slice(OPEN.length, OPEN.length + 64));
+  if (sha256(state) !== checksum) throw notState("its checksum is wrong");
+  return decode(state);
+}
+
+/** The state in the bytes of a base. Throws `INTEGRITY_VIOLATION` if they are not what the hash says. */
+export function decodeRecordBase(bytes: Buffer, hash: Hash): ReadState {
+  if (sha256(bytes) !== hash) throw notState(`its bytes are not those of ${hash}`);
+  return decode(bytes);
+}
+
+function decode(bytes: Buffer): ReadState {
+  if (!isUtf8(bytes)) throw notState("it is not UTF-8");
+  const end = bytes.length - END.length;
+  if (bytes.subarray(end).toString("latin1") !== END) throw notState("it has no end");
+  const first = bytes.indexOf(NEWLINE);
+  const header = decodeStateHeader(bytes.subarray(0, first).toString("utf8"));
+  const { seq, hash, frontier, ts } = header;
+  const state = RecordState.from({ head: { seq, hash }, frontier, ts }, rowsOf(bytes.subarray(first, end)));
+  if (state.storeId !== header.store) throw notState("it is of another store than it says");
+  return { header, state };
+}
+
+/** Rows of `NEWLINE row , NEWLINE row …`. */
+function* rowsOf(bytes: Buffer): Generator<StateRecord> {
+  for (let start = 1; start < bytes.length;) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline < 0 ? bytes.length : newline - 1;
+    yield decodeStateRow(bytes.subarray(start, end).toString("utf8"));
+    start = newline < 0 ? bytes.length : newline + 1;
+  }
+}

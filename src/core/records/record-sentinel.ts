@@ -1,0 +1,59 @@
+import { ChronicleError } from "../values/errors.ts";
+import type { LogEvent, RecordBody } from "../values/event.ts";
+import { isHash, type Hash } from "../values/hash.ts";
+import { LogTree } from "../log/log-tree.ts";
+import { damaged, hashOf, list, text, whole } from "../values/record-fields.ts";
+
+/** `compact:<store id>`: the first event of a record store's log that goes on behind a compaction. */
+export interface RecordSentinel {
+  /** The state at the last event before, as the file `bases/<base>.json`. */
+  readonly base: Hash;
+  /** First and last seq of the log that was sealed. */
+  readonly range: readonly [first: number, last: number];
+  /** Hash of the last event before this one. */
+  readonly head: Hash;
+  /** How many events there are before this one: the size of the log tree. */
+  readonly size: number;
+  /** The compact range of the log tree at `size`. */
+  readonly frontier: readonly Hash[];
+  /** The store's id. */
+  readonly store: string;
+}
+
+/** A sentinel as JSON. */
+export function encodeRecordSentinel(sentinel: RecordSentinel): RecordBody {
+  return { ...sentinel };
+}
+
+/**
+ * The sentinel in an event. Throws `LOG_DAMAGED` when a field is missing, and `INTEGRITY_VIOLATION` when its fields do
+ * not fit the event.
+ */
+export function decodeRecordSentinel(event: LogEvent): RecordSentinel {
+  const { record } = event;
+  const range = list(record, "range");
+  const [first, last] = range;
+  if (range.length !== 2 || typeof first !== "number" || typeof last !== "number") damaged("range is not two seqs");
+  const sentinel: RecordSentinel = {
+    base: hashOf(record, "base"),
+    range: [first, last],
+    head: hashOf(record, "head"),
+    size: whole(record, "size"),
+    frontier: list(record, "frontier").map((one) =>
+      typeof one === "string" && isHash(one) ? one : damaged("frontier holds something else than hashes"),
+    ),
+    store: text(record, "store"),
+  };
+  const { size, head, frontier } = sentinel;
+  const fits =
+    head === event.prevHash &&
+    size === event.seq - 1 &&
+    last === size &&
+    first >= 1 &&
+    first <= size &&
+    event.recordId === `compact:${sentinel.store}`;
+  if (!fits) throw new ChronicleError("INTEGRITY_VIOLATION", `the sentinel ${event.seq} does not fit its place`);
+  // Throws unless so many hashes can stand for so many events.
+  new LogTree(frontier, size);
+  return sentinel;
+}

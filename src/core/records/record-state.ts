@@ -1,0 +1,194 @@
+import { canonicalJson } from "../values/canonical-json.ts";
+import { ChronicleError } from "../values/errors.ts";
+import type { Head, LogEvent, RecordBody, SealedEvent } from "../values/event.ts";
+import { type Hash, isHash } from "../values/hash.ts";
+import { LogTree } from "../log/log-tree.ts";
+
+/** A live record of a store of its own. The body is kept as its exact canonical text. */
+export interface StateRecord {
+  readonly op: "upsert" | "migrate";
+  readonly recordId: string;
+  readonly recursionDepth: number;
+  readonly seq: number;
+  readonly text: string;
+  readonly ts: string;
+}
+
+/** What the log of a record store amounts to at an event: all live records, and what is needed to go on. */
+export class RecordState {
+  readonly #records = new Map<string, StateRecord>();
+  #tree = new LogTree();
+  #bytes = 0;
+  #head: Head = { seq: 0, hash: "" };
+  #ts = "";
+  #store: string | undefined;
+
+  /** Starts at nothing, or where another state stood. Throws `INTEGRITY_VIOLATION` for a frontier that does not fit. */
+  static from(
+    at: { readonly head: Head; readonly frontier: readonly Hash[]; readonly ts: string },
+    rows: Iterable<StateRecord>,
+  ): RecordState {
+    const state = new RecordState();
+    state.#tree = new LogTree(at.frontier, at.head.seq);
+    state.#head = at.head;
+    state.#ts = at.ts;
+    for (const row of rows) state.#put(row);
+    return state;
+  }
+
+  get head(): Head {
+    return this.#head;
+  }
+
+  /** The time of the last event; `""`: there is none. */
+  get ts(): string {
+    return this.#ts;
+  }
+
+  get frontier(): readonly Hash[] {
+    return this.#tree.frontier();
+  }
+
+  /** The store's id: that of event 1. `undefined` while there is no event. */
+  get storeId(): string | undefined {
+    return this.#store;
+  }
+
+  /** How many live records, those of Chronicle's own included. */
+  get size(): number {
+    return this.#records.size;
+  }
+
+  /** About how long they are as text, in characters. */
+  get textLength(): number {
+    return this.#bytes;
+  }
+
+  get(recordId: string): StateRecord | undefined {
+    return this.#records.get(recordId);
+  }
+
+  records(): Iterable<StateRecord> {
+    return this.#records.values();
+  }
+
+  /** Goes on by an event that follows the head. `text`: the record's canonical text. */
+  apply(event: LogEvent, text: string): void {
+    const { seq, hash, ts, recordId, recursionDepth, op } = event;
+    this.#head = { seq, hash };
+    this.#ts = ts;
+    this.#tree.append(hash);
+    if (op === "delete") this.#remove(recordId);
+    else if (op !== "compact") this.#put({ op, recordId, recursionDepth, seq, text, ts });
+  }
+
+  #put(row: StateRecord): void {
+    this.#remove(row.recordId);
+    this.#records.set(row.recordId, row);
+    this.#bytes += row.text.length;
+    if (row.recordId.startsWith("store:")) this.#store = row.recordId.slice("store:".length);
+  }
+
+  #remove(recordId: string): void {
+    this.#bytes -= this.#records.get(recordId)?.text.length ?? 0;
+    this.#records.delete(recordId);
+  }
+}
+
+/** The canonical text of the record in a whole, canonical line of the log, cut out of its bytes. */
+export function recordText(line: Buffer, event: LogEvent): string {
+  const { recordId, recursionDepth, seq, ts, op, prevHash, hash } = event;
+  const start = `{"hash":"${hash}","op":"${op}","prev_hash":"${prevHash}","record":`.length;
+  const tail = tailOf({ recordId, recursionDepth, seq, ts });
+  return line.subarray(start, line.length - Buffer.byteLength(tail)).toString("utf8");
+}
+
+/** The same for an event that was just sealed. */
+export function sealedText(event: SealedEvent): string {
+  const { op, prevHash, hash, line } = event;
+  const start = `{"hash":"${hash}","op":"${op}","prev_hash":"${prevHash}","record":`.length;
+  return line.slice(start, line.length - tailOf(event).length);
+}
+
+function tailOf({ recordId, recursionDepth, seq, ts }: Omit<StateRecord, "op" | "text">): string {
+  return `,"record_id":${JSON.stringify(recordId)},"recursion_depth":${recursionDepth},"seq":${seq},"ts":"${ts}"}`;
+}
+
+/** A row of a checkpoint or base: canonical JSON of `{op, record, record_id, recursion_depth, seq, ts}`. */
+export function encodeStateRow(row: StateRecord): string {
+  return `{"op":"${row.op}","record":${row.text}${tailOf(row)}`;
+}
+
+/** The record in a row. Throws `INTEGRITY_VIOLATION` for another text. */
+export function decodeStateRow(text: string): StateRecord {
+  const parsed = parseObject(text);
+  const { op, record_id: recordId, recursion_depth: recursionDepth, seq, ts, record } = parsed;
+  const isRow =
+    (op === "upsert" || op === "migrate") &&
+    typeof recordId === "string" &&
+    Number.isSafeInteger(recursionDepth) &&
+    Number.isSafeInteger(seq) &&
+    typeof ts === "string" &&
+    record !== null &&
+    typeof record === "object";
+  if (!isRow) throw notState("a row is not a record");
+  const [depth, at] = [recursionDepth as number, seq as number];
+  const row = { op, recordId, recursionDepth: depth, seq: at, ts } as const;
+  const body = text.slice(`{"op":"${op}","record":`.length, text.length - tailOf(row).length);
+  const found = { ...row, text: body };
+  if (encodeStateRow(found) !== text) throw notState("a row is not canonical");
+  return found;
+}
+
+/** What a checkpoint or base says beside its rows. */
+export interface StateHeader {
+  readonly format: 2;
+  readonly frontier: readonly Hash[];
+  readonly hash: Hash;
+  /** Byte in `events.wal` behind the line of `seq`; 0 in a base. */
+  readonly offset: number;
+  readonly seq: number;
+  readonly store: string;
+  readonly ts: string;
+}
+
+/** The header as the text that stands before the rows. */
+export function encodeStateHeader(header: StateHeader): string {
+  const { format, frontier, hash, offset, seq, store, ts } = header;
+  const text = canonicalJson({ format, frontier, hash, offset, seq, store, ts });
+  return `${text.slice(0, -1)},"records":[`;
+}
+
+/** The header in such a text. Throws `INTEGRITY_VIOLATION`. */
+export function decodeStateHeader(text: string): StateHeader {
+  const { format, frontier, hash, offset, seq, store, ts } = parseObject(`${text}]}`);
+  const isHeader =
+    format === 2 &&
+    Array.isArray(frontier) &&
+    frontier.every((one) => typeof one === "string" && isHash(one)) &&
+    typeof hash === "string" &&
+    isHash(hash) &&
+    Number.isSafeInteger(offset) &&
+    Number.isSafeInteger(seq) &&
+    typeof store === "string" &&
+    typeof ts === "string";
+  if (!isHeader) throw notState("its header is not one of format 2");
+  const hashes = frontier as readonly Hash[];
+  return { format, frontier: hashes, hash, offset: offset as number, seq: seq as number, store, ts };
+}
+
+function parseObject(text: string): RecordBody {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw notState("it is not JSON", cause);
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw notState("it is not an object");
+  return value as RecordBody;
+}
+
+/** The error for bytes that are no state. */
+export function notState(reason: string, cause?: unknown): ChronicleError {
+  return new ChronicleError("INTEGRITY_VIOLATION", `not the state of a record store: ${reason}`, { cause });
+}

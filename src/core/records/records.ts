@@ -1,0 +1,383 @@
+import { type Aside, decodeAside, encodeAside } from "./aside.ts";
+import { decodeConflict, encodeConflict, type IdentifiedConflict } from "./conflict-record.ts";
+import type { Coverage, Omission, OmissionReason, UnappliedRules } from "./coverage.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { decodePath, encodePath } from "../values/file-record.ts";
+import { parseHash, type Hash } from "../values/hash.ts";
+import { decodeOmittedChanges, encodeOmittedChanges, type OmittedChange } from "./omitted-change.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import { decodeChanges, encodeChanges } from "../tree/plan.ts";
+import { decodeReplica, encodeReplica, type ReplicaRecord } from "./replica-record.ts";
+import { decodeRanges, type SeqRanges } from "../values/seq-ranges.ts";
+import {
+  damaged,
+  flag,
+  hashOf,
+  jsonOf,
+  list,
+  object,
+  oneOf,
+  optionalText,
+  orNull,
+  text,
+  texts,
+  whole,
+} from "../values/record-fields.ts";
+import type { UpstreamChange } from "../tree/upstream-change.ts";
+import { decodeWithin, encodeWithin, type Within } from "./within.ts";
+
+/**
+ * The records of Chronicle's own beside files: what stands in the log, as types, and the way there and back.
+ *
+ * Reading is strict: a record that lacks a field or has one of another type is damage (`LOG_DAMAGED`), never a default.
+ */
+
+/** `snapshot:<id>`: a kept name for the state right after its event. */
+export interface SnapshotRecord {
+  readonly number: number;
+  readonly cause: string;
+  readonly root: Hash;
+  readonly parent: number | null;
+  readonly pinned: boolean;
+  readonly actor: string;
+  readonly changed: number | null;
+  readonly coverage: Coverage;
+  /** Blob: canonical JSON of the filters in force, one per root. */
+  readonly filter: Hash;
+  readonly entries: number;
+  readonly bytes: number;
+  readonly name?: string;
+  readonly message?: string;
+  readonly session?: string;
+  /** Blob: the base on which the log starts here. */
+  readonly base?: Hash;
+}
+
+/** `session:<id>`: one actor's run of work. `agent`: an agent's own session; its changes belong to its actions. */
+export interface SessionRecord {
+  readonly kind: "run" | "watch" | "agent";
+  readonly state: "running" | "ended" | "abandoned";
+  readonly command: readonly string[];
+  readonly started: string;
+  readonly ended: string | null;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly paths: readonly string[];
+  readonly fromSeq: number;
+  readonly merkleRoots: readonly Hash[];
+  readonly snapshots: number;
+  readonly changed: number;
+  readonly networkEvents: readonly Json[];
+  readonly notes: readonly string[];
+  readonly actor: string;
+  /** 0: no process is known whose end would end it. */
+  readonly pid: number;
+  /** What tells that process from others of its number. */
+  readonly pidMark?: string;
+  /** The PID namespace in which that process has its number. */
+  readonly pidSpace?: string;
+  /** Once it has ended: what it changed of paths that no capture takes. */
+  readonly omittedChanges: readonly OmittedChange[];
+  /** The brackets within which the run was begun. */
+  readonly within: Within;
+  /** The contents that were kept aside for it. */
+  readonly aside?: Aside;
+}
+
+/** `intent:<id>`: something the engine is about to do to the worktree; open until it is done. */
+export interface IntentRecord {
+  /** `replica`: what a replica's folder gets from its origin; the last one for each origin, whose id it has. */
+  readonly kind: "restore" | "undo" | "redo" | "resolve" | "write" | "replica";
+  readonly state: "open" | "done" | "abandoned";
+  readonly summary: string;
+  readonly actor: string;
+  /** The agent's program that asked for it, as that calls itself. */
+  readonly client?: string;
+  /** The mark of the process that did it (see `pid_mark`), where the system tells: several may have a program of one name. */
+  readonly process?: string;
+  readonly started: string;
+  /** Blob: canonical JSON of the changes (see `plan.ts`). A write without a folder is done at once: it has none. */
+  readonly plan?: Hash;
+  readonly paths: number;
+  readonly fromSeq: number;
+  /** For undo and redo: the operation that is taken back or done again. */
+  readonly target?: string;
+  /** When done: paths that were left alone. */
+  readonly skipped?: number;
+  /**
+   * For an undo of somebody's work: whose, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`, `file <path>`,
+   * `since <event>`, `transaction <id>`, `operation <id>`.
+   */
+  readonly selection?: string;
+  /** … the operations that it takes back wholly, and redone undos of this kind, by their ids. */
+  readonly takes?: readonly string[];
+  /** … those of which only what did not merge is left: the next undo passes them. (So it does those in `takes` that made what is in `left`.) */
+  readonly passes?: readonly string[];
+  /** … the events that it takes back. */
+  readonly took?: SeqRanges;
+  /** … the events of paths that did not merge with later work: they are not taken back. */
+  readonly met?: SeqRanges;
+  /** … the paths that were left alone, once it is done all of them: their events are not taken back. */
+  readonly left?: readonly WorkspacePath[];
+  /** For a write: whose it is beside the actor's, if all of it is (see `FileRecord`). */
+  readonly session?: string;
+  readonly action?: string;
+  readonly transaction?: string;
+  /** … the request that asked for it, as its caller named it, and the SHA-256 of what was asked. */
+  readonly request?: string;
+  readonly asked?: Hash;
+  /** The plan for paths that were kept aside. */
+  readonly aside?: Aside;
+  /** … of a rollback: the action for which they were. */
+  readonly brings?: string;
+  /** While open: contents of the plan that stand in no other record. */
+  readonly contents?: readonly Hash[];
+  /** While open: what becomes of conflicts when it is closed; it is then written as records of their own. */
+  readonly conflicts?: readonly IdentifiedConflict[];
+  /** … the changes themselves, where they are few: there is no plan then. */
+  readonly changes?: readonly UpstreamChange[];
+  /** … how far a replica has come when it is closed. */
+  readonly replica?: ReplicaRecord;
+  /** … paths whose states are then proposed to the origin. */
+  readonly proposals?: readonly WorkspacePath[];
+}
+
+/** How many omissions a snapshot record lists in full; beyond that only their number is kept. */
+const MAX_OMITTED = 2_000;
+
+function encodeCoverage(coverage: Coverage): Json {
+  const { omitted } = coverage;
+  // Excluded paths come last where not all can be listed: they follow from the filter.
+  const isExcluded = (one: Omission): number => (one.reason === "excluded" ? 1 : 0);
+  const ordered = omitted.length <= MAX_OMITTED ? omitted : omitted.toSorted((a, b) => isExcluded(a) - isExcluded(b));
+  const listed = ordered.slice(0, MAX_OMITTED).map((one) => ({
+    ...encodePath(one.path),
+    reason: one.reason,
+    ...(one.detail === undefined ? {} : { detail: one.detail.toWellFormed() }),
+  }));
+  const { unapplied } = coverage;
+  const rules = unapplied === undefined ? {} : { unapplied: unapplied.slice(0, MAX_OMITTED).map(unappliedJson) };
+  return { complete: coverage.complete, count: coverage.omitted.length, omitted: listed, ...rules };
+}
+
+function unappliedJson({ source, detail }: UnappliedRules): Json {
+  return { source: source.toWellFormed(), detail: detail.toWellFormed() };
+}
+
+function unappliedOf(item: Json): UnappliedRules {
+  const one = object(item, "rules that are not applied");
+  return { source: text(one, "source"), detail: text(one, "detail") };
+}
+
+function decodeCoverage(value: Json | undefined): Coverage {
+  const body = object(value, "coverage");
+  const omitted = list(body, "omitted").map((item) => {
+    const one = object(item, "an omission");
+    const detail = optionalText(one, "detail");
+    const base = { path: decodePath(one), reason: text(one, "reason") as OmissionReason };
+    return detail === undefined ? base : { ...base, detail };
+  });
+  const unlisted = whole(body, "count") - omitted.length;
+  if (unlisted < 0) damaged("count is less than what is listed");
+  // Excluded ones are listed last: where there is one, only such are missing.
+  const isKnown = unlisted === 0 || omitted.some((one) => one.reason === "excluded");
+  const rules = body["unapplied"] === undefined ? {} : { unapplied: list(body, "unapplied").map(unappliedOf) };
+  return { complete: flag(body, "complete"), omitted, ...rules, ...(isKnown ? {} : { unlisted }) };
+}
+
+/** A snapshot record as JSON. */
+export function encodeSnapshot(record: SnapshotRecord): RecordBody {
+  const { coverage, ...rest } = record;
+  return { ...rest, coverage: encodeCoverage(coverage) } as RecordBody;
+}
+
+/** The snapshot record in a body. */
+export function decodeSnapshot(body: RecordBody): SnapshotRecord {
+  const optional: { name?: string; message?: string; session?: string; base?: Hash } = {};
+  for (const key of ["name", "message", "session"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) optional[key] = value;
+  }
+  if (body["base"] !== undefined) optional.base = hashOf(body, "base");
+  return {
+    number: whole(body, "number"),
+    cause: text(body, "cause"),
+    root: hashOf(body, "root"),
+    parent: orNull(body, "parent", whole),
+    pinned: flag(body, "pinned"),
+    actor: text(body, "actor"),
+    changed: orNull(body, "changed", whole),
+    coverage: decodeCoverage(body["coverage"]),
+    filter: hashOf(body, "filter"),
+    entries: whole(body, "entries"),
+    bytes: whole(body, "bytes"),
+    ...optional,
+  };
+}
+
+/** A session record as JSON. */
+export function encodeSession(record: SessionRecord): RecordBody {
+  return {
+    kind: record.kind,
+    state: record.state,
+    command: record.command,
+    started: record.started,
+    ended: record.ended,
+    exit_code: record.exitCode,
+    signal: record.signal,
+    paths: record.paths,
+    from_seq: record.fromSeq,
+    merkle_roots: record.merkleRoots,
+    snapshots: record.snapshots,
+    changed: record.changed,
+    // What a caller hands in may hold fractions, which our own records do not: each event stands there as JSON text.
+    network_events: record.networkEvents.map((event) => JSON.stringify(event)),
+    notes: record.notes,
+    actor: record.actor,
+    pid: record.pid,
+    ...(record.pidMark === undefined ? {} : { pid_mark: record.pidMark }),
+    ...(record.pidSpace === undefined ? {} : { pid_space: record.pidSpace }),
+    ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
+    ...encodeWithin(record.within),
+    ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
+  };
+}
+
+const SESSION_KINDS: ReadonlySet<SessionRecord["kind"]> = new Set(["run", "watch", "agent"]);
+const SESSION_STATES: ReadonlySet<SessionRecord["state"]> = new Set(["running", "ended", "abandoned"]);
+
+/** The session record in a body. */
+export function decodeSession(body: RecordBody): SessionRecord {
+  const aside = decodeAside(body);
+  const pidMark = optionalText(body, "pid_mark");
+  const pidSpace = optionalText(body, "pid_space");
+  return {
+    kind: oneOf(body, "kind", SESSION_KINDS),
+    state: oneOf(body, "state", SESSION_STATES),
+    command: texts(body, "command"),
+    started: text(body, "started"),
+    ended: orNull(body, "ended", text),
+    exitCode: orNull(body, "exit_code", whole),
+    signal: orNull(body, "signal", text),
+    paths: texts(body, "paths"),
+    fromSeq: whole(body, "from_seq"),
+    merkleRoots: texts(body, "merkle_roots").map(parseHash),
+    snapshots: whole(body, "snapshots"),
+    changed: whole(body, "changed"),
+    networkEvents: texts(body, "network_events").map((one) => jsonOf(one, "network_events")),
+    notes: texts(body, "notes"),
+    actor: text(body, "actor"),
+    pid: whole(body, "pid"),
+    ...(pidMark === undefined ? {} : { pidMark }),
+    ...(pidSpace === undefined ? {} : { pidSpace }),
+    omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
+    within: decodeWithin(body),
+    ...(aside === undefined ? {} : { aside }),
+  };
+}
+
+/** An intent record as JSON. */
+export function encodeIntent(record: IntentRecord): RecordBody {
+  const { fromSeq, left, conflicts, changes, replica, proposals, aside, ...rest } = record;
+  return {
+    ...rest,
+    ...(aside === undefined ? {} : { aside: encodeAside(aside) }),
+    from_seq: fromSeq,
+    ...(changes === undefined ? {} : { changes: encodeChanges(changes) }),
+    ...(replica === undefined ? {} : { replica: encodeReplica(replica) }),
+    ...(proposals === undefined ? {} : { proposals: proposals.map(encodePath) }),
+    ...(left === undefined ? {} : { left: left.map(encodePath) }),
+    ...(conflicts === undefined
+      ? {}
+      : { conflicts: conflicts.map(({ id, record: one }) => ({ id, record: encodeConflict(one) })) }),
+  } as RecordBody;
+}
+
+const INTENT_KINDS: ReadonlySet<IntentRecord["kind"]> = new Set([
+  "restore",
+  "undo",
+  "redo",
+  "resolve",
+  "write",
+  "replica",
+]);
+const INTENT_STATES: ReadonlySet<IntentRecord["state"]> = new Set(["open", "done", "abandoned"]);
+
+/** The intent record in a body. */
+export function decodeIntent(body: RecordBody): IntentRecord {
+  const target = optionalText(body, "target");
+  const client = optionalText(body, "client");
+  const process = optionalText(body, "process");
+  const brings = optionalText(body, "brings");
+  const aside = decodeAside(body);
+  return {
+    ...(aside === undefined ? {} : { aside }),
+    kind: oneOf(body, "kind", INTENT_KINDS),
+    state: oneOf(body, "state", INTENT_STATES),
+    summary: text(body, "summary"),
+    actor: text(body, "actor"),
+    started: text(body, "started"),
+    ...(body["plan"] === undefined ? {} : { plan: hashOf(body, "plan") }),
+    paths: whole(body, "paths"),
+    fromSeq: whole(body, "from_seq"),
+    ...decodeWrite(body),
+    ...(client === undefined ? {} : { client }),
+    ...(process === undefined ? {} : { process }),
+    ...(brings === undefined ? {} : { brings }),
+    ...(target === undefined ? {} : { target }),
+    ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
+    ...decodeSelective(body),
+    ...decodeSynced(body),
+  };
+}
+
+function decodeSynced(body: RecordBody): Pick<IntentRecord, "changes" | "replica" | "proposals"> {
+  const { changes, replica, proposals } = body;
+  return {
+    ...(changes === undefined ? {} : { changes: decodeChanges(changes) }),
+    ...(replica === undefined ? {} : { replica: decodeReplica(object(replica, "a replica's record")) }),
+    ...(proposals === undefined
+      ? {}
+      : { proposals: list(body, "proposals").map((one) => decodePath(object(one, "a path that is proposed"))) }),
+  };
+}
+
+type OfWrite = Pick<IntentRecord, "session" | "action" | "transaction" | "request" | "asked">;
+
+function decodeWrite(body: RecordBody): OfWrite {
+  const found: { -readonly [Key in keyof OfWrite]: OfWrite[Key] } = {};
+  for (const key of ["session", "action", "transaction", "request"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) found[key] = value;
+  }
+  if (body["asked"] !== undefined) found.asked = hashOf(body, "asked");
+  return found;
+}
+
+type Selective = Pick<
+  IntentRecord,
+  "selection" | "takes" | "passes" | "took" | "met" | "left" | "contents" | "conflicts"
+>;
+
+function decodeSelective(body: RecordBody): Selective {
+  const selection = optionalText(body, "selection");
+  return {
+    ...(selection === undefined ? {} : { selection }),
+    ...(body["takes"] === undefined ? {} : { takes: texts(body, "takes") }),
+    ...(body["passes"] === undefined ? {} : { passes: texts(body, "passes") }),
+    ...(body["took"] === undefined ? {} : { took: decodeRanges(body["took"]) }),
+    ...(body["met"] === undefined ? {} : { met: decodeRanges(body["met"]) }),
+    ...(body["left"] === undefined
+      ? {}
+      : { left: list(body, "left").map((one) => decodePath(object(one, "a path left alone"))) }),
+    ...(body["contents"] === undefined ? {} : { contents: texts(body, "contents").map(parseHash) }),
+    ...(body["conflicts"] === undefined
+      ? {}
+      : {
+          conflicts: list(body, "conflicts").map((item) => {
+            const one = object(item, "a conflict");
+            return { id: text(one, "id"), record: decodeConflict(object(one["record"], "a conflict's record")) };
+          }),
+        }),
+  };
+}

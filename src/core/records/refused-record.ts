@@ -1,0 +1,23 @@
+import type { RecordBody } from "../values/event.ts";
+import { text } from "../values/record-fields.ts";
+
+/** `refused:<id>`: an agent tried what only a person may do. */
+export interface RefusedRecord {
+  /** The operation: `prune`, `gc` … */
+  readonly what: string;
+  readonly actor: string;
+  /** ISO-8601 UTC. */
+  readonly at: string;
+  /** What it was to do, as far as is known; secrets are not in it. */
+  readonly detail: string;
+}
+
+/** A refused record as JSON. */
+export function encodeRefused({ what, actor, at, detail }: RefusedRecord): RecordBody {
+  return { what: what.toWellFormed(), actor: actor.toWellFormed(), at, detail: detail.toWellFormed() };
+}
+
+/** The refused record in a body. Throws `LOG_DAMAGED`. */
+export function decodeRefused(body: RecordBody): RefusedRecord {
+  return { what: text(body, "what"), actor: text(body, "actor"), at: text(body, "at"), detail: text(body, "detail") };
+}

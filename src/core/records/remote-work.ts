@@ -1,0 +1,51 @@
+import type { LogEvent } from "../values/event.ts";
+import { decodeFile, pathOfRecordId } from "../values/file-record.ts";
+
+/**
+ * Work that was done at another copy of the workspace, and came here by a sync: nothing but its files' events speak of the
+ * session, the turn and the action that they name.
+ */
+export interface RemoteWorkRow {
+  /** The replica that wrote it here; `""`: it came here from the origin. */
+  readonly replica: string;
+  /** `""`: none is named. At least one of the three is. */
+  readonly session: string;
+  readonly turn: string;
+  readonly action: string;
+  /** Whose it was last. */
+  readonly actor: string;
+  /** Its first and last event, and when these were recorded. */
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly firstTs: string;
+  readonly lastTs: string;
+  readonly events: number;
+}
+
+/** What some events, ascending, say of such work; a row for each replica, session, turn and action. Throws `LOG_DAMAGED`. */
+export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
+  const found = new Map<string, RemoteWorkRow>();
+  for (const event of events) {
+    const row = rowOf(event);
+    if (row !== undefined) noteRemoteWork(found, row);
+  }
+  return [...found.values()];
+}
+
+/** Adds a row to those that are known, by what it is about: it is later than they are. */
+export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWorkRow): void {
+  const key = JSON.stringify([row.replica, row.session, row.turn, row.action]);
+  const { firstSeq, firstTs, events } = known.get(key) ?? { ...row, events: 0 };
+  known.set(key, { ...row, firstSeq, firstTs, events: events + row.events });
+}
+
+function rowOf({ seq, ts, recordId, record }: LogEvent): RemoteWorkRow | undefined {
+  // Most events are no such: they need not be taken apart.
+  if (record["cause"] !== "replica" || !recordId.startsWith("file")) return undefined;
+  const path = pathOfRecordId(recordId);
+  if (path === undefined) return undefined;
+  const { session = "", turn = "", action = "", actor, replica } = decodeFile(path, record);
+  if (session === "" && turn === "" && action === "") return undefined;
+  const times = { firstSeq: seq, lastSeq: seq, firstTs: ts, lastTs: ts, events: 1 };
+  return { replica: replica?.id ?? "", session, turn, action, actor, ...times };
+}

@@ -1,0 +1,171 @@
+import type { EventDraft, Json, RecordBody } from "../values/event.ts";
+import type { ReconcileMode } from "../tree/reconcile.ts";
+import { damaged, flag, object, optionalText, text, texts, whole } from "../values/record-fields.ts";
+
+const PREFIX = "replica:";
+
+/** Why a sync stands still until somebody has decided something. */
+export interface ReplicaHalt {
+  /** A word for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged` … */
+  readonly reason: string;
+  /** For people. */
+  readonly detail?: string;
+}
+
+/** Which folder it was, so that another one in its place is found out. */
+export interface FolderIdentity {
+  /** Device and inode, as decimal numbers. */
+  readonly dev: string;
+  readonly ino: string;
+  /** When it was made (`Disk.birthOf`): another folder may have got the same inode since. Not everywhere known. */
+  readonly birth?: string;
+}
+
+/** What is kept: what is missing in the folder comes back (`here`); what is missing at the origin is proposed as well (`both`). */
+export type Kept = "here" | "both";
+
+/** Whether what editors and desktops make for themselves is left where it is, or goes both ways. */
+export type EditorFilesRule = "leave" | "sync";
+
+/**
+ * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Written in the same commit as what
+ * it speaks of; its last state is the state of the sync.
+ */
+export interface ReplicaRecord {
+  /** The origin's workspace. */
+  readonly origin: string;
+  /** How this replica names itself to the origin. Another one: the journal begins anew. */
+  readonly sandboxId: string;
+  /** Where the origin is reached, without a token. */
+  readonly url: string;
+  /** The origin's workspace as it was asked for. */
+  readonly workspace?: string;
+  readonly mode: ReconcileMode;
+  /** Patterns of what does not come from the origin, and of what is not written back. */
+  readonly filterTo: readonly string[];
+  readonly filterFrom: readonly string[];
+  /** The patterns of `filterTo` under which the folder was reconciled, where others are asked for now: until the next step. */
+  readonly filteredTo?: readonly string[];
+  /** A filter with a name. */
+  readonly policy?: string;
+  /** What becomes of editors' own files (core/filter/editor-files.ts). Default: `leave`. */
+  readonly editorFiles?: EditorFilesRule;
+  readonly debounceMs?: number;
+  /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
+  readonly withProtected?: true;
+  /** Names of secrets that a person has added at the origin: they count here, too. Not there: none. */
+  readonly originNames?: readonly string[];
+  /** The origin's event up to which the folder has been reconciled; 0: none. */
+  readonly applied: number;
+  /** The own event up to which the origin has answered, as far as is known; a pruning spares what follows. */
+  readonly settled: number;
+  /** Nothing of this counts as deleted in the next step. */
+  readonly keeps?: Kept;
+  readonly folder?: FolderIdentity;
+  readonly paused?: boolean;
+  readonly stopped?: boolean;
+  readonly halted?: ReplicaHalt;
+}
+
+/** The id of the record about an origin. */
+export function replicaRecordId(origin: string): string {
+  return PREFIX + origin;
+}
+
+/** The origin that a replica record is about, or `undefined` for other records. */
+export function originOfRecordId(recordId: string): string | undefined {
+  return recordId.startsWith(PREFIX) ? recordId.slice(PREFIX.length) : undefined;
+}
+
+/** The event that writes a replica record. */
+export function replicaDraft(record: ReplicaRecord): EventDraft {
+  return { op: "upsert", recordId: replicaRecordId(record.origin), record: encodeReplica(record) };
+}
+
+/** A replica record as JSON. */
+export function encodeReplica(record: ReplicaRecord): RecordBody {
+  const { sandboxId, filterTo, filterFrom, filteredTo, editorFiles, debounceMs, withProtected, ...others } = record;
+  const { originNames, keeps, folder, halted, paused, stopped, ...rest } = others;
+  const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
+  if (filteredTo !== undefined) body["filtered_to"] = filteredTo;
+  if (editorFiles !== undefined) body["editor_files"] = editorFiles;
+  if (debounceMs !== undefined) body["debounce_ms"] = debounceMs;
+  if (keeps !== undefined) body["keeps"] = keeps;
+  if (withProtected === true) body["with_protected"] = true;
+  if (originNames !== undefined && originNames.length > 0) body["origin_names"] = originNames;
+  if (folder !== undefined) body["folder"] = { ...folder };
+  if (paused === true) body["paused"] = true;
+  if (stopped === true) body["stopped"] = true;
+  if (halted !== undefined) body["halted"] = { ...halted };
+  return body;
+}
+
+const MODES: ReadonlySet<string> = new Set<ReconcileMode>([
+  "two-way-safe",
+  "two-way-resolved",
+  "one-way-safe",
+  "one-way-replica",
+]);
+
+/** The replica record in a body. Throws `LOG_DAMAGED`. */
+export function decodeReplica(body: RecordBody): ReplicaRecord {
+  const mode = text(body, "mode");
+  if (!MODES.has(mode)) damaged(`mode is ${JSON.stringify(mode)}`);
+  return {
+    origin: text(body, "origin"),
+    sandboxId: text(body, "sandbox_id"),
+    url: text(body, "url"),
+    mode: mode as ReconcileMode,
+    filterTo: texts(body, "filter_to"),
+    filterFrom: texts(body, "filter_from"),
+    applied: whole(body, "applied"),
+    settled: whole(body, "settled"),
+    ...settings(body),
+    ...standing(body),
+  };
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+function settings(body: RecordBody): Partial<ReplicaRecord> {
+  const found: Mutable<Partial<ReplicaRecord>> = {};
+  for (const key of ["workspace", "policy"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) found[key] = value;
+  }
+  if (body["filtered_to"] !== undefined) found.filteredTo = texts(body, "filtered_to");
+  const editorFiles = optionalText(body, "editor_files");
+  if (editorFiles !== undefined) found.editorFiles = editorFilesRule(editorFiles);
+  if (body["with_protected"] !== undefined && flag(body, "with_protected")) found.withProtected = true;
+  if (body["origin_names"] !== undefined) found.originNames = texts(body, "origin_names");
+  if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
+  const keeps = optionalText(body, "keeps");
+  if (keeps !== undefined) found.keeps = keepsRule(keeps);
+  if (body["folder"] !== undefined) {
+    const folder = object(body["folder"], "folder");
+    const birth = optionalText(folder, "birth");
+    found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino"), ...(birth === undefined ? {} : { birth }) };
+  }
+  return found;
+}
+
+function keepsRule(text: string): Kept {
+  if (text !== "here" && text !== "both") damaged(`keeps is ${JSON.stringify(text)}`);
+  return text;
+}
+
+function editorFilesRule(text: string): EditorFilesRule {
+  if (text !== "leave" && text !== "sync") damaged(`editor_files is ${JSON.stringify(text)}`);
+  return text;
+}
+
+function standing(body: RecordBody): Partial<ReplicaRecord> {
+  const found: Mutable<Partial<ReplicaRecord>> = {};
+  for (const key of ["paused", "stopped"] as const) if (body[key] !== undefined) found[key] = flag(body, key);
+  if (body["halted"] !== undefined) {
+    const halted = object(body["halted"], "halted");
+    const detail = optionalText(halted, "detail");
+    found.halted = { reason: text(halted, "reason"), ...(detail === undefined ? {} : { detail }) };
+  }
+  return found;
+}

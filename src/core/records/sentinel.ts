@@ -1,0 +1,82 @@
+import { ChronicleError } from "../values/errors.ts";
+import type { Head, LogEvent, RecordBody } from "../values/event.ts";
+import { isHash, type Hash } from "../values/hash.ts";
+import { LogTree } from "../log/log-tree.ts";
+import { damaged, flag, hashOf, list, object, whole } from "../values/record-fields.ts";
+import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./workspace-record.ts";
+
+/**
+ * The sentinel: the first event of a log that goes on behind a compaction (`docs/format.md`, "Compaction"). It says what
+ * the events before it amounted to, so that the history can be taken up without them.
+ */
+export interface Sentinel {
+  /** Blob: the base on which the history can start here. */
+  readonly base: Hash;
+  /** The Merkle root of the files, here and at the last event before. */
+  readonly root: Hash;
+  /** First and last seq of the log that was sealed. */
+  readonly range: readonly [first: number, last: number];
+  /** Hash of the last event before this one. */
+  readonly head: Hash;
+  /** How many events there are before this one: the size of the log tree. */
+  readonly size: number;
+  /** The compact range of the log tree at `size`. */
+  readonly frontier: readonly Hash[];
+  /** The workspace's own record, so that its folders are known without the base. */
+  readonly workspace: WorkspaceRecord;
+  /** The events before this one were removed on purpose: that they are missing is no damage. */
+  readonly dropsArchive: boolean;
+}
+
+/** The record id of a workspace's compactions. It names the workspace, so that one log cannot pass for another's. */
+export function sentinelId(workspaceId: string): string {
+  return `compact:${workspaceId}`;
+}
+
+/** A sentinel as JSON. */
+export function encodeSentinel(sentinel: Sentinel): RecordBody {
+  const { dropsArchive, workspace, ...rest } = sentinel;
+  return { ...rest, drops_archive: dropsArchive, workspace: encodeWorkspace(workspace) } as RecordBody;
+}
+
+/**
+ * The sentinel in an event. Throws `LOG_DAMAGED` when a field is missing, and `INTEGRITY_VIOLATION` when its fields do
+ * not fit the event: `head` is its `prev_hash`, `size` its seq − 1, and the frontier stands for so many events.
+ */
+export function decodeSentinel(event: LogEvent): Sentinel {
+  const { record } = event;
+  const range = list(record, "range");
+  const [first, last] = range;
+  if (range.length !== 2 || typeof first !== "number" || typeof last !== "number") damaged("range is not two seqs");
+  const frontier = list(record, "frontier").map((item) =>
+    typeof item === "string" && isHash(item) ? item : damaged("frontier holds something else than hashes"),
+  );
+  const sentinel: Sentinel = {
+    base: hashOf(record, "base"),
+    root: hashOf(record, "root"),
+    range: [first, last],
+    head: hashOf(record, "head"),
+    size: whole(record, "size"),
+    frontier,
+    workspace: decodeWorkspace(object(record["workspace"], "workspace")),
+    dropsArchive: flag(record, "drops_archive"),
+  };
+  checkPlace(event, sentinel);
+  return sentinel;
+}
+
+function checkPlace(event: LogEvent, { head, size, range, frontier }: Sentinel): void {
+  const refuse = (reason: string): never => {
+    throw new ChronicleError("INTEGRITY_VIOLATION", `the sentinel ${event.seq} does not fit its place: ${reason}`);
+  };
+  if (head !== event.prevHash) refuse(`its head is ${head}, its prev_hash ${event.prevHash}`);
+  if (size !== event.seq - 1) refuse(`its size is ${size}`);
+  if (range[1] !== size || range[0] < 1 || range[0] > size) refuse(`its range is ${range.join("..")}`);
+  // Throws unless so many hashes can stand for so many events.
+  new LogTree(frontier, size);
+}
+
+/** The head before an event on which a history starts: that of the sentinel, or nothing at event 1. */
+export function headBefore(event: LogEvent): Head {
+  return event.prevHash === "" ? { seq: 0, hash: "" } : { seq: event.seq - 1, hash: event.prevHash };
+}

@@ -1,0 +1,78 @@
+import type { Head, RecordBody } from "../values/event.ts";
+import { damaged, hashOf, object, orNull, text, whole } from "../values/record-fields.ts";
+
+/**
+ * `signer:<workspace id>`: whose key signs the heads of this history from this event on. The last such event is in force.
+ * The first one stands in the first commit, so a history without one was not begun like this.
+ */
+export interface SignerRecord {
+  /** The verifier key: `<name>+<key id>+<Base64>`. */
+  readonly key: string;
+  /** The event from which on it signs: this one's own seq. */
+  readonly since: number;
+  /**
+   * `begun`: the history begins with it. `changed`: the key before it has signed a head that covers this event. `accepted`: a
+   * person went on from what was there.
+   */
+  readonly why: "begun" | "changed" | "accepted";
+  readonly actor: string;
+  /** Of an `accepted` one: what a person went on from, and instead of what. */
+  readonly accepted?: Acceptance;
+}
+
+/** What a person has accepted. */
+export interface Acceptance {
+  /** The last event of the log as it was found. */
+  readonly log: Head;
+  /** The head that was kept, or `null` where none could be read. */
+  readonly head: Head | null;
+  /** The name of its note beside the heads, or `null` where there was none. */
+  readonly keptAs: string | null;
+  /** Why the history could not go on by itself, for people. */
+  readonly reason: string;
+}
+
+/** The record id of a history's signers. */
+export function signerRecordId(workspaceId: string): string {
+  return `signer:${workspaceId}`;
+}
+
+/** A signer record as JSON. */
+export function encodeSigner({ key, since, why, actor, accepted }: SignerRecord): RecordBody {
+  const base = { key, since, why, actor: actor.toWellFormed() };
+  if (accepted === undefined) return base;
+  const { log, head, keptAs, reason } = accepted;
+  return {
+    ...base,
+    accepted: {
+      log: { seq: log.seq, hash: log.hash },
+      head: head === null ? null : { seq: head.seq, hash: head.hash },
+      kept_as: keptAs,
+      reason: reason.toWellFormed(),
+    },
+  };
+}
+
+/** The signer record in a body. Throws `LOG_DAMAGED`. */
+export function decodeSigner(body: RecordBody): SignerRecord {
+  const why = text(body, "why");
+  const base = { key: text(body, "key"), since: whole(body, "since"), actor: text(body, "actor") };
+  if (why === "begun" || why === "changed") return { ...base, why };
+  if (why !== "accepted") return damaged(`a signer cannot stand here because of ${JSON.stringify(why)}`);
+  const accepted = object(body["accepted"], "accepted");
+  return {
+    ...base,
+    why,
+    accepted: {
+      log: headIn(accepted, "log"),
+      head: orNull(accepted, "head", headIn),
+      keptAs: orNull(accepted, "kept_as", text),
+      reason: text(accepted, "reason"),
+    },
+  };
+}
+
+function headIn(body: RecordBody, key: string): Head {
+  const head = object(body[key], key);
+  return { seq: whole(head, "seq"), hash: hashOf(head, "hash") };
+}

@@ -1,0 +1,179 @@
+import { ChronicleError } from "../values/errors.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import type { CaptureLimits, FilterOptions } from "../filter/filter.ts";
+import type { Hash } from "../values/hash.ts";
+import {
+  damaged,
+  flag,
+  hashOf,
+  list,
+  object,
+  optionalText,
+  orNull,
+  text,
+  texts,
+  whole,
+} from "../values/record-fields.ts";
+import { isRootId } from "../values/path.ts";
+
+/** The version of the format that this code reads and writes. */
+export const FORMAT_VERSION = 2;
+
+/** Throws `FORMAT_UNSUPPORTED` for another format than ours, older or newer. `what` has it. */
+export function refuseOtherFormat(format: number, what: string): void {
+  if (format === FORMAT_VERSION) return;
+  const isNewer = format > FORMAT_VERSION;
+  throw new ChronicleError(
+    "FORMAT_UNSUPPORTED",
+    `${what} has format ${format}, this Chronicle reads format ${FORMAT_VERSION} only`,
+    {
+      hint: isNewer
+        ? `a newer Chronicle wrote it, and reads it: update Chronicle. Nothing was changed`
+        : `the Chronicle that wrote it reads it (before format ${FORMAT_VERSION}); begin anew with this one. Nothing was changed`,
+      data: { format, reads: FORMAT_VERSION },
+    },
+  );
+}
+
+/** One tracked root as the log keeps it. */
+export interface RootRecord {
+  /** `null` for the first. */
+  readonly id: string | null;
+  /** Absolute; `""` in a hosted workspace, whose files are only in its log and the contents. */
+  readonly folder: string;
+  readonly only?: string;
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}
+
+/** `workspace:<id>`: event 1, and again whenever the roots or options change. */
+export interface WorkspaceRecord {
+  readonly format: number;
+  readonly created: string;
+  readonly roots: readonly RootRecord[];
+  /** Device and inode of the first root: how a moved folder is recognised. `"0"` in a hosted workspace. */
+  readonly device: string;
+  readonly inode: string;
+  /** When that folder was made, in nanoseconds since 1970: another folder may get its inode later. Not known everywhere. */
+  readonly born?: string;
+  /** False: no small ignored file is kept aside before a run, and what was is freed. Default: true. */
+  readonly keepsAside?: false;
+  /** Names of secrets that a person has added to the table, or (`!`) taken away; see `ProtectedNames`. Default: none. */
+  readonly protectedNames?: readonly string[];
+  /** Unique in its store. */
+  readonly name?: string;
+  /** Since when it is only read. */
+  readonly archived?: string;
+  /** For a fork: the state on which it begins. */
+  readonly from?: ForkOrigin;
+}
+
+/** A state of another workspace: after event `seq`, whose hash this is, with the Merkle root of the files there. */
+export interface ForkOrigin {
+  readonly workspace: string;
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly root: Hash;
+}
+
+function encodeFilter(filter: FilterOptions): Json {
+  return {
+    use_gitignore: filter.useGitignore,
+    exclude_patterns: filter.excludePatterns,
+    exclude_globs: filter.excludeGlobs,
+    force_include: filter.forceInclude,
+  };
+}
+
+function decodeFilter(value: Json | undefined): FilterOptions {
+  const body = object(value, "a filter");
+  return {
+    useGitignore: flag(body, "use_gitignore"),
+    excludePatterns: texts(body, "exclude_patterns"),
+    excludeGlobs: texts(body, "exclude_globs"),
+    forceInclude: texts(body, "force_include"),
+  };
+}
+
+/** A workspace record as JSON. */
+export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
+  const roots = record.roots.map((root) => ({
+    id: root.id,
+    folder: root.folder,
+    ...(root.only === undefined ? {} : { only: root.only }),
+    filter: encodeFilter(root.filter),
+    limits: {
+      max_entries: root.limits.maxEntries,
+      max_bytes: root.limits.maxBytes,
+      max_file_size: root.limits.maxFileSize,
+    },
+  }));
+  const { format, created, device, inode, born, name, archived, from, keepsAside, protectedNames } = record;
+  return {
+    format,
+    created,
+    roots,
+    device,
+    inode,
+    ...(born === undefined ? {} : { born }),
+    ...(keepsAside === undefined ? {} : { keeps_aside: keepsAside }),
+    ...(protectedNames === undefined ? {} : { protected_names: protectedNames }),
+    ...(name === undefined ? {} : { name }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(from === undefined ? {} : { from: { ...from } }),
+  };
+}
+
+/** The workspace record in a body. Throws `FORMAT_UNSUPPORTED` for another format. */
+export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
+  const format = whole(body, "format");
+  refuseOtherFormat(format, "this workspace");
+  const roots = list(body, "roots").map((item): RootRecord => {
+    const root = object(item, "a root");
+    const limits = object(root["limits"], "limits");
+    const only = optionalText(root, "only");
+    return {
+      id: orNull(root, "id", text),
+      folder: text(root, "folder"),
+      ...(only === undefined ? {} : { only }),
+      filter: decodeFilter(root["filter"]),
+      limits: {
+        maxEntries: whole(limits, "max_entries"),
+        maxBytes: whole(limits, "max_bytes"),
+        maxFileSize: whole(limits, "max_file_size"),
+      },
+    };
+  });
+  checkRootIds(roots);
+  const [device, inode] = [text(body, "device"), text(body, "inode")];
+  return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
+}
+
+/** The first root has no id, and each other one its own. */
+function checkRootIds(roots: readonly RootRecord[]): void {
+  const [first, ...further] = roots.map(({ id }) => id);
+  if (first !== null) damaged("the first of its roots is not one without an id");
+  if (further.some((id) => id === null || !isRootId(id))) damaged("a further root has no root id");
+  if (new Set(further).size < further.length) damaged("two of its roots have the same id");
+}
+
+type Standing = Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside" | "protectedNames">;
+
+function decodeStanding(body: RecordBody): Standing {
+  const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
+  const born = optionalText(body, "born");
+  const isOff = body["keeps_aside"] !== undefined && !flag(body, "keeps_aside");
+  return {
+    ...(born === undefined ? {} : { born }),
+    ...(isOff ? { keepsAside: false } : {}),
+    ...(body["protected_names"] === undefined ? {} : { protectedNames: texts(body, "protected_names") }),
+    ...(name === undefined ? {} : { name }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(body["from"] === undefined ? {} : { from: decodeOrigin(object(body["from"], "from")) }),
+  };
+}
+
+function decodeOrigin(body: RecordBody): ForkOrigin {
+  const [workspace, seq] = [text(body, "workspace"), whole(body, "seq")];
+  return { workspace, seq, hash: hashOf(body, "hash"), root: hashOf(body, "root") };
+}

@@ -1,0 +1,178 @@
+import { posix } from "node:path";
+import type { NameSweep } from "../filter/name-sweep.ts";
+import { argumentsOf, type Arguments } from "./shell-arguments.ts";
+import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-prefixes.ts";
+import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
+
+/** Where a shell line runs. */
+export interface ShellPlace {
+  /** Absolute. */
+  readonly cwd: string;
+  /** What `~` and `$HOME` stand for; `undefined`: not known. */
+  readonly home?: string | undefined;
+}
+
+/** A path that a command will probably create, overwrite, move or delete. */
+export interface ShellTarget {
+  /** Absolute, normalised. */
+  readonly path: string;
+  /** What lies beneath it is at stake as well. */
+  readonly deep: boolean;
+  /** For a deep one: the names in it that are at stake even where nothing else knows them. */
+  readonly sweeps?: readonly NameSweep[];
+}
+
+/** More than this from one line are left out. */
+const MAX_TARGETS = 1_000;
+
+/** A folder with a longer name is as good as unknown. */
+const MAX_FOLDER = 4_096;
+
+/**
+ * The paths that a shell line will probably create, overwrite, move or delete: a forecast, not a promise. What only the
+ * shell can know (variables, `$(…)`) is left out; of a pattern the folder before it is given. Never throws; the time
+ * is linear in the line.
+ */
+export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
+  const forecast = new Forecast(place.home);
+  forecast.read(line, place.cwd, 0);
+  return forecast.targets;
+}
+
+class Forecast {
+  readonly #found = new Map<string, boolean>();
+  readonly #sweeps = new Map<string, Map<string, NameSweep>>();
+  readonly #home: string | undefined;
+
+  constructor(home: string | undefined) {
+    this.#home = home;
+  }
+
+  get targets(): ShellTarget[] {
+    return [...this.#found].map(([path, deep]) => {
+      const sweeps = this.#sweeps.get(path);
+      return { path, deep, ...(sweeps === undefined ? {} : { sweeps: [...sweeps.values()] }) };
+    });
+  }
+
+  read(line: string, from: string, depth: number): void {
+    const outer: (string | undefined)[] = [];
+    let cwd: string | undefined = from;
+    for (const step of parseShell(line, this.#variables(line, from))) {
+      if (step === "(") outer.push(cwd);
+      else if (step === ")") cwd = outer.length > 0 ? outer.pop() : cwd;
+      else cwd = this.#command(step, cwd, depth);
+    }
+  }
+
+  /** `$PWD` is only known where the line stays in its folder. */
+  #variables(line: string, cwd: string): Readonly<Record<string, string>> {
+    const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
+    return { ...(this.#home === undefined ? {} : { HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
+  }
+
+  /** Notes what a command touches. Returns where the next one runs; `undefined`: not known. */
+  #command(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
+    for (const output of command.outputs) this.#add(output, cwd, { deep: false });
+    const words = withoutPrefixes(command.words);
+    const name = words[0];
+    if (name === undefined || !name.known) return cwd;
+    const tool = posix.basename(name.text);
+    const rest = words.slice(1);
+    if (tool === "cd" || tool === "pushd") return folderAfter(rest, cwd, this.#home);
+    if (tool === "popd") return undefined;
+    if (SHELLS.has(tool) || tool === "eval") {
+      this.#inner(tool, rest, { cwd, depth });
+      return cwd;
+    }
+    const touched = argumentsOf(tool, rest);
+    if (touched !== undefined) this.#touch(touched, cwd);
+    return cwd;
+  }
+
+  /** `sh -c '…'` and `eval …`, one level of it. */
+  #inner(
+    tool: string,
+    rest: readonly ShellWord[],
+    at: { readonly cwd: string | undefined; readonly depth: number },
+  ): void {
+    if (at.depth > 0 || at.cwd === undefined) return;
+    if (tool === "eval") {
+      if (rest.every((word) => word.known)) this.read(rest.map((word) => word.text).join(" "), at.cwd, 1);
+      return;
+    }
+    const flag = rest.findIndex((word) => isScriptFlag(word.text));
+    const script = flag < 0 ? undefined : rest[flag + 1];
+    if (script?.known === true) this.read(script.text, at.cwd, 1);
+  }
+
+  #touch(touched: Arguments, cwd: string | undefined): void {
+    const { paths, into, from } = touched;
+    const at = from === undefined ? cwd : folderAfter([from], cwd, this.#home);
+    for (const word of paths) this.#add(word, at, touched);
+    if (into === undefined) return;
+    const { target, sources } = into;
+    this.#add(target, cwd, { deep: false });
+    // When the target is a folder, what is overwritten lies in it.
+    if (!target.known || target.glob >= 0 || target.text === "") return;
+    for (const source of sources) {
+      if (!source.known || source.glob >= 0 || source.text === "") continue;
+      const name = posix.basename(source.text);
+      if (name === "." || name === ".." || name === "") continue;
+      this.#add({ ...target, text: `${target.text}/${name}` }, cwd, into);
+    }
+  }
+
+  #add(word: ShellWord, cwd: string | undefined, how: Pick<Arguments, "deep" | "spares" | "chooses">): void {
+    const { deep } = how;
+    if (this.#found.size >= MAX_TARGETS || !word.known || word.text === "" || word.text.includes("\0")) return;
+    const whole = word.glob < 0 ? word.text : folderBefore(word.text, word.glob);
+    if (cwd === undefined && !whole.startsWith("/")) return;
+    const path = normalised(cwd ?? "/", whole);
+    if (path === "/" || /^\/(?:dev|proc|sys)(?:\/|$)/.test(path)) return;
+    this.#found.set(path, deep || word.glob >= 0 || this.#found.get(path) === true);
+    if ((deep || word.glob >= 0) && how.chooses !== true) this.#sweep(path, word, how);
+  }
+
+  #sweep(path: string, word: ShellWord, { deep, spares }: Pick<Arguments, "deep" | "spares">): void {
+    const sweeps = this.#sweeps.get(path) ?? new Map<string, NameSweep>();
+    this.#sweeps.set(path, sweeps);
+    const names = word.glob < 0 ? undefined : patternIn(word.text, word.glob);
+    const isDeep = deep || word.text.includes("/", word.glob);
+    sweeps.set(`${isDeep} ${spares ?? ""}/${names ?? ""}`, {
+      ...(names === undefined ? {} : { names }),
+      deep: isDeep,
+      ...(spares === undefined ? {} : { spares }),
+    });
+  }
+}
+
+/** The pattern of the names from which it begins to choose. */
+function patternIn(text: string, glob: number): string {
+  const slash = text.indexOf("/", glob);
+  return text.slice(text.lastIndexOf("/", glob) + 1, slash < 0 ? undefined : slash);
+}
+
+/** The folder in which a pattern begins to choose. */
+function folderBefore(text: string, glob: number): string {
+  const slash = text.lastIndexOf("/", glob);
+  if (slash < 0) return ".";
+  return slash === 0 ? "/" : text.slice(0, slash);
+}
+
+function normalised(cwd: string, path: string): string {
+  return posix.resolve("/", cwd, path);
+}
+
+function folderAfter(
+  words: readonly ShellWord[],
+  cwd: string | undefined,
+  home: string | undefined,
+): string | undefined {
+  const folder = words.find((word) => !/^-[a-zA-Z@]/.test(word.text) && word.text !== "--");
+  if (folder === undefined) return home;
+  if (!folder.known || folder.glob >= 0 || folder.text === "-" || folder.text.includes("\0")) return undefined;
+  if (cwd === undefined && !folder.text.startsWith("/")) return undefined;
+  const path = normalised(cwd ?? "/", folder.text);
+  return path.length > MAX_FOLDER ? undefined : path;
+}

@@ -1,0 +1,171 @@
+import { structuredPatch } from "diff";
+import { pathToBytes } from "../values/path.ts";
+import { addAll } from "../../util/long-lists.ts";
+
+/** Contents larger than this, in bytes, are not compared line by line. */
+export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
+
+/**
+ * Most lines added and removed for which the shortest diff is looked for: the search takes time in proportion to the
+ * square (about a second at 4,000). Beyond it, everything between the first and the last difference is replaced.
+ */
+export const MAX_EDITS = 4000;
+
+/** git's rule: a NUL in the first bytes means binary. */
+const SNIFFED_BYTES = 8000;
+
+/** Types and modes as git writes them: a file, an executable one, a symbolic link (its content is the target). */
+export type GitMode = "100644" | "100755" | "120000";
+
+/** What to compare. An absent side is a file that does not exist. */
+export interface DiffInput {
+  /** Relative to where the patch is to be applied; names that are not UTF-8 as `core/path` has them. */
+  readonly path: string;
+  readonly before?: Uint8Array | undefined;
+  readonly after?: Uint8Array | undefined;
+  /** Unchanged lines around a change; 3 by default. */
+  readonly context?: number;
+  /** What each side is; a plain file by default. Sides of different types (file, link) need a patch each, as in git. */
+  readonly beforeMode?: GitMode;
+  readonly afterMode?: GitMode;
+}
+
+/**
+ * A patch, or why there is none. `patch` is `""` when both sides are equal; else it is in git's form, for `git apply`
+ * and `patch -p1`. It is text: the contents are UTF-8, and the name is quoted as git does.
+ */
+export type TextDiff =
+  | { readonly kind: "text"; readonly patch: string }
+  | { readonly kind: "binary" }
+  | { readonly kind: "too-large" };
+
+/** Some lines of a patch. Each line begins with ` `, `-`, `+` or `\`, and has no newline. */
+interface Hunk {
+  readonly oldStart: number;
+  readonly oldLines: number;
+  readonly newStart: number;
+  readonly newLines: number;
+  readonly lines: readonly string[];
+}
+
+/** Compare two contents as lines. Deterministic: limits are sizes, not times. */
+export function unifiedDiff(input: DiffInput): TextDiff {
+  const sides = [input.before, input.after].map((bytes) => bytes ?? new Uint8Array());
+  const isSame = Buffer.compare(sides[0] ?? NONE, sides[1] ?? NONE) === 0;
+  if (isSame && input.before !== undefined && input.after !== undefined) return modesOnly(input);
+  if (sides.some((bytes) => bytes.subarray(0, SNIFFED_BYTES).includes(0))) return { kind: "binary" };
+  if (sides.some((bytes) => bytes.length > MAX_DIFF_BYTES)) return { kind: "too-large" };
+  const [before, after] = sides.map(decodeText);
+  if (before === undefined || after === undefined) return { kind: "binary" };
+  if (input.before === undefined && input.after === undefined) return { kind: "text", patch: "" };
+  const hunks = before === after ? [] : hunksOf(before, after, Math.max(0, input.context ?? 3));
+  return { kind: "text", patch: [...headerLines(input, hunks.length > 0), ...hunks.flatMap(hunkLines), ""].join("\n") };
+}
+
+const NONE = new Uint8Array();
+
+/** Equal contents, whatever they are: only the mode can differ. */
+function modesOnly(input: DiffInput): TextDiff {
+  const lines = modeLines(input).length === 0 ? [] : [...headerLines(input, false), ""];
+  return { kind: "text", patch: lines.join("\n") };
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decodeText(bytes: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function hunksOf(before: string, after: string, context: number): readonly Hunk[] {
+  const options = { context, maxEditLength: MAX_EDITS };
+  const found = structuredPatch("", "", before, after, undefined, undefined, options);
+  return found === undefined ? [replaceMiddle(before, after, context)] : found.hunks;
+}
+
+/** Lines with their newlines. */
+function splitLines(text: string): string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+function replaceMiddle(before: string, after: string, context: number): Hunk {
+  const old = splitLines(before);
+  const now = splitLines(after);
+  const shorter = Math.min(old.length, now.length);
+  let head = 0;
+  while (head < shorter && old[head] === now[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
+  const start = Math.max(0, head - context);
+  const kept = Math.min(tail, context);
+  const oldEnd = old.length - tail;
+  const lines = [
+    ...marked(" ", old.slice(start, head)),
+    ...marked("-", old.slice(head, oldEnd)),
+    ...marked("+", now.slice(head, now.length - tail)),
+    ...marked(" ", old.slice(oldEnd, oldEnd + kept)),
+  ];
+  const oldLines = oldEnd + kept - start;
+  return { oldStart: start + 1, oldLines, newStart: start + 1, newLines: oldLines + now.length - old.length, lines };
+}
+
+function marked(mark: string, lines: readonly string[]): string[] {
+  return lines.flatMap((line) =>
+    line.endsWith("\n") ? [mark + line.slice(0, -1)] : [mark + line, "\\ No newline at end of file"],
+  );
+}
+
+function hunkLines(hunk: Hunk): string[] {
+  // An empty range is named by the line before it.
+  const oldStart = hunk.oldLines === 0 ? hunk.oldStart - 1 : hunk.oldStart;
+  const newStart = hunk.newLines === 0 ? hunk.newStart - 1 : hunk.newStart;
+  return [`@@ -${oldStart},${hunk.oldLines} +${newStart},${hunk.newLines} @@`, ...hunk.lines];
+}
+
+function modeLines({ before, after, beforeMode = "100644", afterMode = "100644" }: DiffInput): string[] {
+  if (before === undefined) return [`new file mode ${afterMode}`];
+  if (after === undefined) return [`deleted file mode ${beforeMode}`];
+  return beforeMode === afterMode ? [] : [`old mode ${beforeMode}`, `new mode ${afterMode}`];
+}
+
+function headerLines(input: DiffInput, hasHunks: boolean): string[] {
+  const lines = [`diff --git ${patchName(`a/${input.path}`)} ${patchName(`b/${input.path}`)}`];
+  addAll(lines, modeLines(input));
+  if (hasHunks) {
+    lines.push(`--- ${input.before === undefined ? "/dev/null" : sideName(`a/${input.path}`)}`);
+    lines.push(`+++ ${input.after === undefined ? "/dev/null" : sideName(`b/${input.path}`)}`);
+  }
+  return lines;
+}
+
+/** A tab after a name with spaces tells `patch` where the name ends. */
+function sideName(name: string): string {
+  const quoted = patchName(name);
+  return quoted.includes(" ") && !quoted.startsWith('"') ? `${quoted}\t` : quoted;
+}
+
+const ESCAPES: Readonly<Record<number, string>> = {
+  0x07: "\\a",
+  0x08: "\\b",
+  0x09: "\\t",
+  0x0a: "\\n",
+  0x0b: "\\v",
+  0x0c: "\\f",
+  0x0d: "\\r",
+  0x22: '\\"',
+  0x5c: "\\\\",
+};
+
+/** A name as git writes it in patches: in quotes, with octal escapes, when it has more than plain ASCII. */
+function patchName(name: string): string {
+  if (/^[ !#-[\]-~]*$/.test(name)) return name;
+  let quoted = "";
+  for (const byte of pathToBytes(name)) {
+    const isPlain = byte >= 0x20 && byte < 0x7f;
+    quoted += ESCAPES[byte] ?? (isPlain ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, "0")}`);
+  }
+  return `"${quoted}"`;
+}

@@ -1,0 +1,14 @@
+import { ChronicleError } from "../values/errors.ts";
+
+/** An origin's address in the one form in which it is kept. Throws `USAGE`. */
+export function upstreamUrl(text: string): string {
+  if (/^unix:\/./.test(text)) return text;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === "";
+  if (isPlain && /^(https?|wss?):$/.test(url.protocol)) {
+    return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, "")}`;
+  }
+  throw new ChronicleError("USAGE", "this is no address of an origin", {
+    hint: "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH; a token is given by itself",
+  });
+}

@@ -1,0 +1,142 @@
+import type { Entry } from "../values/entry.ts";
+import type { Hash } from "../values/hash.ts";
+import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
+import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
+
+/** One name. A folder keeps its children while it has no entry of its own: they come back with it. */
+interface Node {
+  entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
+  /** Of `entry`; 0: not known. */
+  iteration: number;
+  children: Map<string, Node> | undefined;
+  /** Of the folder; undefined: something beneath it has changed. */
+  treeHash: Hash | undefined;
+}
+
+function newNode(): Node {
+  return { entry: undefined, iteration: 0, children: undefined, treeHash: undefined };
+}
+
+/**
+ * The present state of a workspace as a tree that knows its Merkle root: a change costs the folders on its path, and only
+ * when the root is asked for. Of its history it holds only how many iterations each path has had.
+ */
+export class LiveTree {
+  readonly #root = newNode();
+  /** The last iterations of paths that are gone. */
+  readonly #gone = new Map<WorkspacePath, number>();
+
+  /** Takes the next state of a path; `undefined`: it is gone. `iteration`: its number. */
+  set(path: WorkspacePath, entry: Entry | undefined, iteration = 0): void {
+    const parts = path.split("/");
+    const way: Node[] = [this.#root];
+    let node = this.#root;
+    for (const part of parts) {
+      node.treeHash = undefined;
+      node.children ??= new Map();
+      let child = node.children.get(part);
+      if (child === undefined) node.children.set(part, (child = newNode()));
+      node = child;
+      way.push(node);
+    }
+    node.treeHash = undefined;
+    node.entry = entry === undefined ? undefined : { kind: entry.kind, mode: entry.mode, hash: entry.hash };
+    node.iteration = iteration;
+    if (entry === undefined) this.#gone.set(path, iteration);
+    else if (this.#gone.size > 0) this.#gone.delete(path);
+    prune(way, parts);
+  }
+
+  /** The number of a path's last iteration, as it was given; `undefined`: the path was never set. */
+  iterationOf(path: WorkspacePath): number | undefined {
+    const node = this.#node(path);
+    return node?.entry === undefined ? this.#gone.get(path) : node.iteration;
+  }
+
+  /**
+   * Why the state of a path cannot stand among those around it; `undefined`: it can. What is there lies in a folder that is
+   * there, and what is no folder holds nothing.
+   */
+  misplaced(path: WorkspacePath): string | undefined {
+    const node = this.#node(path);
+    if (node === undefined) return undefined;
+    const folder = parentOf(path);
+    const isThere = node.entry !== undefined;
+    if (isThere && !isRootFolder(folder) && this.#node(folder)?.entry?.kind !== "dir") return "its folder is not there";
+    const isHolding = node.entry?.kind !== "dir" && (node.children?.size ?? 0) > 0;
+    return isHolding ? `it is ${node.entry?.kind ?? "gone"}, but something beneath it is there` : undefined;
+  }
+
+  #node(path: WorkspacePath): Node | undefined {
+    let node: Node | undefined = this.#root;
+    for (const part of path.split("/")) node = node?.children?.get(part);
+    return node;
+  }
+
+  /** The workspace's root. `furtherRoots`: ids of the tracked roots beside the first. */
+  root(furtherRoots: readonly string[] = []): Hash {
+    const further = furtherRoots.map((id) => ({ id, hash: hashOf(this.#child(pathInRoot(id, ROOT))) }));
+    return workspaceRoot(hashOf(this.#root), further);
+  }
+
+  /**
+   * Computes the hashes of the folders that have changed, and stops after each `step` names so that others may have a turn.
+   * Afterwards the root costs nothing, unless a path is set meanwhile.
+   */
+  *computing(step: number): Generator<void, void> {
+    let left = step;
+    for (const folder of changedFolders(this.#root)) {
+      left -= (folder.children?.size ?? 0) + 1;
+      hashOf(folder);
+      if (left > 0) continue;
+      left = step;
+      yield;
+    }
+  }
+
+  /** The hash of a folder, or of a further root (`pathInRoot(id, ROOT)`); `undefined`: there is none. */
+  folderHash(path: WorkspacePath): Hash | undefined {
+    const node = path === ROOT ? this.#root : this.#node(path);
+    if (isRootFolder(path)) return hashOf(node ?? newNode());
+    return node?.entry?.kind === "dir" ? hashOf(node) : undefined;
+  }
+
+  #child(name: string): Node {
+    return this.#root.children?.get(name) ?? newNode();
+  }
+}
+
+/** Is it the folder of a tracked root, which has no entry of its own? */
+function isRootFolder(path: WorkspacePath): boolean {
+  return path === ROOT || (path.startsWith("\0") && !path.includes("/"));
+}
+
+/** Forgets names that stand for nothing any more. */
+function prune(way: readonly Node[], parts: readonly string[]): void {
+  for (let depth = parts.length; depth > 0; depth -= 1) {
+    const node = way[depth];
+    if (node === undefined || node.entry !== undefined || (node.children?.size ?? 0) > 0) return;
+    way[depth - 1]?.children?.delete(parts[depth - 1] ?? "");
+  }
+}
+
+/** The folders whose hashes are not known, each behind those that it holds. */
+function* changedFolders(folder: Node): Generator<Node, void> {
+  if (folder.treeHash !== undefined) return;
+  for (const child of folder.children?.values() ?? []) if (child.children !== undefined) yield* changedFolders(child);
+  yield folder;
+}
+
+function hashOf(folder: Node): Hash {
+  if (folder.treeHash !== undefined) return folder.treeHash;
+  const children: TreeChild[] = [];
+  for (const [name, node] of folder.children ?? []) {
+    const { entry } = node;
+    // Further tracked roots are no children of the first one.
+    if (entry === undefined || name.startsWith("\0")) continue;
+    children.push({ name, kind: entry.kind, mode: entry.mode, hash: entry.hash ?? hashOf(node) });
+  }
+  children.sort((a, b) => compareNames(a.name, b.name));
+  folder.treeHash = folderHash(children);
+  return folder.treeHash;
+}

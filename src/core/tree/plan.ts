@@ -1,0 +1,82 @@
+import { ChronicleError } from "../values/errors.ts";
+import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
+import type { Change } from "../values/change.ts";
+import { sameEntry, type Entry } from "../values/entry.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { comparePaths, type WorkspacePath } from "../values/path.ts";
+import { decodePath, decodeState, encodePath, encodeState } from "../values/file-record.ts";
+import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from "./upstream-change.ts";
+
+/**
+ * The plan of a restore: a list of changes, kept as a blob by the intent so that it can be finished after a crash.
+ * Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, a state being `null` or
+ * `{kind, mode, size, mtime_ms, hash?}`; sorted by path. What comes from an origin has `cause`, `by`, `upstream` and `base`
+ * beside that.
+ */
+
+/** The bytes of a plan. */
+export function encodePlan(changes: readonly UpstreamChange[]): Buffer {
+  return Buffer.from(canonicalJson(encodeChanges(changes)));
+}
+
+/** The changes of a plan as a list. */
+export function encodeChanges(changes: readonly UpstreamChange[]): Json {
+  const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
+  return sorted.map(encodeChange);
+}
+
+/** Its keys are in canonical order: plans can be long, and then nobody has to sort them. */
+function encodeChange(change: UpstreamChange): Json {
+  const { base, by, cause, upstream, written } = encodeUpstreamFields(change);
+  const body: Record<string, Json> = { after: encodeState(change.after) };
+  if (base !== undefined) body["base"] = base;
+  body["before"] = encodeState(change.before);
+  if (by !== undefined) body["by"] = by;
+  if (cause !== undefined) body["cause"] = cause;
+  Object.assign(body, encodePath(change.path));
+  if (upstream !== undefined) body["upstream"] = upstream;
+  if (written !== undefined) body["written"] = written;
+  return body;
+}
+
+/** The changes of a plan. Throws `LOG_DAMAGED`, also for a path that leaves the workspace. */
+export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
+  return decodeChanges(parseCanonical(Buffer.from(bytes).toString("utf8")));
+}
+
+/** The changes in what `encodeChanges` gave. Throws as `decodePlan`. */
+export function decodeChanges(value: Json): UpstreamChange[] {
+  if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
+  return value.map((item: Json) => {
+    const body = item as RecordBody;
+    const path = decodePath(body);
+    const [before, after] = [decodeState(path, body["before"]), decodeState(path, body["after"])];
+    return { path, before, after, ...decodeUpstreamFields(path, body) };
+  });
+}
+
+/** The change of one path between two states, or `undefined` where they are the same. */
+export function changeBetween(
+  path: WorkspacePath,
+  before: Entry | undefined,
+  after: Entry | undefined,
+): Change | undefined {
+  return sameEntry(before, after) ? undefined : { path, before, after };
+}
+
+/** The changes that take these back. */
+export function invert(changes: readonly Change[]): Change[] {
+  return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
+}
+
+/** Two lists of changes, one after the other, as one. */
+export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
+  const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));
+  for (const change of second) {
+    const before = composed.get(change.path);
+    const joined = before === undefined ? change : changeBetween(change.path, before.before, change.after);
+    if (joined === undefined) composed.delete(change.path);
+    else composed.set(change.path, joined);
+  }
+  return [...composed.values()].sort((a, b) => comparePaths(a.path, b.path));
+}

@@ -1,0 +1,107 @@
+import type { Change } from "../values/change.ts";
+import type { Entry } from "../values/entry.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import {
+  decodeReplicaEvent,
+  decodeState,
+  decodeUpstream,
+  encodeReplicaEvent,
+  encodeState,
+  encodeUpstream,
+  type ReplicaEvent,
+  type UpstreamIteration,
+} from "../values/file-record.ts";
+import type { WorkspacePath } from "../values/path.ts";
+import { damaged, list, object, optionalText, text, whole } from "../values/record-fields.ts";
+
+/** Whose work a change is that was done elsewhere. */
+export interface RemoteWork {
+  readonly actor: string;
+  readonly session?: string;
+  readonly turn?: string;
+  readonly action?: string;
+}
+
+/** What a path was when the folder and its origin last agreed on it. */
+export interface SyncBase {
+  readonly entry: Entry | undefined;
+  /** The origin's event that brought it; 0: it was never there. */
+  readonly seq: number;
+}
+
+/** A state that a replica has written, and its own event of it. */
+export interface WrittenState {
+  readonly entry: Entry | undefined;
+  readonly by: RemoteWork;
+  readonly replica: ReplicaEvent;
+}
+
+/** A change of a replica's folder that follows from what its origin has, with what is to be recorded of it. */
+export interface UpstreamChange extends Change {
+  /** `replica` (the default): it becomes what the origin has. `merge`: both sides in one, which is then a change of its own. */
+  readonly cause?: "replica" | "merge";
+  /** Default: whoever runs the replica. */
+  readonly by?: RemoteWork;
+  readonly upstream?: UpstreamIteration;
+  /** Default: it was never there. What cannot be written is held with this. */
+  readonly base?: SyncBase;
+  /** At an origin: each state of the path that a replica has written, one after the other; the last one is `after`. */
+  readonly written?: readonly WrittenState[];
+}
+
+/** What an upstream change is beside its states, as fields of a plan's item. A base that never was is left out. */
+export function encodeUpstreamFields({ cause, by, upstream, base, written }: UpstreamChange): Record<string, Json> {
+  const fields: Record<string, Json> = {};
+  const isBased = base !== undefined && (base.entry !== undefined || base.seq !== 0);
+  if (isBased) fields["base"] = { entry: encodeState(base.entry), seq: base.seq };
+  if (by !== undefined) fields["by"] = { ...by };
+  if (cause !== undefined) fields["cause"] = cause;
+  if (upstream !== undefined) fields["upstream"] = encodeUpstream(upstream);
+  if (written !== undefined) fields["written"] = written.map(encodeWritten);
+  return fields;
+}
+
+function encodeWritten({ entry, by, replica }: WrittenState): Json {
+  return { entry: encodeState(entry), by: { ...by }, replica: encodeReplicaEvent(replica) };
+}
+
+function decodeWritten(path: WorkspacePath, body: RecordBody): WrittenState {
+  const by = decodeWork(object(body["by"], "by"));
+  return {
+    entry: decodeState(path, body["entry"]),
+    by,
+    replica: decodeReplicaEvent(object(body["replica"], "replica")),
+  };
+}
+
+/** The same, back. Throws `LOG_DAMAGED`. */
+export function decodeUpstreamFields(path: WorkspacePath, body: RecordBody): Omit<UpstreamChange, keyof Change> {
+  const { upstream } = body;
+  return {
+    ...(body["cause"] === undefined ? {} : { cause: causeIn(body) }),
+    ...(body["by"] === undefined ? {} : { by: decodeWork(object(body["by"], "by")) }),
+    ...(upstream === undefined ? {} : { upstream: decodeUpstream(upstream) }),
+    ...(body["base"] === undefined ? {} : { base: decodeSyncBase(path, object(body["base"], "base")) }),
+    ...(body["written"] === undefined
+      ? {}
+      : { written: list(body, "written").map((one) => decodeWritten(path, object(one, "a written state"))) }),
+  };
+}
+
+function causeIn(body: RecordBody): "replica" | "merge" {
+  const cause = text(body, "cause");
+  return cause === "replica" || cause === "merge" ? cause : damaged(`cause is ${JSON.stringify(cause)}`);
+}
+
+function decodeWork(body: RecordBody): RemoteWork {
+  const found: { session?: string; turn?: string; action?: string } = {};
+  for (const key of ["session", "turn", "action"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) found[key] = value;
+  }
+  return { actor: text(body, "actor"), ...found };
+}
+
+function decodeSyncBase(path: WorkspacePath, body: RecordBody): SyncBase {
+  return { entry: decodeState(path, body["entry"]), seq: whole(body, "seq") };
+}

@@ -1,0 +1,23 @@
+import { posix } from "node:path";
+import { ChronicleError } from "../values/errors.ts";
+
+/**
+ * The path of a place that is kept or used later: absolute, without `.`, `..` and a slash at its end. A relative one would mean
+ * another place in each folder that a process is started in; `~` is a shell's notation, and a plain name to everybody else.
+ * `what` names the option or variable. Throws `USAGE`.
+ */
+export function wholePath(what: string, path: string): string {
+  // Programs without types may give nothing at all.
+  if (typeof path === "string" && path.startsWith("/")) return posix.normalize(path).replace(/(?<=.)\/$/, "");
+  throw new ChronicleError("USAGE", refusal(what, path), { hint: hintFor(path) });
+}
+
+function refusal(what: string, path: string | undefined): string {
+  if (path === undefined || path === "") return `${what} is empty: an absolute path is needed`;
+  return `${what} is no absolute path: ${JSON.stringify(path)}`;
+}
+
+function hintFor(path: string | undefined): string {
+  const whole = "give the whole path, which begins with /";
+  return path?.startsWith("~") === true ? `${whole}: only a shell replaces ~, where it is not quoted` : whole;
+}

@@ -1,0 +1,124 @@
+import { greatestOf, leastOf } from "../../util/long-lists.ts";
+
+/**
+ * Times of a log whose clock was wrong for a while. Order is by seq; a time is what the writer's clock said. So times grow
+ * with seq, except where the clock went back between two events: there is a jump.
+ */
+
+/** A place in a log where the clock had gone back. */
+export interface ClockJump {
+  /** The first event behind it. */
+  readonly seq: number;
+  /** The time of that event (ISO-8601). */
+  readonly ts: string;
+  /** The time of the event before it, which is later. */
+  readonly before: string;
+}
+
+/** An event's place and its time, as it stands in the log. */
+export interface TimedEvent {
+  readonly seq: number;
+  readonly ts: string;
+}
+
+/** A jump that is smaller says nothing: clocks are set right by seconds all the time. */
+const TOLD_FROM_MS = 120_000;
+
+/** The jumps among events, in the order of seq, whose predecessor has the time `last` (`undefined`: there is none). */
+export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefined): ClockJump[] {
+  const jumps: ClockJump[] = [];
+  let before = last;
+  for (const { seq, ts } of events) {
+    if (before !== undefined && ts < before) jumps.push({ seq, ts, before });
+    before = ts;
+  }
+  return jumps;
+}
+
+/** Jumps that people should know of. */
+export function notableJumps(jumps: readonly ClockJump[]): readonly ClockJump[] {
+  return jumps.filter(({ ts, before }) => Date.parse(before) - Date.parse(ts) > TOLD_FROM_MS);
+}
+
+/** Events from one seq up to another. */
+export interface SeqSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The spans between the jumps, the last one first: within each of them times grow with seq. Each of those where the clock was behind is
+ * one, with the time at which all of it counts as recorded.
+ */
+export function spansBetween(
+  jumps: readonly ClockJump[],
+  { from, to }: SeqSpan,
+  behind: readonly BehindSpan[] = [],
+): (SeqSpan & Partial<BehindSpan>)[] {
+  const isWithin = (seq: number): boolean => behind.some((one) => seq > one.from && seq <= one.to);
+  const cuts = [...jumps.map(({ seq }) => seq), ...behind.map((one) => one.to + 1)];
+  const inside = cuts.filter((seq) => seq > from && seq <= to && !isWithin(seq));
+  const starts = [...new Set([from, ...inside])].sort((a, b) => a - b);
+  return starts
+    .map((start, i) => {
+      const ts = behind.find((one) => one.from === start)?.ts;
+      return { from: start, to: (starts[i + 1] ?? to + 1) - 1, ...(ts === undefined ? {} : { ts }) };
+    })
+    .reverse();
+}
+
+/** Events whose clock was behind: all of them were recorded after the event before the first, which is of `ts`. */
+export interface BehindSpan extends SeqSpan {
+  readonly ts: string;
+}
+
+/** Where an event would stand: the first in a span whose time is at or after the one given; its time and that of its predecessor. */
+export interface Crossing {
+  readonly seq: number;
+  readonly ts: string;
+  /** `undefined`: it is the first of the log. */
+  readonly before: string | undefined;
+}
+
+/**
+ * The spans in which the clock was behind, and not ahead until then. A clock that runs ahead leaps forward before the jump, by more
+ * than it goes back; one that is behind does so afterwards. Where neither or both can be seen, it was ahead. `firstFrom`: the first
+ * event of the span whose time is at or after a time.
+ */
+export async function spansBehind(
+  all: readonly ClockJump[],
+  { from, to }: SeqSpan,
+  firstFrom: (span: SeqSpan, ts: string) => Promise<Crossing | undefined>,
+): Promise<BehindSpan[]> {
+  const jumps = all.filter(({ seq }) => seq > from && seq <= to);
+  const starts = [from, ...jumps.map(({ seq }) => seq), to + 1];
+  const found: BehindSpan[] = [];
+  for (const [i, jump] of jumps.entries()) {
+    if (jump.seq <= (found.at(-1)?.to ?? from)) continue;
+    const back = Date.parse(jump.before) - Date.parse(jump.ts);
+    if (back <= TOLD_FROM_MS) continue;
+    const leaps = (at: Crossing | undefined): boolean =>
+      at?.before !== undefined && Date.parse(at.ts) - Date.parse(at.before) >= back;
+    const last = starts[i] ?? from;
+    if (leaps(await firstFrom({ from: last, to: jump.seq - 1 }, jump.ts))) continue;
+    let caughtUp: Crossing | undefined;
+    for (let k = i + 1; k < starts.length - 1 && caughtUp === undefined; k += 1)
+      caughtUp = await firstFrom({ from: starts[k] ?? to, to: (starts[k + 1] ?? to + 1) - 1 }, jump.before);
+    if (caughtUp !== undefined && leaps(caughtUp))
+      found.push({ from: jump.seq, to: caughtUp.seq - 1, ts: jump.before });
+  }
+  return found;
+}
+
+/**
+ * When an event was recorded, in milliseconds since 1970, as far as the log tells, at the time `now`. An event that is later
+ * than now was recorded before those that follow it; one with a clock that had gone back, after those before it.
+ */
+export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
+  const own = Date.parse(ts);
+  const earlier = jumps.filter((jump) => jump.seq <= seq).map((jump) => Date.parse(jump.before));
+  const notBefore = greatestOf(earlier.filter((time) => time <= now));
+  if (own <= now) return Math.max(own, notBefore);
+  const following = jumps.filter((jump) => jump.seq > seq).map((jump) => Date.parse(jump.ts));
+  return Math.max(Math.min(now, leastOf(following)), notBefore);
+}

@@ -1,0 +1,32 @@
+import { basename } from "node:path";
+import type { Disk } from "../disk/disk.ts";
+import { orNothing, procText } from "./proc.ts";
+
+/** Programs that stand between an agent and its hook, and end with it. */
+const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-hook|perl)$/;
+const MOST_STEPS = 6;
+
+/**
+ * The agent's own process, found from the one that started a hook: when it is gone, what it left open is abandoned.
+ * `null` where that cannot be told (no /proc, another space of processes): then only its next turn, or the end of its
+ * session, says so.
+ */
+export function agentProcess(disk: Disk, parent: number | undefined): number | null {
+  let pid = parent;
+  for (let step = 0; step < MOST_STEPS && pid !== undefined && pid > 1; step += 1) {
+    // proc_pid_stat(5): `pid (name) state ppid …`; the name may hold anything, also `)`.
+    const stat = procText(disk, `/proc/${pid}/stat`);
+    const fields = /^\d+ \((.*)\) \S (\d+) /s.exec(stat ?? "");
+    if (fields === null) return null;
+    if (!isBetween(disk, pid, fields[1] ?? "")) return pid;
+    pid = Number(fields[2]);
+  }
+  return null;
+}
+
+/** A script has its own name, and runs in a shell: a wrapper around the hook, whatever it is called. */
+function isBetween(disk: Disk, pid: number, name: string): boolean {
+  if (BETWEEN.test(name)) return true;
+  const program = orNothing(() => disk.readlink(`/proc/${pid}/exe`).toString());
+  return program !== undefined && BETWEEN.test(basename(program));
+}

@@ -1,0 +1,63 @@
+import { join } from "node:path";
+import type { Disk } from "../disk/disk.ts";
+import { writeFully } from "../disk/write-fully.ts";
+import { readSmall } from "./run-folder.ts";
+
+/** Beyond this many bytes the file is begun anew: it tells of the last troubles, not of all. */
+const MOST_BYTES = 256 * 1024;
+
+/** How lines begin that are about calls of hooks. */
+const OF_HOOK = "hook ";
+/** How lines begin about what a replica has said of itself, or of its origin, and about connections that it has lost. */
+export const OF_REPLICA = "replica: ";
+
+/** How lines begin about what somebody tried and may not do. */
+export const OF_CALLER = "refused: ";
+
+/** Whose trouble a line tells. */
+export type Source = "hook" | "replica" | "caller" | "process";
+
+/** The file that tells what went wrong in hooks and in the long-lived process. */
+export function diagnosticsFile(folder: string): string {
+  return join(folder, "diagnostics.log");
+}
+
+/** Adds a line. Diagnostics that cannot be written must not stop anything: returns false. */
+export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
+  const path = diagnosticsFile(folder);
+  try {
+    if ((disk.lstat(path)?.size ?? 0) > MOST_BYTES) disk.rename(path, `${path}.1`);
+    const fd = disk.open(path, "append");
+    try {
+      writeFully(disk, fd, Buffer.from(`${new Date().toISOString()} ${line.replaceAll(/\s+/g, " ")}\n`), null);
+    } finally {
+      disk.close(fd);
+    }
+    return true;
+  } catch {
+    // Where nothing can be written, the message on stderr is all there is.
+    return false;
+  }
+}
+
+/** The lines since a moment, oldest first, by whose trouble they tell. */
+export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
+  const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
+  const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());
+  const {
+    hook = [],
+    replica = [],
+    caller = [],
+    process = [],
+  } = Object.groupBy(recent, (line) => sourceOf(line.slice(STAMP + 1)));
+  return { hook, replica, caller, process };
+}
+
+/** The length of `2026-01-02T03:04:05.678Z`. */
+const STAMP = 24;
+
+function sourceOf(text: string): Source {
+  if (text.startsWith(OF_HOOK)) return "hook";
+  if (text.startsWith(OF_CALLER)) return "caller";
+  return text.startsWith(OF_REPLICA) ? "replica" : "process";
+}

@@ -1,0 +1,155 @@
+import { join } from "node:path";
+import type { ActionEnd } from "../api/action-api.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
+import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
+
+/** Notes in small files, one a session: what one hook's process leaves for the next. */
+export class FileNotes implements SessionNotes {
+  readonly #disk: Disk;
+  readonly #folder: string;
+
+  /** `folder` exists. */
+  constructor(disk: Disk, folder: string) {
+    this.#disk = disk;
+    this.#folder = folder;
+  }
+
+  get(session: string): SessionNote | undefined {
+    const text = readSmall(this.#disk, this.#path(session));
+    return text === undefined ? undefined : parseNote(text);
+  }
+
+  put(session: string, note: SessionNote): void {
+    writeSmall(this.#disk, this.#path(session), JSON.stringify(note));
+  }
+
+  remove(session: string): void {
+    removeSmall(this.#disk, this.#path(session));
+  }
+
+  /** The mark of the note's file, which another writing of it changes; `undefined`: there is no file. */
+  markOf(session: string): string | undefined {
+    const stat = this.#disk.lstat(this.#path(session));
+    return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
+  }
+
+  /** Removes notes that nobody wrote since a moment (epoch milliseconds): an agent that was killed never says its end. */
+  removeOlder(since: number): void {
+    for (const { name, kind } of this.#disk.list(this.#folder)) {
+      if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;
+      const path = join(this.#folder, name.toString());
+      const written = this.#disk.lstat(path)?.mtimeNs;
+      if (written !== undefined && Number(written / 1_000_000n) < since) removeSmall(this.#disk, path);
+    }
+  }
+
+  #path(session: string): string {
+    return join(this.#folder, `session-${session}.json`);
+  }
+}
+
+/** A note in memory, and what its file was like when it was last read or written. */
+interface KeptNote {
+  readonly note: SessionNote;
+  readonly file: string | undefined;
+  /** The part of a note that stands in the file alone, and not in the log. */
+  readonly durable: string;
+}
+
+/**
+ * Keeps notes in memory; the file has those that another process will need when this one is gone. A hook that this process did
+ * not answer in time was answered by another one, which has written the file: then the file is right.
+ */
+export class KeptNotes implements SessionNotes {
+  readonly #files: FileNotes;
+  readonly #known = new Map<string, KeptNote>();
+
+  constructor(files: FileNotes) {
+    this.#files = files;
+  }
+
+  get(session: string): SessionNote | undefined {
+    const file = this.#files.markOf(session);
+    const known = this.#known.get(session);
+    if (known !== undefined && known.file === file) return known.note;
+    this.#known.delete(session);
+    const note = this.#files.get(session);
+    if (note !== undefined) this.#known.set(session, { note, file, durable: durableOf(note) });
+    return note;
+  }
+
+  put(session: string, note: SessionNote): void {
+    const durable = durableOf(note);
+    const known = this.#known.get(session);
+    // The calls of an agent that is alone are found in the log, if need be: they are not worth a write each.
+    if (known?.durable === durable) {
+      this.#known.set(session, { ...known, note });
+      return;
+    }
+    this.#files.put(session, note);
+    this.#known.set(session, { note, file: this.#files.markOf(session), durable });
+  }
+
+  remove(session: string): void {
+    this.#known.delete(session);
+    this.#files.remove(session);
+  }
+}
+
+/** Which of several agents has begun a call, the log does not say: what ends the calls of one needs to know those of the others. */
+function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
+  return JSON.stringify({
+    workspace,
+    turn,
+    isIdle,
+    hasLanes,
+    unsaid,
+    ends,
+    ...(hasLanes === true ? { open, doubted } : {}),
+  });
+}
+
+function parseNote(text: string): SessionNote | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // A torn note is no note: the session is begun again.
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || !("workspace" in value) || !("open" in value)) return undefined;
+  const { workspace, open } = value;
+  if (typeof workspace !== "string" || typeof open !== "object" || open === null) return undefined;
+  const turn = "turn" in value && typeof value.turn === "string" ? { turn: value.turn } : {};
+  const list: unknown = "unsaid" in value ? value.unsaid : undefined;
+  const unsaid = Array.isArray(list) ? { unsaid: list.filter((one) => typeof one === "string") } : {};
+  const ends = "ends" in value ? { ends: endsOf(value.ends) } : {};
+  const doubted =
+    "doubted" in value && typeof value.doubted === "object" ? { doubted: textsOf(value.doubted ?? {}) } : {};
+  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends, ...doubted, ...flagsOf(value) };
+}
+
+function flagsOf(value: object): Pick<SessionNote, "isIdle" | "hasLanes"> {
+  const idle = "isIdle" in value && value.isIdle === true ? { isIdle: true } : {};
+  const lanes = "hasLanes" in value && value.hasLanes === true ? { hasLanes: true } : {};
+  return { ...idle, ...lanes };
+}
+
+function textsOf(value: object): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === "string"),
+  );
+}
+
+function endsOf(value: unknown): Record<string, ActionEnd> {
+  const ends: Record<string, ActionEnd> = {};
+  for (const [key, end] of Object.entries(value ?? {}) as [string, unknown][]) {
+    if (typeof end !== "object" || end === null) continue;
+    const outcome = OUTCOMES.find((one) => "outcome" in end && one === end.outcome) ?? "done";
+    ends[key] = { outcome, ...("reason" in end && typeof end.reason === "string" ? { reason: end.reason } : {}) };
+  }
+  return ends;
+}
+
+const OUTCOMES = ["done", "failed", "denied"] as const;

@@ -1,0 +1,18 @@
+import { join } from "node:path";
+import { errnoOf } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+
+/** Has a store a workspace that follows, or followed, another one's? Told by its folders, without opening anything. */
+export function hasReplicas(disk: Disk, home: string): boolean {
+  const folder = join(home, "workspaces");
+  return namesIn(disk, folder).some((id) => disk.lstat(join(folder, id, "upstream"))?.kind === "dir");
+}
+
+function namesIn(disk: Disk, folder: string): string[] {
+  try {
+    return disk.list(folder).map(({ name }) => name.toString());
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,125 @@
+import { NodeDisk } from "../disk/node-disk.ts";
+import type { Disk } from "../disk/disk.ts";
+import { answerHook, type HookAnswer } from "../hooks/answer-hook.ts";
+import { guardedOf, type KeptPlaces } from "../hooks/refuse-persons-commands.ts";
+import { hookAdapter } from "../hooks/adapters.ts";
+import type { HookAdapter } from "../hooks/hook-call.ts";
+import { OFF_RECORD_VARIABLE } from "../process/off-record-variable.ts";
+import { placesOf } from "../process/places.ts";
+import { agentProcess } from "./agent-process.ts";
+import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
+import { answerDirectly } from "./direct-hook.ts";
+import type { HookIo } from "./hook-io.ts";
+import { isOwnCall, rememberCall } from "./last-call.ts";
+import { launcherPath } from "./program-paths.ts";
+import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
+import { printable } from "../process/printable.ts";
+
+/** How long a hook waits for a lock, in milliseconds: agents give up on hooks after a minute or so. */
+const WAIT_MS = 20_000;
+
+/** What was asked on the hook's command line. */
+export interface HookWords {
+  readonly agent: string;
+  readonly strict: boolean;
+  /** `--store`. */
+  readonly store: string | undefined;
+  /** Do it here: neither ask the long-lived process nor start it. */
+  readonly direct: boolean;
+  /** The process that started the installed hook; default: the one that started this. */
+  readonly parent?: number;
+}
+
+interface Going {
+  readonly io: HookIo;
+  readonly words: HookWords;
+  readonly adapter: HookAdapter;
+  readonly input: string;
+  readonly disk: Disk;
+  readonly run: RunFolder;
+}
+
+/**
+ * Answers one call of an agent's hook: by the long-lived process where there is one, else straight on the store (and
+ * starts the process for the next time). Prints what the agent expects, and nothing else, on stdout. Resolves to the exit
+ * code: 0, or, where nothing could be done at all, 2 with `strict` (the tool does not run) and 1 without.
+ */
+export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
+  const adapter = hookAdapter(words.agent);
+  const input = await io.readStdin();
+  if (isSet(io.env[OFF_RECORD_VARIABLE])) return goOn(io, adapter);
+  const disk = new NodeDisk();
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: words.store });
+  const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
+  const going = { io, words, adapter, input, disk, run };
+  try {
+    makeRunFolder(disk, run, ownUid());
+    const answer = (await byServer(going)) ?? (await here(going, places));
+    return tell(going, answer);
+  } catch (error) {
+    return tell(going, await withoutStore(going, places, error));
+  }
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== "";
+}
+
+/** The agent works off the record: its tools go on, and nothing of it is stored. */
+function goOn(io: HookIo, adapter: HookAdapter): number {
+  const stdout = adapter.goOn();
+  if (stdout !== "") io.out.write(`${stdout}\n`);
+  return 0;
+}
+
+/** There is no store to work with: what that means for this call is decided where every trouble is. */
+function withoutStore({ words, adapter, input }: Going, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
+  const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
+  const open = (): Promise<never> => Promise.reject(error);
+  return answerHook({ adapter, input, strict: words.strict, owner: null, notes, open, guarded: guardedOf(places) });
+}
+
+async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
+  if (words.direct || disk.lstat(run.door) === undefined || !isOwnDoor(disk, run, ownUid())) return undefined;
+  const { askServer, isAnswered } = await import("./ask-server.ts");
+  // One that was stopped takes connections, and never answers.
+  if (!(await isAnswered(run.door, io.version))) return undefined;
+  const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
+  const answer = await askServer({
+    door: run.door,
+    path,
+    body: input,
+    version: io.version,
+    parent: words.parent ?? process.ppid,
+  });
+  if (answer?.status !== 200) return undefined;
+  const { body, problem } = answer;
+  return { stdout: body, blocked: false, ...(problem === undefined ? {} : { problem }) };
+}
+
+async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<HookAnswer> {
+  const { io, words, adapter, input, disk, run } = going;
+  const store = { ...places, waitMs: WAIT_MS };
+  const owner = agentProcess(disk, words.parent ?? process.ppid);
+  const answer = await answerDirectly(io, { adapter, input, strict: words.strict, owner, disk, run, store });
+  if (isOwnCall(answer.call)) {
+    const call = { at: new Date(io.now()).toISOString(), event: answer.call.kind, version: io.version };
+    rememberCall(disk, run.folder, adapter.name, call);
+  }
+  if (answer.problem !== undefined) addDiagnostic(disk, run.folder, `hook ${adapter.name}: ${answer.problem}`);
+  if (!words.direct && answer.call?.kind !== "session-end") {
+    const { startServer } = await import("./start-server.ts");
+    startServer(disk, { run, home: places.home, launcher: launcherPath(), env: io.env });
+  }
+  return answer;
+}
+
+function tell({ io, disk, run }: Going, { stdout, problem }: HookAnswer): number {
+  if (stdout !== "") io.out.write(`${stdout}\n`);
+  if (problem !== undefined) {
+    io.err.write(`chronicle: ${printable(problem)}\n`);
+    const file = diagnosticsFile(run.folder);
+    if (disk.lstat(file) !== undefined) io.err.write(`  more in ${printable(file)}, and by: chronicle doctor\n`);
+  }
+  return 0;
+}

@@ -1,0 +1,10 @@
+import type { StoreApi, StoreOptions } from "../api/store-api.ts";
+import type { Io, Sink } from "../process/io.ts";
+
+/** What a hook's command knows of the world. */
+export interface HookIo extends Pick<Io, "env" | "userHome" | "version" | "readStdin" | "cwd" | "now"> {
+  readonly out: Pick<Sink, "write">;
+  readonly err: Pick<Sink, "write">;
+  /** `once`: for one call out of many, of a process that ends when the store is closed. */
+  openStore(options: StoreOptions, once?: boolean): Promise<StoreApi>;
+}

@@ -1,0 +1,69 @@
+import type { StoreApi, StoreOptions } from "../api/store-api.ts";
+import { errnoOf } from "../core/values/errors.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
+import { writeFully } from "../disk/write-fully.ts";
+import { openStore, openStoreOnce } from "../open.ts";
+import { ownHome } from "../process/own-home.ts";
+import { retentionDefaults } from "../process/retention-defaults.ts";
+import type { HookIo } from "./hook-io.ts";
+
+const READ_BYTES = 64 * 1024;
+const STDIN = 0;
+const STDOUT = 1;
+const STDERR = 2;
+
+/**
+ * The world of a process that answers one hook and ends. Reads and writes by descriptor: Node's streams take as long to
+ * load as all the rest of an answer.
+ */
+export class HookProcess implements HookIo {
+  readonly version: string;
+  readonly env = process.env;
+  readonly userHome = ownHome(process.env);
+  readonly out = { write: (text: string): void => this.#write(STDOUT, text) };
+  readonly err = { write: (text: string): void => this.#write(STDERR, text) };
+  readonly #disk = new NodeDisk();
+
+  constructor(version: string) {
+    this.version = version;
+  }
+
+  async readStdin(): Promise<string> {
+    const pieces: Buffer[] = [];
+    try {
+      for (;;) {
+        const piece = Buffer.allocUnsafe(READ_BYTES);
+        const count = this.#disk.read(STDIN, piece, null);
+        if (count === 0) break;
+        pieces.push(piece.subarray(0, count));
+      }
+    } catch (error) {
+      // Somebody made it one that does not wait: the stream knows how to.
+      if (errnoOf(error) !== "EAGAIN") throw error;
+      for await (const piece of process.stdin) pieces.push(Buffer.from(piece));
+    }
+    return Buffer.concat(pieces).toString("utf8");
+  }
+
+  cwd(): string {
+    return process.cwd();
+  }
+
+  now(): number {
+    return Date.now();
+  }
+
+  openStore(options: StoreOptions, once = false): Promise<StoreApi> {
+    const open = once ? openStoreOnce : openStore;
+    return open({ retentionDefaults, ...options });
+  }
+
+  #write(fd: number, text: string): void {
+    try {
+      writeFully(this.#disk, fd, Buffer.from(text), null);
+    } catch (error) {
+      // Nobody reads it any more: then nobody misses it.
+      if (errnoOf(error) !== "EPIPE") throw error;
+    }
+  }
+}

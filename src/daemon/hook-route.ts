@@ -1,0 +1,46 @@
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { answerHook, type HookAnswer } from "../hooks/answer-hook.ts";
+import { hookAdapter } from "../hooks/adapters.ts";
+import type { HookDoors } from "../hooks/perform-hook.ts";
+import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
+import type { Route } from "../server/answers/route.ts";
+
+/** A tool's input and response are in the call; files of tens of megabytes are written by agents now and then. */
+const MAX_BODY = 256 * 1024 * 1024;
+
+/** As for every hook; whose process it is comes with each. */
+export type RouteDoors = Omit<HookDoors, "owner" | "open"> & {
+  readonly workspaces: OpenWorkspaces;
+  /** The agent's process, by that of the program which started its hook. */
+  readonly ownerOf: (parent: number) => number | null;
+};
+
+/** `POST /hooks/<agent>[?strict=1]`: what the hook of an agent should print. */
+export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
+  return {
+    method: "POST",
+    path: "/hooks/:agent",
+    maxBody: MAX_BODY,
+    async handle({ params, query, headers, body }) {
+      const adapter = hookAdapter(params["agent"] ?? "");
+      const strict = query.get("strict") === "1";
+      const owner = doors.ownerOf(Number(headers["x-chronicle-parent"]));
+      const { notes, workspaces, guarded } = doors;
+      const leases: Lease[] = [];
+      const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
+        const lease = await workspaces.openFolder(folder, create);
+        leases.push(lease);
+        return lease.workspace.as({ role: "agent" });
+      };
+      try {
+        const answer = await answerHook({ notes, open, owner, adapter, strict, guarded, input: body.toString("utf8") });
+        onAnswer(adapter.name, answer);
+        const problem =
+          answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
+        return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };
+      } finally {
+        for (const lease of leases) lease[Symbol.dispose]();
+      }
+    },
+  };
+}

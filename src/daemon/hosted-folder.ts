@@ -1,0 +1,120 @@
+import type { StoreApi } from "../api/store-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { wasMoved } from "../core/tree/moved-folder.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
+import { logMark } from "./log-mark.ts";
+
+/** A folder that could not be opened again is tried after so long, in milliseconds. */
+const RETRY_MS = 5_000;
+
+export interface HostedFolderOptions {
+  readonly store: Pick<StoreApi, "home" | "workspaces">;
+  readonly disk: Disk;
+  /** Watches what it opens. */
+  readonly workspaces: OpenWorkspaces;
+  readonly folder: string;
+}
+
+/** The workspace that is to be open again, since it was lost. */
+interface Lost {
+  readonly id: string;
+  /** Its log as it was when it was found archived or removed: nothing is to be done until that changes. */
+  readonly mark?: string;
+  /** Not before that, by `performance.now`. */
+  readonly notBefore: number;
+}
+
+/** The folder that a server was started in: its workspace stays open, and watched, for as long as the server lives. */
+export class HostedFolder {
+  readonly #options: HostedFolderOptions;
+  #lease: Lease | undefined;
+  #lost: Lost | undefined;
+  #working: Promise<void> | undefined;
+
+  constructor(options: HostedFolderOptions) {
+    this.#options = options;
+  }
+
+  get workspace(): WorkspaceApi | undefined {
+    return this.#lease?.workspace;
+  }
+
+  /** Opens it; its history is begun where there is none. Throws what stands in the way. */
+  async open(): Promise<WorkspaceApi> {
+    const { workspaces, folder } = this.#options;
+    const lease = await workspaces.openFolder(folder, true);
+    this.#keep(lease);
+    return lease.workspace;
+  }
+
+  /**
+   * What was opened anew meanwhile, with other settings or where its folder was moved to, is kept in place of what it was before. What was given up is opened
+   * again, unless it is archived or removed by now. Throws what stands in the way, and tries again later.
+   */
+  keepUp(): Promise<void> {
+    this.#working ??= this.#work().finally(() => (this.#working = undefined));
+    return this.#working;
+  }
+
+  close(): void {
+    this.#lost = undefined;
+    this.#letGo();
+  }
+
+  async #work(): Promise<void> {
+    const { workspaces } = this.#options;
+    const before = this.#lease;
+    if (before !== undefined && !workspaces.isCurrent(before.workspace)) {
+      this.#lost = { id: before.workspace.id, notBefore: 0 };
+      this.#letGo();
+    }
+    const lost = this.#lost;
+    if (lost === undefined || performance.now() < lost.notBefore || workspaces.isBeingGivenUp(lost.id)) return;
+    await this.#openAgain(lost);
+  }
+
+  async #openAgain(lost: Lost): Promise<void> {
+    const { id } = lost;
+    const { store, disk, workspaces } = this.#options;
+    const mark = logMark({ disk, home: store.home }, id);
+    if (mark === lost.mark) return;
+    this.#lost = { id, notBefore: performance.now() + RETRY_MS };
+    const found = (await store.workspaces()).find((one) => one.id === id);
+    if (found === undefined || found.archived === true) {
+      this.#settle({ id, mark, notBefore: 0 });
+      return;
+    }
+    // Whoever has read it while it was archived has it open without following the folder.
+    if (lost.mark !== undefined) workspaces.letGo(id);
+    const lease = await workspaces.openKey(id);
+    // The server has let go of everything meanwhile.
+    if (this.#lost === undefined) lease[Symbol.dispose]();
+    else this.#keep(lease);
+  }
+
+  #settle(lost: Lost): void {
+    if (this.#lost !== undefined) this.#lost = lost;
+  }
+
+  #letGo(): void {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    lease?.[Symbol.dispose]();
+  }
+
+  #keep(lease: Lease): void {
+    this.#lease = lease;
+    this.#lost = undefined;
+    // Somebody archives or removes it: it is not kept from them. One whose folder was moved is opened anew at the next look.
+    const end = (): void => {
+      if (wasMoved(lease.gone.reason)) return;
+      lease[Symbol.dispose]();
+      if (this.#lease !== lease) return;
+      this.#lease = undefined;
+      this.#lost = { id: lease.workspace.id, notBefore: 0 };
+    };
+    if (lease.gone.aborted) end();
+    else lease.gone.addEventListener("abort", end);
+  }
+}

@@ -1,0 +1,230 @@
+import type { ConflictShape } from "../api/conflict-shape.ts";
+import type {
+  SyncDecision,
+  SyncApi,
+  SyncEventShape,
+  SyncResolution,
+  SyncResolvedShape,
+  SyncRunner,
+  SyncShape,
+  SyncStart,
+} from "../api/sync-api.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+
+/** A process that runs a sync by itself, such as `chronicle replicate`. */
+export interface OtherProcess extends AsyncDisposable {
+  readonly syncs: SyncApi;
+  /** Its number; 0 where it does not say. */
+  readonly pid: number;
+}
+
+/** Who runs this sync beside the store's process? `undefined`: nobody who answers. */
+export type FindOther = (id: string) => Promise<OtherProcess | undefined>;
+
+/** So many events wait for one who does not ask for them; then the oldest are left out, and states say how it stands. */
+const MOST_WAITING = 1_000;
+
+/**
+ * The syncs of a store, whichever process runs them: those that this one runs, and those that others run in the foreground,
+ * which are asked for what concerns theirs. So whoever asks the store's process need not know who runs what.
+ */
+export class JoinedSyncs implements SyncRunner {
+  readonly #own: SyncRunner;
+  readonly #find: FindOther;
+
+  constructor(own: SyncRunner, find: FindOther) {
+    this.#own = own;
+    this.#find = find;
+  }
+
+  get active(): number {
+    return this.#own.active;
+  }
+
+  takeUp(): Promise<void> {
+    return this.#own.takeUp();
+  }
+
+  close(): Promise<void> {
+    return this.#own.close();
+  }
+
+  /** Throws `LOCKED` for a sync that another process runs. */
+  async start(options: SyncStart): Promise<SyncShape> {
+    try {
+      return await this.#own.start(options);
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+      throw (await this.#runElsewhere(options.folder, error)) ?? error;
+    }
+  }
+
+  async list(): Promise<SyncShape[]> {
+    const all = await this.#own.list();
+    return Promise.all(all.map((one) => this.#asItIs(one)));
+  }
+
+  async status(id: string): Promise<SyncShape> {
+    return this.#asItIs(await this.#own.status(id));
+  }
+
+  stop(asked: string): Promise<SyncShape> {
+    return this.#where(asked, (syncs, id) => syncs.stop(id));
+  }
+
+  pause(asked: string): Promise<SyncShape> {
+    return this.#where(asked, (syncs, id) => syncs.pause(id));
+  }
+
+  resume(asked: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape> {
+    return this.#where(asked, (syncs, id) => syncs.resume(id, options));
+  }
+
+  flush(asked: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape> {
+    return this.#where(asked, (syncs, id) => syncs.flush(id, options));
+  }
+
+  conflicts(asked: string): Promise<ConflictShape[]> {
+    return this.#where(asked, (syncs, id) => syncs.conflicts(id));
+  }
+
+  resolve(asked: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape> {
+    return this.#where(asked, (syncs, id) => syncs.resolve(id, path, resolution));
+  }
+
+  /** What another process runs is followed there if it did so from the start, and here once it has ended. */
+  async *events(asked?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
+    const shapes = asked === undefined ? await this.#own.list() : [await this.#own.status(asked)];
+    await using others = new AsyncDisposableStack();
+    const found = new Map<string, SyncApi>();
+    for (const { id } of shapes) {
+      const other = await this.#find(id);
+      if (other !== undefined) found.set(id, others.use(other).syncs);
+    }
+    const ended = new AbortController();
+    const signals = AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]);
+    const only = asked === undefined ? undefined : shapes[0]?.id;
+    const feed = new JoinedFeed(signals);
+    feed.take(this.#own.events(only, signals), { isLast: true, except: (id) => found.has(id) });
+    for (const [id, syncs] of found) feed.take(this.#eventsOf(id, syncs, { found, signal: signals }));
+    try {
+      yield* feed.follow();
+    } finally {
+      ended.abort();
+      await feed.settled();
+    }
+  }
+
+  /** What another process says of its sync, and how that stands once the process has ended. */
+  async *#eventsOf(
+    id: string,
+    syncs: SyncApi,
+    { found, signal }: { readonly found: Map<string, SyncApi>; readonly signal: AbortSignal },
+  ): AsyncGenerator<SyncEventShape, void> {
+    try {
+      yield* syncs.events(id, signal);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+    if (signal.aborted) return;
+    found.delete(id);
+    const sync = await this.#own.status(id);
+    yield { kind: "state", id, sync, seq: 0, timestamp: new Date().toISOString() };
+  }
+
+  async #asItIs(shape: SyncShape): Promise<SyncShape> {
+    await using other = await this.#find(shape.id);
+    if (other === undefined) return shape.elsewhere === true ? silent(shape) : shape;
+    try {
+      return await other.syncs.status(shape.id);
+    } catch (error) {
+      // It has ended in this moment.
+      if (isGone(error)) return shape;
+      throw error;
+    }
+  }
+
+  async #where<T>(asked: string, work: (syncs: SyncApi, id: string) => Promise<T>): Promise<T> {
+    const { id } = await this.#own.status(asked);
+    await using other = await this.#find(id);
+    return work(other?.syncs ?? this.#own, id);
+  }
+
+  async #runElsewhere(folder: string, cause: ChronicleError): Promise<ChronicleError | undefined> {
+    const shape = (await this.#own.list()).find((one) => one.folder === folder);
+    await using other = shape === undefined ? undefined : await this.#find(shape.id);
+    if (other === undefined) return undefined;
+    return new ChronicleError("LOCKED", `process ${other.pid} runs the sync of this folder already`, {
+      hint: "to have it started anew, end it first: Ctrl-C where it runs, or `chronicle sync stop`",
+      data: { pid: other.pid, lasting: true },
+      cause,
+    });
+  }
+}
+
+/** Nobody answers for it: who ran it is gone, or cannot be asked. */
+function silent(shape: SyncShape): SyncShape {
+  const alone = { ...shape };
+  delete alone.elsewhere;
+  return {
+    ...alone,
+    reason: "the process that ran it does not answer",
+    hint: "where it is gone, this one goes on with it within seconds",
+  };
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ChronicleError && (error.code === "UNAVAILABLE" || error.code === "NOT_FOUND");
+}
+
+/** Several streams of events as one, with numbers of its own. */
+class JoinedFeed {
+  readonly #ended: AbortSignal;
+  readonly #waiting: SyncEventShape[] = [];
+  readonly #taking: Promise<void>[] = [];
+  #failure: { readonly error: unknown } | undefined;
+  #isOver = false;
+  #wake: (() => void) | undefined;
+
+  constructor(ended: AbortSignal) {
+    this.#ended = ended;
+  }
+
+  /** `isLast`: when this one is over, all is. `except`: states of these are left out. */
+  take(
+    events: AsyncIterable<SyncEventShape>,
+    { isLast = false, except }: { readonly isLast?: boolean; readonly except?: (id: string) => boolean } = {},
+  ): void {
+    const taking = async (): Promise<void> => {
+      try {
+        for await (const event of events) {
+          if (event.kind === "state" && except?.(event.id) === true) continue;
+          if (this.#waiting.length >= MOST_WAITING) this.#waiting.shift();
+          this.#waiting.push(event);
+          this.#wake?.();
+        }
+        this.#isOver ||= isLast;
+      } catch (error) {
+        if (!this.#ended.aborted) this.#failure ??= { error };
+      }
+      this.#wake?.();
+    };
+    this.#taking.push(taking());
+  }
+
+  /** Until the last one is over, or it is ended. Throws what one of them does. */
+  async *follow(): AsyncGenerator<SyncEventShape, void> {
+    for (let seq = 1; ;) {
+      const next = this.#waiting.shift();
+      if (next !== undefined) yield { ...next, seq: seq++ };
+      else if (this.#failure !== undefined) throw this.#failure.error;
+      else if (this.#isOver || this.#ended.aborted) return;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  /** Resolves once no stream is read any more: they end with the signal. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#taking);
+  }
+}

@@ -1,0 +1,41 @@
+import { join } from "node:path";
+import type { Disk } from "../disk/disk.ts";
+import type { HookCall } from "../hooks/hook-call.ts";
+import { readSmall, writeSmall } from "./run-folder.ts";
+
+/** When an agent's hooks were last heard of. `doctor` compares it with the agent's own files. */
+export interface LastCall {
+  /** ISO-8601. */
+  readonly at: string;
+  readonly event: string;
+  readonly version: string;
+}
+
+function fileOf(folder: string, agent: string): string {
+  return join(folder, `last-${agent}.json`);
+}
+
+/** How the sessions of `agents test` begin: no agent is heard of by them. */
+export const MADE_UP_SESSION = "chronicle-test-";
+
+/** Is a call the agent's own? One that was made up, or that nobody understood, says nothing of whether its hooks fire. */
+export function isOwnCall(call: HookCall | undefined): call is HookCall {
+  return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);
+}
+
+/** Remembers that an agent's hook was called by the agent (`isOwnCall`). */
+export function rememberCall(disk: Disk, folder: string, agent: string, call: LastCall): void {
+  writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
+}
+
+/** `undefined`: never. */
+export function lastCall(disk: Disk, folder: string, agent: string): LastCall | undefined {
+  const text = readSmall(disk, fileOf(folder, agent));
+  if (text === undefined) return undefined;
+  try {
+    const { at, event, version } = JSON.parse(text) as Partial<Record<keyof LastCall, unknown>>;
+    return typeof at === "string" ? { at, event: String(event), version: String(version) } : undefined;
+  } catch {
+    return undefined;
+  }
+}

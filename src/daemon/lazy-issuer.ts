@@ -1,0 +1,11 @@
+import type { OtherIssuer } from "../server/callers/authenticate.ts";
+import type { OidcOptions } from "../server/callers/oidc.ts";
+
+/** The provider of tokens; what checks them is loaded with the first that is in no book. */
+export function lazyIssuer(options: OidcOptions): OtherIssuer {
+  let issuer: Promise<OtherIssuer> | undefined;
+  return async (token) => {
+    issuer ??= import("../server/callers/oidc.ts").then(({ oidcIssuer }) => oidcIssuer(options));
+    return (await issuer)(token);
+  };
+}

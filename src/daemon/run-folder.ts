@@ -1,0 +1,170 @@
+import { createHash } from "node:crypto";
+import { dirname, isAbsolute, join } from "node:path";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { readFully, writeFully } from "../disk/write-fully.ts";
+import { quotePath } from "../core/shell/quote-command.ts";
+
+/** `sun_path` of sockaddr_un(7), less the NUL; macOS has less. */
+const LONGEST_SOCKET_PATH = 103;
+
+/** Where the long-lived process of a store and its clients meet. Everything in it may be lost without harm. */
+export interface RunFolder {
+  /** `<store>/run`: 0700. */
+  readonly folder: string;
+  /** What clients connect to: the socket, or a link to it. */
+  readonly door: string;
+  /** Where the socket lies. */
+  readonly socket: string;
+}
+
+/** What decides where the socket lies. */
+export interface RunInputs {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The store's folder. */
+  readonly home: string;
+  readonly uid: number;
+}
+
+/** What this process is to the owner checks: its user. */
+export function ownUid(): number {
+  return process.getuid?.() ?? 0;
+}
+
+/** The places for a store: `$XDG_RUNTIME_DIR/chronicle` where that is this user's, else `<store>/run`, if it is short. */
+export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
+  return meetingPlace(disk, inputs, { name: "serve.sock", key: inputs.home });
+}
+
+/** Where a process meets its clients that runs one sync of a store by itself. `id`: of the workspace that follows. */
+export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFolder {
+  return meetingPlace(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
+}
+
+/** `name`: of the door; `key`: of no other door of this user's. */
+function meetingPlace(
+  disk: Disk,
+  { env, home, uid }: RunInputs,
+  { name, key }: { readonly name: string; readonly key: string },
+): RunFolder {
+  const folder = join(home, "run");
+  const door = join(folder, name);
+  const short = `${createHash("sha256").update(key).digest("hex").slice(0, 16)}.sock`;
+  const runtime = env["XDG_RUNTIME_DIR"];
+  if (runtime !== undefined && isAbsolute(runtime) && isOwn(disk, runtime, uid)) {
+    const socket = join(runtime, "chronicle", short);
+    if (fits(socket)) return { folder, door, socket };
+  }
+  return { folder, door, socket: fits(door) ? door : join("/tmp", `chronicle-${uid}`, short) };
+}
+
+function fits(path: string): boolean {
+  // The server is born under a longer name: `.` and its process's number.
+  return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
+}
+
+function isOwn(disk: Disk, folder: string, uid: number): boolean {
+  const stat = disk.lstat(folder);
+  return stat?.kind === "dir" && stat.uid === uid && (stat.mode & 0o022) === 0;
+}
+
+/**
+ * Makes a folder that only this user can enter, or checks that it is one: a folder that somebody else made first could
+ * have their socket in it. Throws `UNSAFE`.
+ */
+export function ownFolder(disk: Disk, folder: string, uid: number): void {
+  try {
+    disk.makeFolder(folder, 0o700);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+  const trouble = folderTrouble(disk, folder, uid);
+  if (trouble === undefined) return;
+  throw new ChronicleError("UNSAFE", `${folder} ${trouble.what}: a socket in it could be anybody's`, {
+    hint: trouble.hint,
+    data: { folder },
+  });
+}
+
+/**
+ * What is wrong with a folder that should be this user's alone; `undefined`: nothing, or it is not there. One that is meant for
+ * everybody (`/tmp`) is left as it is.
+ */
+export function folderTrouble(
+  disk: Disk,
+  folder: string,
+  uid: number,
+): { readonly what: string; readonly hint: string } | undefined {
+  const stat = disk.lstat(folder);
+  if (stat === undefined) return undefined;
+  const remove = `look at it, then remove it: rm -r ${quotePath(folder)}`;
+  const another = `choose a folder of your own, such as ${join(folder, `chronicle-${uid}`)}`;
+  if (stat.kind !== "dir") return { what: "is no folder", hint: remove };
+  const isShared = (stat.mode & 0o1002) !== 0;
+  const asOwner = `run the command as that user: sudo -u '#${stat.uid}' chronicle …`;
+  const notOwn = uid === 0 ? asOwner : remove;
+  if (stat.uid !== uid) return { what: `belongs to user ${stat.uid}`, hint: isShared ? another : notOwn };
+  if ((stat.mode & 0o077) === 0) return undefined;
+  return {
+    what: `can be entered by others (${stat.mode.toString(8)})`,
+    hint: isShared ? another : `chmod 700 ${quotePath(folder)}`,
+  };
+}
+
+/** Does the door lead to a folder of this user's alone? In any other, somebody else's socket could have the name. */
+export function isOwnDoor(disk: Disk, { door }: RunFolder, uid: number): boolean {
+  if (disk.lstat(door)?.kind !== "symlink") return true;
+  const folder = dirname(disk.readlink(door).toString());
+  return disk.lstat(folder) !== undefined && folderTrouble(disk, folder, uid) === undefined;
+}
+
+/** Makes the folder of a store's process, and the store's own, where they are missing. Throws `UNSAFE`, system errors. */
+export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
+  if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));
+  ownFolder(disk, run.folder, uid);
+}
+
+function makeFolders(disk: Disk, folder: string): void {
+  if (disk.lstat(folder) !== undefined) return;
+  makeFolders(disk, dirname(folder));
+  disk.makeFolder(folder, 0o700);
+}
+
+/** A small file as text; `undefined` where there is none. */
+export function readSmall(disk: Disk, path: string): string | undefined {
+  let fd: number;
+  try {
+    fd = disk.open(path, "read");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+  try {
+    const bytes = Buffer.alloc(disk.fstat(fd).size);
+    return bytes.toString("utf8", 0, readFully(disk, fd, bytes, 0));
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Writes a small file (0600) so that a reader sees the old or the new one; what a power failure does to it is no harm. */
+export function writeSmall(disk: Disk, path: string, text: string): void {
+  const fresh = `${path}.${process.pid}`;
+  const fd = disk.open(fresh, "update");
+  try {
+    disk.truncate(fd, 0);
+    writeFully(disk, fd, Buffer.from(text), 0);
+  } finally {
+    disk.close(fd);
+  }
+  disk.rename(fresh, path);
+}
+
+/** Removes a file if it is there. */
+export function removeSmall(disk: Disk, path: string): void {
+  try {
+    disk.unlink(path);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+}

@@ -1,0 +1,449 @@
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { wasMoved } from "../core/tree/moved-folder.ts";
+import { retentionFiles } from "../core/records/retention-config.ts";
+import { Admission } from "../server/callers/admission.ts";
+import { Authenticator } from "../server/callers/authenticate.ts";
+import { tcpDoor } from "../server/callers/door.ts";
+import { HttpServer, type ServerApp } from "../server/http-server.ts";
+import type { Gateway } from "../server/gateway/gateway.ts";
+import type { Metrics } from "../server/limits/metrics.ts";
+import { RequestTally } from "../server/limits/request-tally.ts";
+import { DEFAULT_LIMITS, type ServerLimits } from "../server/limits/limits.ts";
+import { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
+import { problemReply } from "../server/answers/problem-reply.ts";
+import type { Route, ServerReply } from "../server/answers/route.ts";
+import { FileTokenBook } from "./file-token-book.ts";
+import { HostedFolder } from "./hosted-folder.ts";
+import { ServedReplicas } from "./served-replicas.ts";
+import { ServedSyncs } from "./served-syncs.ts";
+import { WatchedFolders } from "./watched-folders.ts";
+import { lazyIssuer } from "./lazy-issuer.ts";
+import { isLater } from "./compare-versions.ts";
+import { OF_CALLER, OF_REPLICA } from "./diagnostics.ts";
+import { whoAnswers } from "./ask-server.ts";
+import { codeMark } from "./code-mark.ts";
+import { guardedOf } from "../hooks/refuse-persons-commands.ts";
+import { HookDesk } from "./hook-desk.ts";
+import { openApiPath } from "./program-paths.ts";
+import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
+import type { ServeOptions } from "./serve-options.ts";
+import { ServerDiagnostics } from "./server-diagnostics.ts";
+import { StoreHealth, type StoreTrouble } from "./store-health.ts";
+import { openSocket, type ServerSocket } from "./server-socket.ts";
+
+/** How often the process looks whether it is still wanted, at most, in milliseconds. */
+const LOOK_MS = 1_000;
+/** So many folders are watched where nobody says how many. */
+const WATCH_MOST = 32;
+/** A workspace that was not used for so long is closed. */
+const CLOSE_AFTER_MS = 120_000;
+
+/** Why the process ended. */
+export type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
+
+/** The one long-lived process of a store: answers hooks and clients, keeps workspaces open, leaves when it is idle. */
+export class StoreServer {
+  readonly #options: ServeOptions;
+  readonly #limits: ServerLimits;
+  readonly #workspaces: OpenWorkspaces;
+  readonly #http: HttpServer;
+  readonly #leaving = Promise.withResolvers<Leaving>();
+  readonly #code: string;
+  readonly #hosted: HostedFolder | undefined;
+  readonly #watched: WatchedFolders | undefined;
+  readonly #syncs: ServedSyncs | undefined;
+  readonly #replicas: ServedReplicas | undefined;
+  readonly #tally = new RequestTally();
+  readonly #settledFolder = Promise.withResolvers<void>();
+  readonly #diagnostics: ServerDiagnostics;
+  readonly #health: StoreHealth;
+  #gateway: Gateway | undefined;
+  #metrics: Promise<Metrics> | undefined;
+  #socket: ServerSocket | undefined;
+  #isFolderSettled = false;
+  #isReclaiming = false;
+  #hosting: Promise<void> = Promise.resolve();
+  #leavesSyncs = false;
+
+  constructor(options: ServeOptions) {
+    this.#options = options;
+    const { disk, store, run, version, folder, idleMs } = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    const { onUnwritten: say } = options;
+    this.#diagnostics = new ServerDiagnostics({ disk, folder: run.folder, ...(say === undefined ? {} : { say }) });
+    this.#health = new StoreHealth({ disk, home: store.home, onHealed: (before) => this.#onHealed(before) });
+    this.#workspaces = new OpenWorkspaces(store, {
+      isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
+      now: () => Date.now(),
+      settingsOf: (workspace) => this.#settingsOf(workspace),
+      onOpen: (workspace) => this.#follow(workspace),
+      onError: (error) => this.#onError(error),
+    });
+    this.#hosted =
+      folder === undefined ? undefined : new HostedFolder({ store, disk, workspaces: this.#workspaces, folder });
+    this.#syncs = this.#servedSyncs();
+    const replicas = this.#servedReplicas();
+    this.#replicas = replicas;
+    this.#watched = idleMs === 0 ? this.#watching() : undefined;
+    ownFolder(disk, run.folder, ownUid());
+    const hooks = new HookDesk({
+      ...{ disk, version, workspaces: this.#workspaces },
+      folder: run.folder,
+      guarded: guardedOf({ home: store.home, configFolder: options.configFolder, userHome: options.userHome }),
+      diagnose: (line) => this.#diagnose(line),
+    });
+    this.#http = new HttpServer({
+      routes: [this.#healthRoute("/healthz"), this.#healthRoute("/readyz"), this.#metricsRoute(), hooks.route],
+      tally: this.#tally,
+      guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
+      admission: this.#admission(),
+      app: (stopping) => this.#loadApp(stopping),
+      ...(replicas === undefined ? {} : { replicas: (socket: Socket) => this.#takeReplica(replicas, socket) }),
+      onError: (error) => this.#onError(error),
+      report: (line, error) => this.#report(line, error),
+      limits: this.#limits,
+    });
+    this.#code = codeMark(this.#options.disk);
+  }
+
+  /** Serves until it is told to leave, or has a reason of its own. Every request that was taken is answered. */
+  async serve(): Promise<Leaving> {
+    const { disk, run, idleMs, onListening } = this.#options;
+    this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
+    const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, idleMs / 4 || LOOK_MS));
+    try {
+      onListening(await this.#listenOnPorts());
+      // Clients are expected: they need not wait for the rest to be loaded.
+      if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
+      this.#hosting = this.#host();
+      this.#hosting.then(() => this.#watched?.keepUp()).catch((error: unknown) => this.#onError(error));
+      this.#syncs?.takeUp().catch((error: unknown) => this.#onError(error));
+      const left = await this.#leaving.promise;
+      await this.#hosting;
+      return left;
+    } finally {
+      clearInterval(timer);
+      this.#socket?.release();
+      await this.#http.close();
+      // Those that the last requests began count, too; once they are closed nobody could tell.
+      this.#leavesSyncs = this.#runsSyncs;
+      await this.#syncs?.close();
+      this.#hosted?.close();
+      await this.#watched?.close();
+      await this.#workspaces.close();
+    }
+  }
+
+  leave(why: Leaving): void {
+    this.#leaving.resolve(why);
+  }
+
+  async #listenOnPorts(): Promise<string[]> {
+    const urls: string[] = [];
+    let number: number | undefined;
+    for (const { place, hosts, sharedWith, optional } of this.#options.ports) {
+      const scheme = place.tls === undefined ? "http" : "https";
+      // Any that is free is chosen once: both loopbacks have the same.
+      const port = optional === true ? (number ?? place.port) : place.port;
+      try {
+        number = await this.#http.listenOn({ ...place, port }, (actual) =>
+          tcpDoor({ scheme, port: actual, hosts, sharedWith }),
+        );
+      } catch (error) {
+        if (optional === true) continue;
+        throw error;
+      }
+      urls.push(`${scheme}://${place.host.includes(":") ? `[${place.host}]` : place.host}:${number}`);
+    }
+    return urls;
+  }
+
+  #servedSyncs(): ServedSyncs | undefined {
+    const { store, disk, syncs } = this.#options;
+    if (syncs === undefined) return undefined;
+    const onError = (error: unknown): void => this.#onError(error);
+    return new ServedSyncs({ disk, home: store.home, load: () => syncs(onError), onError });
+  }
+
+  /** Once it has ended: had it syncs that its successor is to go on with? */
+  get leavesSyncs(): boolean {
+    return this.#leavesSyncs;
+  }
+
+  get #runsSyncs(): boolean {
+    return (this.#syncs?.active ?? 0) > 0;
+  }
+
+  #watching(): WatchedFolders {
+    const { store, disk, watchMost: most = WATCH_MOST, onWatching } = this.#options;
+    return new WatchedFolders({
+      ...{ store, disk, most, workspaces: this.#workspaces },
+      except: () => this.#hosted?.workspace?.id,
+      onError: (error) => this.#onError(error),
+      ...(onWatching === undefined ? {} : { onChosen: onWatching }),
+    });
+  }
+
+  async #host(): Promise<void> {
+    const { onFolder } = this.#options;
+    try {
+      const hosted = await this.#hosted?.open();
+      if (hosted !== undefined) onFolder?.(hosted);
+    } catch (error) {
+      this.#health.note(error);
+      onFolder?.(error instanceof Error ? error : new Error(String(error)));
+    } finally {
+      this.#isFolderSettled = true;
+      this.#settledFolder.resolve();
+    }
+  }
+
+  /** A replica on the Unix socket. */
+  #takeReplica(replicas: ServedReplicas, socket: Socket): void {
+    this.#http.warmUp().then(
+      () => replicas.take(socket),
+      (error: unknown) => {
+        this.#onError(error);
+        socket.destroy();
+      },
+    );
+  }
+
+  #servedReplicas(): ServedReplicas | undefined {
+    const { store, replicaDoor: door } = this.#options;
+    if (door === undefined) return undefined;
+    return new ServedReplicas({
+      ...{ store, limits: this.#limits, workspaces: this.#workspaces },
+      door: () => door((error) => this.#onReplicaError(error)),
+      defaultWorkspace: () => this.#settledFolder.promise.then(() => this.#hosted?.workspace?.id),
+      report: (line) => this.#diagnose(line),
+    });
+  }
+
+  /** Who was started to serve records what people edit, too; who was started by a hook only keeps itself informed. */
+  async #follow(workspace: WorkspaceApi): Promise<void> {
+    if (workspace.path === "") return;
+    try {
+      await workspace.follow({
+        record: this.#options.idleMs === 0,
+        onError: (error) => (wasMoved(error) ? this.#workspaces.giveUpMoved(workspace, error) : this.#onError(error)),
+      });
+    } catch (error) {
+      // What is archived stays as it is.
+      if (!(error instanceof ChronicleError && error.code === "READ_ONLY")) throw error;
+    }
+  }
+
+  #admission(): Admission {
+    const { disk, configFolder, operatorToken, oidc } = this.#options;
+    const now = (): number => Date.now();
+    const book = new FileTokenBook(disk, configFolder, now);
+    const known = operatorToken === undefined ? {} : { operatorToken };
+    const others = oidc === undefined ? {} : { others: lazyIssuer({ ...oidc, now }) };
+    return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
+  }
+
+  /** Loaded when it is first asked for: hooks need none of it. */
+  async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
+    const [{ makeApp }, { ROUTES }, { FileReplyBook }, gatewayModule] = await Promise.all([
+      import("../server/app.ts"),
+      import("../api/routes/table.ts"),
+      import("./file-reply-book.ts"),
+      import("../server/gateway/gateway.ts"),
+    ]);
+    const { store, disk, run, version, configFolder, idleMs } = this.#options;
+    const shared = {
+      ...{ stopping, workspaces: this.#workspaces, limits: this.#limits },
+      hidden: [store.home, configFolder],
+      report: (line: string, error?: unknown) => this.#report(line, error),
+    };
+    const gateway = new gatewayModule.Gateway(shared);
+    const syncs = this.#syncs;
+    this.#gateway = gateway;
+    await this.#replicas?.open(stopping);
+    if (idleMs === 0) await this.#loadMetrics();
+    return makeApp({
+      ...{ ...shared, store, version, routes: ROUTES, tally: this.#tally },
+      defaultWorkspace: () => this.#hosted?.workspace?.id ?? null,
+      isStarting: () => !this.#isFolderSettled,
+      replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
+      openapi: () => this.#openApi(),
+      onRefused: (line) => this.#diagnostics.note(`${OF_CALLER}${line}`),
+      ...(syncs === undefined ? {} : { syncs: () => syncs.get() }),
+      upgrade: (request, socket, visit) => {
+        if (this.#replicas?.upgrade(request, socket, visit) !== true) gateway.upgrade(request, socket, visit);
+      },
+    });
+  }
+
+  #loadMetrics(): Promise<Metrics> {
+    const { store, recorded = { commits: 0, events: 0 } } = this.#options;
+    this.#metrics ??= import("../server/limits/metrics.ts").then(
+      ({ Metrics: Loaded }) =>
+        new Loaded(this.#tally, {
+          openWorkspaces: () => this.#workspaces.size,
+          gateway: () => this.#gateway?.load ?? { connections: 0, subscriptions: 0 },
+          replicas: async () => (await this.#replicas?.load()) ?? { replicas: 0, lag: 0 },
+          recorded: () => recorded,
+          errors: () => this.#diagnostics.count,
+          storedBytes: async () => (await store.du()).total_bytes,
+        }),
+    );
+    return this.#metrics;
+  }
+
+  #metricsRoute(): Route {
+    return {
+      method: "GET",
+      path: "/metrics",
+      maxBody: 0,
+      ...(this.#options.metricsPublic === true ? { open: true } : { forOperators: true }),
+      handle: async () => {
+        const metrics = await this.#loadMetrics();
+        const headers = { "content-type": metrics.contentType, "cache-control": "no-store" };
+        return { status: 200, headers, body: await metrics.text() };
+      },
+    };
+  }
+
+  #openApi(): Buffer | undefined {
+    const text = readSmall(this.#options.disk, openApiPath());
+    return text === undefined ? undefined : Buffer.from(text);
+  }
+
+  /** A look that fails on the disk does not end the process: the next one may succeed. */
+  #look(): void {
+    try {
+      this.#lookAtAll();
+    } catch (error) {
+      this.#diagnostics.addOnce(wordsOf(error));
+    }
+  }
+
+  #lookAtAll(): void {
+    const { idleMs } = this.#options;
+    const again = (error: unknown): void => this.#onTimerError(error);
+    if (this.#health.isTroubled) this.#health.look();
+    const idle = this.#runsSyncs ? 0 : this.#http.idleMs(Date.now());
+    if (idleMs > 0 && idle >= idleMs) this.leave("idle");
+    else if (this.#socket?.isOurs() === false) this.#yieldOrReclaim().catch(again);
+    else if (codeMark(this.#options.disk) !== this.#code) this.leave("changed code");
+    else this.#keepUp().catch(again);
+  }
+
+  /** The store takes writes again: what could not be begun without is begun now. */
+  #onHealed({ reason }: StoreTrouble): void {
+    this.#diagnostics.addOnce(`the store takes writes again: ${reason} before`);
+    const onError = (error: unknown): void => this.#onError(error);
+    if (this.#hosted !== undefined && this.#hosted.workspace === undefined) {
+      this.#hosting = this.#hosting.then(() => this.#host());
+    }
+    this.#watched?.lookAgain();
+    this.#syncs?.takeUp().catch(onError);
+  }
+
+  /**
+   * Somebody else has the name. Who was started to stay gives way only to one who stays, too: another one came while this one
+   * was too busy to answer, and leaves when it sees that the name was taken back.
+   */
+  async #yieldOrReclaim(): Promise<void> {
+    const { disk, run, idleMs, version } = this.#options;
+    if (idleMs === 0 && (await whoAnswers(run.door, version))?.stays !== true) {
+      if (this.#isReclaiming || this.#socket?.isOurs() !== false) return;
+      this.#isReclaiming = true;
+      try {
+        this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
+      } finally {
+        this.#isReclaiming = false;
+      }
+      return;
+    }
+    this.leave("replaced");
+  }
+
+  async #keepUp(): Promise<void> {
+    await this.#workspaces.closeIdle(CLOSE_AFTER_MS);
+    await this.#hosted?.keepUp();
+    await this.#watched?.keepUp();
+  }
+
+  #guard(client: string | string[] | undefined): ServerReply | undefined {
+    if (typeof client !== "string" || !isLater(client, this.#options.version)) return undefined;
+    this.leave("newer version");
+    return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
+  }
+
+  /** What others may have changed since a workspace was opened: what is tracked, and the files that say how much is kept. */
+  async #settingsOf(workspace: WorkspaceApi): Promise<string> {
+    const { disk, configFolder } = this.#options;
+    const files = retentionFiles(configFolder, workspace.id).map((path) => {
+      const stat = disk.lstat(path);
+      return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
+    });
+    return JSON.stringify([await workspace.config(), files]);
+  }
+
+  #healthRoute(path: string): Route {
+    const { version, idleMs } = this.#options;
+    return {
+      method: "GET",
+      path,
+      maxBody: 0,
+      open: true,
+      handle: ({ isOwner }) => {
+        const trouble = path === "/healthz" ? undefined : this.#unready();
+        const ok = trouble === undefined;
+        const who = isOwner ? { version, pid: process.pid, stays: idleMs === 0 } : {};
+        return Promise.resolve({
+          status: ok ? 200 : 503,
+          headers: { "content-type": "application/json", "cache-control": "no-store" },
+          body: JSON.stringify({ ok, ...who, ...trouble }),
+        });
+      },
+    };
+  }
+
+  /** Why no changes are taken now. It names nothing of the machine: anybody may ask. */
+  #unready(): { readonly reason: string; readonly errno?: string } | undefined {
+    const { disk, store } = this.#options;
+    const trouble = this.#health.look();
+    if (trouble !== undefined) return { reason: trouble.reason, errno: trouble.errno };
+    return disk.lstat(store.home)?.kind === "dir" ? undefined : { reason: "the store's folder is not there" };
+  }
+
+  /** An error that nobody waited for is reported, and does not end the process. */
+  noteUncaught(error: unknown): void {
+    this.#onError(error);
+  }
+
+  #onError(error: unknown): void {
+    this.#report(wordsOf(error), error);
+  }
+
+  #onTimerError(error: unknown): void {
+    this.#health.note(error);
+    this.#diagnostics.addOnce(wordsOf(error));
+  }
+
+  #report(line: string, error: unknown): void {
+    this.#health.note(error);
+    this.#diagnose(line);
+  }
+
+  /** What a replica says, or what became of it, is told as such: it may be wrong, and is no trouble of this process. */
+  #onReplicaError(error: unknown): void {
+    if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);
+    this.#diagnose(`${OF_REPLICA}${error.message}${error.hint === undefined ? "" : ` (${error.hint})`}`);
+  }
+
+  #diagnose(line: string): void {
+    this.#diagnostics.add(line);
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

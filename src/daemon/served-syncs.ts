@@ -1,0 +1,64 @@
+import type { SyncRunner } from "../api/sync-api.ts";
+import type { Disk } from "../disk/disk.ts";
+import { hasReplicas } from "./has-replicas.ts";
+
+export interface ServedSyncsOptions {
+  readonly disk: Disk;
+  /** The store's folder. */
+  readonly home: string;
+  /** Loads what runs syncs: a process without any need not. */
+  readonly load: () => Promise<SyncRunner>;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The syncs that the store's process runs: loaded where there are some, or when somebody asks for them. */
+export class ServedSyncs {
+  readonly #options: ServedSyncsOptions;
+  #running: Promise<SyncRunner> | undefined;
+  #runner: SyncRunner | undefined;
+  #isClosed = false;
+
+  constructor(options: ServedSyncsOptions) {
+    this.#options = options;
+  }
+
+  /** How many are not stopped: whoever has some stays. */
+  get active(): number {
+    return this.#runner?.active ?? 0;
+  }
+
+  /** Goes on with those that were going on when their process ended. Never rejects. */
+  async takeUp(): Promise<void> {
+    const { disk, home, onError } = this.#options;
+    try {
+      if (!this.#isClosed && hasReplicas(disk, home)) await this.get();
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  get(): Promise<SyncRunner> {
+    if (this.#running !== undefined) return this.#running;
+    const running = this.#load();
+    this.#running = running;
+    // What fails now may go well for the next who asks.
+    running.catch(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    return running;
+  }
+
+  async #load(): Promise<SyncRunner> {
+    const runner = await this.#options.load();
+    this.#runner = runner;
+    await runner.takeUp();
+    return runner;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    // What could not be loaded needs no closing.
+    await this.#running?.catch(() => undefined);
+    await this.#runner?.close();
+  }
+}

@@ -1,0 +1,63 @@
+import type { Disk } from "../disk/disk.ts";
+import { addDiagnostic } from "./diagnostics.ts";
+
+/** The number of lines that are kept in memory while the disk takes none. */
+const MOST_KEPT = 200;
+/** What a timer meets each time it looks is told again after so long, in milliseconds. */
+const AGAIN_MS = 60_000;
+
+export interface ServerDiagnosticsOptions {
+  readonly disk: Disk;
+  /** `<store>/run`. */
+  readonly folder: string;
+  /** Takes a line that the disk does not take. */
+  readonly say?: (line: string) => void;
+}
+
+/** The diagnostics of a process that stays: what its disk does not take is said at once, and written once the disk takes it. */
+export class ServerDiagnostics {
+  readonly #options: ServerDiagnosticsOptions;
+  readonly #told = new Map<string, number>();
+  #kept: string[] = [];
+  #count = 0;
+
+  constructor(options: ServerDiagnosticsOptions) {
+    this.#options = options;
+  }
+
+  /** How many lines about troubles there were. */
+  get count(): number {
+    return this.#count;
+  }
+
+  add(line: string): void {
+    this.#count += 1;
+    this.note(line);
+  }
+
+  /** As `add`, for what is no trouble of this process. */
+  note(line: string): void {
+    this.writeKept();
+    if (this.#kept.length === 0 && this.#write(line)) return;
+    this.#options.say?.(line);
+    if (this.#kept.length < MOST_KEPT) this.#kept.push(`${line} (at ${new Date().toISOString()})`);
+  }
+
+  /** As `add`, for what is met again and again: told once a minute. */
+  addOnce(line: string): void {
+    const now = performance.now();
+    if (now - (this.#told.get(line) ?? -Infinity) < AGAIN_MS) return;
+    if (this.#told.size > MOST_KEPT) this.#told.clear();
+    this.#told.set(line, now);
+    this.add(line);
+  }
+
+  /** Writes what the disk did not take before. */
+  writeKept(): void {
+    while (this.#kept.length > 0 && this.#write(this.#kept[0] ?? "")) this.#kept = this.#kept.slice(1);
+  }
+
+  #write(line: string): boolean {
+    return addDiagnostic(this.#options.disk, this.#options.folder, line);
+  }
+}

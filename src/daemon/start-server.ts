@@ -1,0 +1,38 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { ROLE_VARIABLE } from "../core/values/agents-role.ts";
+import type { Disk } from "../disk/disk.ts";
+import { addDiagnostic } from "./diagnostics.ts";
+import type { RunFolder } from "./run-folder.ts";
+import { writeSmall } from "./run-folder.ts";
+
+/** Unless somebody is more in a hurry: one that cannot run is not tried with every hook. */
+const AGAIN_MS = 15_000;
+/** The process leaves when it was not asked for so long, in seconds. */
+const IDLE_SECONDS = 600;
+
+export interface StartServer {
+  readonly run: RunFolder;
+  /** The store's folder. */
+  readonly home: string;
+  /** `bin/chronicle.js`. */
+  readonly launcher: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Two starts lie at least so far apart, in milliseconds (default 15,000). */
+  readonly againMs?: number;
+}
+
+/** Starts the long-lived process in the background, unless that was tried a moment ago. Returns whether it did. */
+export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
+  const mark = join(run.folder, "starting");
+  const tried = disk.lstat(mark)?.mtimeNs;
+  if (tried !== undefined && Date.now() - Number(tried / 1_000_000n) < againMs) return false;
+  writeSmall(disk, mark, String(process.pid));
+  const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];
+  // It serves everybody: the role of who happens to start it is not its own.
+  const own = { ...env, [ROLE_VARIABLE]: undefined };
+  const child = spawn(process.execPath, args, { cwd: run.folder, env: own, detached: true, stdio: "ignore" });
+  child.on("error", (error) => addDiagnostic(disk, run.folder, `the server could not be started: ${error.message}`));
+  child.unref();
+  return true;
+}

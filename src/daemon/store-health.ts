@@ -1,0 +1,118 @@
+import { dirname } from "node:path";
+import { hintOfErrno, isTroubleOfDisk, STAYS_IN_WORDS, troubleInWords } from "../core/values/errno.ts";
+import { ChronicleError, codedError, errnoOf } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { whyNotWritable } from "../disk/probe-writes.ts";
+
+/** With less free space than this a write is tried before anybody is told that the store takes writes, in bytes. */
+const LITTLE_SPACE = 1024 * 1024;
+/** What a write has said holds for so long, in milliseconds. */
+const HOLDS_MS = 1_000;
+/**
+ * A log that stays refused, whatever the disk takes, is told for so long after somebody met it, in milliseconds: a workspace that nobody asks
+ * for is closed by then.
+ */
+const STAYS_MS = 150_000;
+
+/** Why a store takes no writes now. */
+export interface StoreTrouble {
+  /** The name of the system's error. */
+  readonly errno: string;
+  readonly reason: string;
+  readonly next: string | undefined;
+  /** Until when it holds, whatever a write says. */
+  readonly staysUntil?: number;
+}
+
+export interface StoreHealthOptions {
+  readonly disk: Disk;
+  /** The store's folder. */
+  readonly home: string;
+  /** Called once when the store takes writes again that did not. */
+  readonly onHealed: (before: StoreTrouble) => void;
+}
+
+/**
+ * Whether a store takes writes. It is assumed to, until something that was tried has failed, or there is little room: only then a write is
+ * tried, and again until it succeeds.
+ */
+export class StoreHealth {
+  readonly #options: StoreHealthOptions;
+  /** By the folder that took no write. */
+  readonly #troubles = new Map<string, StoreTrouble>();
+  #lookedAt = -Infinity;
+
+  constructor(options: StoreHealthOptions) {
+    this.#options = options;
+  }
+
+  /** Is it known to be in trouble? */
+  get isTroubled(): boolean {
+    return this.#troubles.size > 0;
+  }
+
+  /** Takes what went wrong, whatever it is. */
+  note(error: unknown): void {
+    const known = diskTrouble(error);
+    if (known === undefined) return;
+    const folder = known.path === undefined ? this.#options.home : dirname(known.path);
+    const trouble = troubleOf(known.errno);
+    const staysUntil = performance.now() + STAYS_MS;
+    this.#troubles.set(folder, known.stays ? { ...trouble, reason: STAYS_IN_WORDS, staysUntil } : trouble);
+  }
+
+  /** Why the store, or a part of it, takes no writes now; `undefined`: all of it does. Never throws. */
+  look(): StoreTrouble | undefined {
+    const { disk, home, onHealed } = this.#options;
+    if (performance.now() - this.#lookedAt >= HOLDS_MS) {
+      const before = new Map(this.#troubles);
+      if (this.#hasLittleSpace()) before.set(home, before.get(home) ?? troubleOf("ENOSPC"));
+      const known = new Set(this.#troubles.keys());
+      for (const [folder, trouble] of before) {
+        if (performance.now() < (trouble.staysUntil ?? 0)) continue;
+        const errno = whyNot(disk, folder);
+        if (errno !== undefined) this.#troubles.set(folder, troubleOf(errno));
+        else if (this.#troubles.delete(folder) && known.has(folder) && this.#troubles.size === 0) onHealed(trouble);
+      }
+      this.#lookedAt = performance.now();
+    }
+    return this.#troubles.values().next().value;
+  }
+
+  #hasLittleSpace(): boolean {
+    const { disk, home } = this.#options;
+    try {
+      return disk.space(home).freeBytes < LITTLE_SPACE;
+    } catch (error) {
+      // A store that is not there, or whose disk does not say: a write says more.
+      return errnoOf(error) !== undefined;
+    }
+  }
+}
+
+function whyNot(disk: Disk, folder: string): string | undefined {
+  try {
+    return disk.lstat(folder) === undefined ? undefined : whyNotWritable(disk, folder);
+  } catch (error) {
+    return diskTrouble(error)?.errno ?? "EIO";
+  }
+}
+
+function troubleOf(errno: string): StoreTrouble {
+  return { errno, reason: troubleInWords(errno), next: hintOfErrno(errno) };
+}
+
+interface DiskTrouble {
+  readonly errno: string;
+  readonly path?: string;
+  readonly stays: boolean;
+}
+
+function diskTrouble(error: unknown): DiskTrouble | undefined {
+  const known = codedError(error);
+  if (!(known instanceof ChronicleError)) return undefined;
+  const { errno, path, stays } = known.data;
+  const where = { stays: stays === true, ...(typeof path === "string" ? { path } : {}) };
+  if (typeof errno === "string" && isTroubleOfDisk(errno)) return { errno, ...where };
+  return known.code === "POISONED" ? { errno: "EIO", ...where } : undefined;
+}

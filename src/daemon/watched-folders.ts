@@ -1,0 +1,233 @@
+import { join } from "node:path";
+import type { WorkspaceShape } from "../api/shapes.ts";
+import type { StoreApi } from "../api/store-api.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { wasMoved } from "../core/tree/moved-folder.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
+import { logMark, logOf } from "./log-mark.ts";
+
+/** How soon the store may be listed again, in milliseconds. */
+const LIST_MS = 1_000;
+/** Listing may take this part of the time at most: somebody may begin thousands of workspaces. */
+const BUSY_FACTOR = 20;
+/** Longer than any clock of a file system ticks, in milliseconds: a folder that was changed so recently may change unseen. */
+const TICK_MS = 2_000;
+/** A log that nothing can be read of after so many milliseconds is not looked into again. */
+const NEW_MS = 60_000;
+/** So often it is looked whether a folder that could not be watched can be now, in milliseconds. */
+const AWAY_MS = 5_000;
+/** One that could not be opened, or was listed with what is wrong, is tried again after so long, in milliseconds. */
+const RETRY_MS = 30_000;
+/** And at most after so long, where it fails again and again. */
+const LONGEST_RETRY_MS = 600_000;
+
+export interface WatchedFoldersOptions {
+  readonly store: Pick<StoreApi, "home" | "workspaces">;
+  readonly disk: Disk;
+  /** Watches what it opens. */
+  readonly workspaces: OpenWorkspaces;
+  /** So many at most. */
+  readonly most: number;
+  /** The id of one that is watched without this. */
+  readonly except: () => string | undefined;
+  readonly onError: (error: unknown) => void;
+  /** Called once, with how many are watched and how many are too many. */
+  readonly onChosen?: (watched: number, left: number) => void;
+}
+
+/**
+ * The workspaces with a folder, which a server watches for as long as it lives: those that were used last, up to a number.
+ * One that is begun while it runs is noticed by its folder in the store, without listing everything all the time.
+ */
+export class WatchedFolders {
+  readonly #options: WatchedFoldersOptions;
+  readonly #leases = new Map<string, Lease>();
+  /** Those of which the list is known to say what there is to say. */
+  #listed: ReadonlySet<string> = new Set();
+  #ids: readonly string[] = [];
+  /** Those with a folder that cannot be watched, with what it was that stood in the way: see `#hindranceOf`. */
+  #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
+  #lookAtAwayAt = 0;
+  /** Those that were given up: the list says whether they are to be watched again. */
+  readonly #ended = new Set<string>();
+  /** Those that could not be opened are tried again then, by `performance.now`. */
+  #retryAt = Infinity;
+  #retryMs = RETRY_MS;
+  #mark: string | undefined;
+  #listAgainAt = 0;
+  #working: Promise<void> | undefined;
+  #isChosen = false;
+  #isClosed = false;
+
+  constructor(options: WatchedFoldersOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for what is new, and opens anew what others have opened anew. Never rejects; who calls while it works waits for that. */
+  keepUp(): Promise<void> {
+    this.#working ??= this.#work().finally(() => (this.#working = undefined));
+    return this.#working;
+  }
+
+  /** What could not be opened before is tried once more at the next look. */
+  lookAgain(): void {
+    this.#listed = new Set();
+    this.#mark = undefined;
+    this.#listAgainAt = 0;
+  }
+
+  /** Gives them back. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#working;
+    for (const id of this.#leases.keys()) this.#giveBack(id);
+  }
+
+  async #work(): Promise<void> {
+    try {
+      for (const [id, lease] of this.#leases) {
+        const isThere = this.#logOf(id) !== undefined;
+        if (this.#isClosed || (isThere && this.#options.workspaces.isCurrent(lease.workspace))) continue;
+        this.#giveBack(id);
+        if (isThere) await this.#watch(id);
+      }
+      if (this.#isDue()) await this.#list();
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  /** Has a workspace come whose history has begun? Its folder is there before its log. */
+  #isDue(): boolean {
+    const { disk, store, most } = this.#options;
+    if (this.#isClosed || performance.now() < this.#listAgainAt || this.#leases.size >= Math.max(most, 1)) return false;
+    const folder = join(store.home, "workspaces");
+    const stat = disk.lstat(folder);
+    if (stat === undefined) return false;
+    const mark = `${stat.ino} ${stat.mtimeNs}`;
+    if (mark !== this.#mark) this.#ids = disk.list(folder).map(({ name }) => name.toString());
+    this.#mark = Date.now() - Number(stat.mtimeNs / 1_000_000n) > TICK_MS ? mark : undefined;
+    if (!this.#isChosen || this.#ids.some((id) => !this.#listed.has(id) && this.#logOf(id) !== undefined)) return true;
+    return this.#isSomeBack();
+  }
+
+  /** Whether one that was given up, or could not be watched, may be watched now. */
+  #isSomeBack(): boolean {
+    const now = performance.now();
+    if (now >= this.#retryAt || [...this.#ended].some((id) => this.#isFree(id))) return true;
+    if (now < this.#lookAtAwayAt) return false;
+    this.#lookAtAwayAt = now + AWAY_MS;
+    return [...this.#away.values()].some(({ shape, hindrance }) => this.#hindranceOf(shape) !== hindrance);
+  }
+
+  #isFree(id: string): boolean {
+    return !this.#options.workspaces.isBeingGivenUp(id);
+  }
+
+  /** Text that stays while a workspace cannot be watched for the same reason: its log is damaged, it is archived, or its folder is not there. */
+  #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
+    const { disk, store } = this.#options;
+    if (archived === true || problem !== undefined) return logMark({ disk, home: store.home }, id);
+    const folder = disk.lstat(path);
+    return folder === undefined ? "" : `${folder.dev} ${folder.ino}`;
+  }
+
+  /** When it was last written to, epoch milliseconds; `undefined`: its history has not begun, or was removed. */
+  #logOf(id: string): number | undefined {
+    const { disk, store } = this.#options;
+    const stat = logOf({ disk, home: store.home }, id);
+    return stat === undefined ? undefined : Number(stat.mtimeNs / 1_000_000n);
+  }
+
+  async #list(): Promise<void> {
+    const { store, most, onChosen } = this.#options;
+    const began = performance.now();
+    const old = this.#ids.filter((id) => Date.now() - (this.#logOf(id) ?? Infinity) > NEW_MS);
+    this.#retryAt = Infinity;
+    const ended = [...this.#ended].filter((id) => this.#isFree(id));
+    const all = await store.workspaces();
+    for (const id of ended) this.#ended.delete(id);
+    const wanted = all.filter((one) => this.#isWanted(one)).toSorted(lastFirst);
+    this.#listed = new Set([...old, ...all.map(({ id }) => id)]);
+    const readAlone = this.#noteAway(all);
+    this.#listAgainAt = performance.now() + Math.max(LIST_MS, (performance.now() - began) * BUSY_FACTOR);
+    const chosen = wanted.slice(0, Math.max(0, most - this.#leases.size));
+    if (!this.#isChosen) onChosen?.(chosen.length, wanted.length - chosen.length);
+    this.#isChosen = true;
+    for (const { id } of chosen) {
+      if (this.#isClosed) return;
+      // Whoever has read it while it was archived has it open without following the folder.
+      if (readAlone.has(id)) this.#options.workspaces.letGo(id);
+      await this.#watch(id);
+    }
+  }
+
+  /** Notes what stands in the way of being watched. Returns those that were archived before. */
+  #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
+    const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
+    const ill = all.filter(({ id, problem }) => problem !== undefined && !this.#leases.has(id));
+    for (const one of ill) this.#tellProblem(one);
+    // What is wrong may pass without a trace in the log: another process had the lock.
+    if (ill.length > 0) this.#retryLater();
+    const isAway = ({ path, present, archived }: WorkspaceShape): boolean =>
+      path !== "" && (!present || archived === true);
+    const away = all.filter((one) => isAway(one) || ill.includes(one));
+    this.#away = new Map(away.map((shape) => [shape.id, { shape, hindrance: this.#hindranceOf(shape) }]));
+    return new Set(before);
+  }
+
+  /** Of what was told at the last look, and is the same still, nothing is said. */
+  #tellProblem({ id, path, problem = "" }: WorkspaceShape): void {
+    if (this.#away.get(id)?.shape.problem === problem) return;
+    const where = path === "" ? "" : ` (${path})`;
+    this.#options.onError(
+      new ChronicleError("REFUSED", `the workspace ${id}${where} is not watched: ${problem}`, {
+        hint: "`chronicle verify` says more; it is tried again by itself",
+        data: { workspace: id },
+      }),
+    );
+  }
+
+  #retryLater(): void {
+    this.#retryAt = performance.now() + this.#retryMs;
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  #isWanted({ id, path, present, archived, problem }: WorkspaceShape): boolean {
+    if (path === "" || !present || archived === true || problem !== undefined || !this.#isFree(id)) return false;
+    return id !== this.#options.except() && !this.#leases.has(id);
+  }
+
+  async #watch(id: string): Promise<void> {
+    const { workspaces, onError } = this.#options;
+    try {
+      const lease = await workspaces.openKey(id);
+      this.#leases.set(id, lease);
+      this.#retryMs = RETRY_MS;
+      // Somebody archives or removes it: it is not kept from them. One whose folder was moved is opened anew at the next look.
+      const end = (): void => {
+        if (wasMoved(lease.gone.reason)) return;
+        lease[Symbol.dispose]();
+        if (this.#leases.get(id) !== lease) return;
+        this.#leases.delete(id);
+        this.#ended.add(id);
+      };
+      if (lease.gone.aborted) end();
+      else lease.gone.addEventListener("abort", end);
+    } catch (error) {
+      this.#retryLater();
+      onError(error);
+    }
+  }
+
+  #giveBack(id: string): void {
+    const lease = this.#leases.get(id);
+    this.#leases.delete(id);
+    lease?.[Symbol.dispose]();
+  }
+}
+
+function lastFirst(a: WorkspaceShape, b: WorkspaceShape): number {
+  return Date.parse(b.last_event ?? b.created) - Date.parse(a.last_event ?? a.created);
+}

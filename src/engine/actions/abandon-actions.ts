@@ -1,0 +1,169 @@
+import type { ActionsOf } from "../../api/action-api.ts";
+import { actionRecordId, encodeAction, type ActionState } from "../../core/records/action-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { openActions, type LoggedAction } from "../facts/actions.ts";
+import { reachOf } from "../facts/attribution.ts";
+import { goingOn } from "../facts/brackets.ts";
+import type { Found } from "../capture/capture.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { isElsewhere, UNOWNED_HOURS } from "../log/owner-process.ts";
+import { captureWithRules } from "../capture/capture-with-rules.ts";
+import { type EndOfOmitted, endOfOmitted } from "../capture/omitted-of-action.ts";
+import { changesOfAction } from "../facts/changes-within.ts";
+
+/** How an action ends. */
+export interface Closing {
+  readonly state: Exclude<ActionState, "open">;
+  readonly reason?: string;
+}
+
+/** The end of an action, appended behind the events of a capture. */
+interface ClosingBehind extends Closing {
+  readonly found: Pick<Found, "head" | "changes" | "changesTo">;
+  readonly omitted?: EndOfOmitted;
+}
+
+/** Is the action over for good? One that was denied or abandoned may have run, and end, after all. */
+function isFinal(state: ActionState): boolean {
+  return state === "done" || state === "failed";
+}
+
+/** The event that closes an action behind what a capture is about to record. */
+export async function closingDraft(
+  context: Context,
+  action: LoggedAction,
+  { found, state, reason, omitted = {} }: ClosingBehind,
+): Promise<EventDraft> {
+  const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
+  const { reason: _before, omittedBefore, aside: _aside, omittedChanges: _told, ...record } = action;
+  // An end that was not looked at takes nothing away of what an earlier one has found.
+  const { changes: omittedChanges = [], aside } =
+    omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
+  const ended = new Date(context.now()).toISOString();
+  const closed = {
+    ...record,
+    state,
+    ended,
+    toSeq: found.changesTo,
+    changed: changes.length,
+    omittedChanges,
+    ...(aside === undefined ? {} : { aside }),
+    ...(omittedBefore === undefined || isFinal(state) ? {} : { omittedBefore }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+  return {
+    op: "upsert",
+    recordId: actionRecordId(action.id),
+    record: encodeAction(closed),
+    recursionDepth: action.recursionDepth,
+  };
+}
+
+/** How actions are abandoned. */
+interface Abandoning {
+  readonly found: Pick<Found, "head" | "changes" | "changesTo">;
+  readonly reason?: string;
+  /** Their changes of omitted paths, by action, where these were looked at. */
+  readonly ends?: ReadonlyMap<string, EndOfOmitted>;
+}
+
+/** The events that abandon actions. */
+export async function abandoning(
+  context: Context,
+  actions: readonly LoggedAction[],
+  { found, reason, ends }: Abandoning,
+): Promise<EventDraft[]> {
+  const drafts: EventDraft[] = [];
+  for (const action of actions) {
+    const closing = { state: "abandoned", reason: reason ?? whyGone(context, action) } as const;
+    const omitted = ends?.get(action.id);
+    drafts.push(
+      await closingDraft(context, action, { found, ...closing, ...(omitted === undefined ? {} : { omitted }) }),
+    );
+  }
+  return drafts;
+}
+
+/** Why an action that nobody will finish is abandoned. */
+function whyGone(context: Context, action: LoggedAction): string {
+  return action.pid === null || isElsewhere(context, action)
+    ? `nobody finished it within ${UNOWNED_HOURS} hours`
+    : "its process ended and did not finish it";
+}
+
+/** Open actions that nobody will finish: their process is gone; those that none owns are a day old. */
+export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
+  const owned = new Set(await goingOn(context, actions));
+  return actions.filter((action) => !owned.has(action));
+}
+
+/** Abandons the open actions that nobody will finish, and those whose session has ended. */
+export async function closeDeadActions(context: Context): Promise<void> {
+  const open = await openActions(context);
+  const dead = await withoutOwner(context, open);
+  for (const action of open) if (!dead.includes(action) && (await isSessionOver(context, action))) dead.push(action);
+  if (dead.length === 0) return;
+  await withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const stillOpen = new Set((await openActions(context)).map((one) => one.id));
+    const still = dead.filter((one) => stillOpen.has(one.id));
+    const found = { head, changes: [], changesTo: head.seq };
+    const [gone, over] = [await withoutOwner(context, still), await goingOn(context, still)];
+    await commit.append([
+      ...(await abandoning(context, gone, { found })),
+      ...(await abandoning(context, over, { found, reason: "its session has ended" })),
+    ]);
+  });
+}
+
+async function isSessionOver({ index }: Context, { session }: LoggedAction): Promise<boolean> {
+  if (session === undefined) return false;
+  return (await index.record(`session:${session}`))?.open === false;
+}
+
+/**
+ * Abandons the open actions of a session or turn. What they have done so far is recorded as theirs, or, where nobody knows
+ * whether they ran, as what they may have done. Returns their ids.
+ */
+export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
+  if (typeof of.session !== "string" || of.session === "") {
+    throw new ChronicleError("USAGE", "no session was given", { hint: "name the session whose actions have ended" });
+  }
+  const { except = [] } = of;
+  const isMeant = ({ id, session, turn }: LoggedAction): boolean =>
+    session === of.session && (of.turn === undefined || turn === of.turn) && !except.includes(id);
+  const meant = (await openActions(context)).filter(isMeant);
+  if (meant.length === 0) return [];
+  const reason = of.reason ?? (of.turn === undefined ? "its session has ended" : "its turn has ended");
+  const ids: string[] = [];
+  using _lease = await context.blobs.lease();
+  const look = await lookOf(context, meant);
+  await captureWithRules(context, meant, {
+    cause: "capture",
+    ...look,
+    ...(of.unsure === true ? { unsure: new Set(meant.map(({ id }) => id)) } : {}),
+    also: async (found) => {
+      const still = (await openActions(context)).filter(isMeant);
+      addAll(
+        ids,
+        still.map((one) => one.id),
+      );
+      const ends = new Map<string, EndOfOmitted>();
+      for (const one of still) ends.set(one.id, await endOfOmitted(context, one, { ...found, isFinal: false }));
+      return abandoning(context, still, { found, reason, ends });
+    },
+  });
+  return ids;
+}
+
+/** Where to look for what actions have done: nowhere for those that nobody will finish. */
+export async function lookOf(
+  context: Context,
+  actions: readonly LoggedAction[],
+): Promise<{ readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly named?: true }> {
+  const reach = reachOf(await goingOn(context, actions));
+  return reach === undefined ? {} : { only: reach, named: true };
+}

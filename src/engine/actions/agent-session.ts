@@ -1,0 +1,165 @@
+import type { SessionStart } from "../../api/action-api.ts";
+import type { SessionShape } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft, Head } from "../../core/values/event.ts";
+import { decodeSession, encodeSession, type SessionRecord } from "../../core/records/records.ts";
+import { abandoning, lookOf } from "./abandon-actions.ts";
+import { actionOfEvent, openActions } from "../facts/actions.ts";
+import { ageLimit, goingOn, openBrackets } from "../facts/brackets.ts";
+import { capture } from "../capture/capture.ts";
+import { checkSessionId } from "./check-action.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { foldersOf } from "../log/hosted.ts";
+import { changesOfSession } from "../facts/changes-within.ts";
+import { ownerOf } from "../log/owner-process.ts";
+import { readEvent, readEvents } from "../log/read-events.ts";
+import type { Session } from "../facts/logged-sessions.ts";
+import { endSession, findSession, listSessions, sessionShape } from "./session.ts";
+import { checkActorName } from "../../core/records/actor-name.ts";
+
+/** What a session of an agent begins with. */
+export interface AgentSessionDraft {
+  readonly id: string;
+  readonly actor: string;
+  readonly pid?: number | null;
+  readonly notes?: readonly string[];
+}
+
+/** Begins an agent's session, or goes on with it. */
+export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
+  checkActorName(start.actor);
+  const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
+  await withCommit(context, async (commit) => {
+    const draft = await beginningOf(
+      context,
+      { ...start, id, actor: start.actor ?? "agent" },
+      {
+        head: await commit.head(),
+        ahead: 0,
+      },
+    );
+    if (draft !== undefined) await commit.append([draft]);
+  });
+  return sessionShape(await sessionOf(context, id));
+}
+
+/**
+ * The event that begins an agent's session behind the head and those `ahead` of it; `undefined` if it goes on already. Throws `USAGE` for the id
+ * of a run.
+ */
+export async function beginningOf(
+  context: Context,
+  { id, actor, pid, notes }: AgentSessionDraft,
+  { head, ahead }: { readonly head: Head; readonly ahead: number },
+): Promise<EventDraft | undefined> {
+  const { agents } = await openBrackets(context, head);
+  if (agents.some((one) => one.id === id)) return undefined;
+  const row = await context.index.record(`session:${id}`);
+  const before = row === undefined ? undefined : decodeSession((await readEvent(context, row)).record);
+  if (before !== undefined && before.kind !== "agent") throw isRun(id);
+  const fresh: SessionRecord = {
+    kind: "agent",
+    state: "running",
+    command: [],
+    started: new Date(context.now()).toISOString(),
+    ended: null,
+    exitCode: null,
+    signal: null,
+    paths: foldersOf(context.worktree.roots).map((root) => root.folder),
+    fromSeq: head.seq + ahead + 1,
+    merkleRoots: [],
+    snapshots: 0,
+    changed: 0,
+    networkEvents: [],
+    notes: (notes ?? []).map((note) => note.toWellFormed()),
+    actor: actor.toWellFormed(),
+    ...ownerOf(context, pid ?? 0),
+    omittedChanges: [],
+    within: {},
+  };
+  // One that is resumed keeps its beginning.
+  const { pidMark: _earlier, pidSpace: _where, ...kept } = before ?? fresh;
+  const record = { ...kept, state: fresh.state, ended: null, ...ownerOf(context, fresh.pid) };
+  return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
+}
+
+/** Ends an agent's session; its open actions are abandoned. Throws `NOT_FOUND`; ending twice is ending once. */
+export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
+  const session = await sessionOf(context, id);
+  if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);
+  const isOwn = (action: { readonly session?: string }): boolean => action.session === session.id;
+  await capture(context, {
+    cause: "capture",
+    ...(await lookOf(context, (await openActions(context)).filter(isOwn))),
+    also: async (found) => {
+      const open = (await openActions(context)).filter(isOwn);
+      const abandoned = await abandoning(context, open, { found, reason: "its session has ended" });
+      const { id: _id, seq: _seq, unclosed: _unclosed, ...record } = session;
+      const span = { fromSeq: session.fromSeq, toSeq: found.head.seq };
+      const before = (await changesOfSession(context, session.id, span)).changes.map((change) => change.path);
+      const now = found.changes.filter(({ by }) => by.session === session.id).map((change) => change.path);
+      const changed = new Set([...before, ...now]).size;
+      const ended = new Date(context.now()).toISOString();
+      return [
+        ...abandoned,
+        {
+          op: "upsert",
+          recordId: `session:${session.id}`,
+          record: encodeSession({ ...record, state: "ended", ended, changed }),
+        },
+      ];
+    },
+  });
+  return sessionShape(await sessionOf(context, session.id));
+}
+
+/**
+ * Abandons the agents' sessions that no process owns, and of which nothing was recorded for a day: not every agent says
+ * when one ends. One that goes on after all is resumed by its next action.
+ */
+export async function endIdleSessions(context: Context): Promise<void> {
+  const idle = await idleSessions(context);
+  for (const session of idle) {
+    const { merkleRoots, snapshots, changed } = session;
+    const end = { state: "abandoned", exitCode: null, signal: null, merkleRoots, snapshots, changed } as const;
+    await endSession(context, session, end);
+  }
+}
+
+async function idleSessions(context: Context): Promise<Session[]> {
+  const unowned = (await listSessions(context)).filter(
+    (one) => one.kind === "agent" && one.state === "running" && one.pid === 0,
+  );
+  const busy = new Set<string>();
+  const isLongAgo = await ageLimit(context);
+  if (unowned.length > 0) {
+    const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(row));
+    const actions = (await readEvents(context, rows)).map(actionOfEvent);
+    // That one was abandoned is nothing that it did.
+    const active = actions.filter((action) => action.state !== "abandoned" || !isLongAgo(action));
+    for (const { session } of active) if (session !== undefined) busy.add(session);
+    const going = await goingOn(context, await openActions(context));
+    for (const { session } of going) if (session !== undefined) busy.add(session);
+  }
+  const idle: Session[] = [];
+  for (const session of unowned) {
+    const row = await context.index.record(`session:${session.id}`);
+    if (row === undefined || !isLongAgo(row) || busy.has(session.id)) continue;
+    const span = { fromSeq: session.fromSeq, toSeq: (await context.index.head()).seq };
+    idle.push({ ...session, changed: (await changesOfSession(context, session.id, span)).changes.length });
+  }
+  return idle;
+}
+
+async function sessionOf(context: Context, id: string): ReturnType<typeof findSession> {
+  const session = await findSession(context, id);
+  if (session.kind !== "agent") throw isRun(id);
+  return session;
+}
+
+function isRun(id: string): ChronicleError {
+  return new ChronicleError("USAGE", `${id} is the session of a run, not of an agent`, {
+    hint: "it ends with its command; `chronicle sessions` lists all",
+  });
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { Project } from "../../../test/helpers/project.ts";
+
+const FORBIDDEN = { code: "FORBIDDEN", hint: expect.stringContaining("a person can") };
+
+describe("an agent", () => {
+  it("cannot give up, free, move or reconfigure, and every attempt is recorded", async () => {
+    await using project = new Project();
+    project.write("a.txt", "1");
+    const workspace = await project.init();
+    await workspace.close();
+    const agent = await project.open({ role: "agent" });
+    const attempts: readonly (readonly [string, () => Promise<unknown>])[] = [
+      ["prune", () => agent.prune({ keepLast: 0 })],
+      ["pin", () => agent.pin("0", false)],
+      ["compact", () => agent.compact({ dropArchive: true })],
+      ["gc", () => agent.gc()],
+      ["configure", () => agent.configure({ excludePatterns: ["*"] })],
+      ["rebuild", () => agent.rebuild()],
+      ["records.compact", () => agent.records.compact()],
+    ];
+    for (const [, attempt] of attempts) await expect(attempt()).rejects.toMatchObject(FORBIDDEN);
+    const recorded = await agent.log({ prefix: "refused:" });
+    expect(recorded.map((one) => (one.record as { what: string }).what)).toEqual(attempts.map(([what]) => what));
+    expect(recorded[0]?.record).toMatchObject({ actor: "agent", detail: '[{"keepLast":0}]' });
+    expect((await agent.verify()).problems).toEqual([]);
+    await agent.close();
+  });
+
+  it("can do its work, and take it back", async () => {
+    await using project = new Project();
+    project.write("a.txt", "1");
+    await (await project.init()).close();
+    const agent = await project.open({ role: "agent" });
+    const action = await agent.action({ type: "write_file", payload: { path: "a.txt" } }, (made) => {
+      project.write("a.txt", "2");
+      return made;
+    });
+    await agent.rollback(action?.id ?? "");
+    expect(project.read("a.txt")).toBe("1");
+    expect(agent.path).toBe(project.folder);
+    await agent.close();
+  });
+
+  it("is what a store can be opened as: then nothing of it is collected or forgotten", async () => {
+    await using project = new Project();
+    await (await project.init()).close();
+    const store = await project.store({ role: "agent" });
+    const workspace = await store.open({ folder: project.folder });
+    await expect(store.gc()).rejects.toMatchObject(FORBIDDEN);
+    await expect(store.forget(workspace.id)).rejects.toMatchObject(FORBIDDEN);
+    await expect(workspace.prune()).rejects.toMatchObject(FORBIDDEN);
+    expect((await workspace.log({ prefix: "refused:" })).length).toBe(3);
+    await workspace.close();
+  });
+});

@@ -1,0 +1,180 @@
+import type { RecordStoreApi } from "../../api/record-api.ts";
+import type { ActingAs, SnapshotOptions, VerifyOptions, WorkspaceApi } from "../../api/workspace-api.ts";
+import { WHO_CAN } from "../../core/values/agents-role.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { encodeRefused } from "../../core/records/refused-record.ts";
+import { secretError } from "../../core/shell/secret-error.ts";
+import { withCommit } from "../commit/commit.ts";
+import { answer } from "../log/answer.ts";
+import type { Context } from "../log/context.ts";
+import { protectedNames } from "../state/protected.ts";
+import { archivedSince } from "../commit/refuse-archived.ts";
+import type { Classed } from "../../api/file-api.ts";
+import { refuseClaimedName } from "../../core/records/actor-name.ts";
+import { parseGivenPath } from "../log/given-path.ts";
+
+/** What an agent may not do: give up, free, move away or make anew what was recorded, or change what will be. */
+const DENIED = [
+  "prune",
+  "erase",
+  "unerase",
+  "pin",
+  "compact",
+  "gc",
+  "configure",
+  "rebuild",
+  "acceptHead",
+] as const satisfies readonly (keyof WorkspaceApi)[];
+
+/** What is done under a name that the caller gives. */
+const NAMED = [
+  ...(["startSession", "snapshotAction", "action", "beginTransaction", "transaction"] as const),
+  ...(["putFile", "makeFolder", "deleteFile"] as const),
+] as const satisfies readonly (keyof WorkspaceApi)[];
+type Named = (typeof NAMED)[number];
+
+type Denied = (typeof DENIED)[number];
+
+/** How much of the arguments of an attempt is kept. */
+const MAX_DETAIL = 500;
+
+/** A context on behalf of an agent. */
+type AgentContext = Context & { readonly withholdsSecrets: true };
+
+/** The workspace as an agent gets it: what it may not do throws `FORBIDDEN`, and every attempt is recorded. */
+export function agentView(workspace: WorkspaceApi, context: AgentContext): WorkspaceApi {
+  const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
+    await recordRefusal(context, what, args);
+    throw forbidden(what);
+  };
+  const records = (): RecordStoreApi =>
+    onlyAllowed(workspace.records, ["compact", "migrate"], (name, args) => refuse(`records.${name}`, args));
+  const as = (who: ActingAs): WorkspaceApi => {
+    if (who.role === "person") throw forbidden("act as a person");
+    refuseClaimedName(who.actor);
+    return workspace.as({ ...who, role: "agent" });
+  };
+  // A repair reads wherever it is told to, and moves damaged files away.
+  const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
+    options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
+  // A field that does what a refused verb does is refused like it.
+  const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> => {
+    if (options?.acceptDeletions === true) return refuse("snapshot --accept-deletions", [options]);
+    if (options?.onRecord !== undefined) return refuse("snapshot --on-record", [options]);
+    return options?.pin === true ? refuse("pin", [options]) : workspace.snapshot(options);
+  };
+  const shown = withoutSecrets(workspace, context);
+  return new Proxy(
+    onlyAllowed(underOwnName(workspace), DENIED, (name: Denied, args) => refuse(name, args)),
+    {
+      get: (target, key) => {
+        if (key === "records") return records();
+        if (key === "verify") return verify;
+        if (key === "snapshot") return snapshot;
+        if (Object.hasOwn(shown, key)) return Reflect.get(shown, key);
+        // Whoever hands the view out may have wrapped `close`.
+        if (key === Symbol.asyncDispose) return () => target.close();
+        return key === "as" ? as : Reflect.get(target, key, target);
+      },
+    },
+  );
+}
+
+/** The error for what only a person may do. */
+export function forbidden(what: string): ChronicleError {
+  return new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, {
+    hint: `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
+    data: { what },
+  });
+}
+
+/**
+ * The ways by which a content is given as an answer, and the one by which a secret would get an ordinary name. Another folder is
+ * filled without secrets by `restoreTo`.
+ */
+type Secretive = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
+
+/** What is a secret by its name goes back into its file like all that is recorded; its bytes go into no answer. */
+function withoutSecrets(workspace: WorkspaceApi, context: Context): Secretive {
+  return {
+    file: async (path, options) => withoutBytes(await workspace.file(path, options), path),
+    cat: async (path, iteration) => withoutBytes(await workspace.cat(path, iteration), path),
+    blob: async (hash) => withoutBytes(await workspace.blob(hash), hash),
+    moveFile: async (from, to, options) => {
+      refuseClaimedName(options?.actor);
+      const names = await answer(context, () => protectedNames(context));
+      if (names.holds(parseGivenPath(from)) && !names.holds(parseGivenPath(to))) {
+        await recordRefusal(context, "moveFile", [from, to]);
+        throw secretError(from);
+      }
+      return workspace.moveFile(from, to, options);
+    },
+  };
+}
+
+/** The content as it is known to everybody; whoever asks for the bytes of a secret is refused. */
+function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
+  content: T,
+  what: string,
+): T {
+  if (content.class !== "protected" || content.size === 0) return content;
+  const pieces = (): AsyncIterable<Uint8Array> => ({
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(secretError(what)) }),
+  });
+  return { ...content, pieces };
+}
+
+/** An agent's work is not told as a person's. */
+function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
+  return new Proxy(workspace, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      if (!NAMED.includes(key as Named)) return value.bind(target) as unknown;
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        for (const given of args) refuseClaimedName(actorIn(given));
+        return (await Reflect.apply(value, target, args)) as unknown;
+      };
+    },
+  });
+}
+
+function actorIn(given: unknown): string | undefined {
+  const named = typeof given === "object" && given !== null && "actor" in given ? given.actor : undefined;
+  return typeof named === "string" ? named : undefined;
+}
+
+function onlyAllowed<T extends object, K extends keyof T & string>(
+  whole: T,
+  denied: readonly K[],
+  refuse: (name: K, args: readonly unknown[]) => Promise<never>,
+): T {
+  const own = new Map<PropertyKey, unknown>();
+  for (const name of denied) own.set(name, (...args: readonly unknown[]) => refuse(name, args));
+  return new Proxy(whole, {
+    get: (target, key) => {
+      if (own.has(key)) return own.get(key);
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+    set: (_, key, value) => {
+      // What is denied stays denied; anything else may be wrapped by whoever hands it out.
+      if (!(denied as readonly PropertyKey[]).includes(key)) own.set(key, value);
+      return true;
+    },
+  });
+}
+
+/** A workspace that was opened to look only, or is archived, is not written to, not even for that. */
+export async function recordRefusal(context: Context, what: string, args: readonly unknown[]): Promise<void> {
+  if (context.readOnly || (await archivedSince(context)) !== undefined) return;
+  const record = encodeRefused({
+    what,
+    actor: context.actor,
+    at: new Date(context.now()).toISOString(),
+    detail: (JSON.stringify(args) ?? "").slice(0, MAX_DETAIL),
+  });
+  await withCommit(context, (commit) =>
+    commit.append([{ op: "upsert", recordId: `refused:${context.newId()}`, record }]),
+  );
+}

@@ -1,0 +1,237 @@
+import type { Aside } from "../../core/records/aside.ts";
+import type { ActionRequest } from "../../api/action-api.ts";
+import {
+  actionRecordId,
+  encodeAction,
+  type ActionRecord,
+  type BackedUpFile,
+} from "../../core/records/action-record.ts";
+import type { ActionTargets } from "../../core/records/action-targets.ts";
+import { coverageOf, isMeant, type Omission } from "../../core/records/coverage.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft, Head } from "../../core/values/event.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { abandoning, withoutOwner } from "./abandon-actions.ts";
+import { filesBefore, missingAbove, offRecordOf, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
+import { lastBegunHash, openActions, type LoggedAction } from "../facts/actions.ts";
+import { beginningOf } from "./agent-session.ts";
+import { type Brackets, goingOn, openBrackets } from "../facts/brackets.ts";
+import type { Found } from "../capture/capture.ts";
+import { NO_GIT, type SweptGit } from "../capture/swept-paths.ts";
+import { summaryOf } from "./check-action.ts";
+import type { Context } from "../log/context.ts";
+import { Nesting, placeOf, type Place } from "../facts/nesting.ts";
+import { ownerOf } from "../log/owner-process.ts";
+import { keepOmittedList } from "../facts/omitted-changes.ts";
+import type { OutsideDrafts } from "./outside.ts";
+import { omissionShape, shownPath } from "../log/shape.ts";
+
+/** What an action touches that is no read. */
+export type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
+
+/** What is known of an action before the disk is looked at. */
+export interface AskedAction {
+  readonly id: string;
+  readonly request: ActionRequest;
+  readonly actor: string;
+  readonly targets: TouchedTargets;
+  readonly outside: OutsideDrafts;
+  /** What a look at the declared paths alone could not take. */
+  readonly omitted: readonly Omission[];
+  /** The contents that were kept aside for it. */
+  readonly aside?: Aside;
+  /** Git's own state that it is about to change. */
+  readonly git?: SweptGit;
+  /** The actions in whose function it was asked for. */
+  readonly around: readonly string[];
+  /** Nothing could be kept, and the caller goes on all the same. */
+  readonly isExposed?: true;
+  /** Told of the open action of the same call, if there is one: then no other is begun. */
+  readonly onOpen: (same: LoggedAction) => void;
+}
+
+/**
+ * Open actions that are over because their session has begun a new turn. Its sub-agents begin none: one in the background
+ * goes on with the turn that started it.
+ */
+export function ofEarlierTurns(
+  actions: readonly LoggedAction[],
+  { session, turn, depth = 0 }: ActionRequest,
+): LoggedAction[] {
+  if (session === undefined || turn === undefined || depth > 0) return [];
+  return actions.filter((one) => one.session === session && one.turn !== undefined && one.turn !== turn);
+}
+
+/**
+ * The events that begin the action behind what the capture found; none of it if there is nothing to keep, or if the call has
+ * begun already.
+ */
+export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
+  const { request, actor, targets, outside } = asked;
+  const git = asked.git ?? NO_GIT;
+  const isKept = ({ path }: Omission): boolean => git.kept.includes(path);
+  const drafts = await endings(context, asked, found);
+  const files = await keptFiles(context, asked, found);
+  const kept = files.length + keptOutside(request, outside) + outside.omitted.length + git.kept.length;
+  const inside = [...asked.omitted, ...found.omitted, ...git.exposed].filter((one) => !isKept(one));
+  const omitted = [...inside, ...outside.omitted];
+  const exposed = unprotected(targets.paths, inside).concat(outside.omitted.filter((one) => !isMeant(one)));
+  // What is there and could not be kept is not the same as nothing to keep.
+  const isNothing = kept + exposed.length + offRecordOf(targets.paths, found.omitted).length === 0;
+  if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
+  const same = await openCall(context, asked, found.head);
+  if (same !== undefined) {
+    asked.onOpen(same);
+    return drafts;
+  }
+  if (exposed.length > 0 && request.onFailure !== "warn") throw notProtected(exposed);
+  if (request.session !== undefined) {
+    const at = { head: found.head, ahead: found.upTo - found.head.seq + drafts.length };
+    const session = await beginningOf(context, { id: request.session, actor }, at);
+    if (session !== undefined) drafts.push(session);
+  }
+  addAll(drafts, outside.drafts);
+  const fromSeq = found.upTo + drafts.length;
+  const place = await placeOfAction(context, asked, found.head);
+  const record = await recordOf(context, asked, {
+    files,
+    fromSeq,
+    omitted,
+    seen: found.omitted,
+    place,
+    head: found.head,
+  });
+  drafts.push({
+    op: "upsert",
+    recordId: actionRecordId(asked.id),
+    record: encodeAction(record),
+    recursionDepth: place.depth + (request.depth ?? 0),
+  });
+  return drafts;
+}
+
+/**
+ * The open action of the same call. Two hooks may be installed that both say that it begins, at the same time; and a caller that
+ * got no answer asks again. What is asked for in the function of an action is another one.
+ */
+async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
+  const { request, actor, targets, around } = asked;
+  const { session, turn, toolCall, type } = request;
+  if (session === undefined || toolCall === undefined) return undefined;
+  const is = [session, turn, toolCall, actor, type, targets.kind, summaryOf(request, targets.paths, targets.outside)];
+  const [same] = (await openActions(context, head)).filter((one) => {
+    const its = [one.session, one.turn, one.toolCall, one.actor, one.type, one.scope, one.summary];
+    return its.every((value, at) => value === is[at]) && !around.includes(one.id);
+  });
+  return same === undefined ? undefined : (await goingOn(context, [same]))[0];
+}
+
+/** Actions whose process is gone, and those of the session's earlier turns, but for its sub-agents', are over. */
+async function endings(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
+  const open = await openActions(context, found.head);
+  const dead = await withoutOwner(context, open);
+  const earlier = ofEarlierTurns(open, asked.request).filter((one) => !dead.includes(one));
+  const depth =
+    earlier.length === 0 ? 0 : (await placeIn(context, asked, await openBrackets(context, found.head))).depth;
+  const over = earlier.filter((one) => one.recursionDepth <= depth);
+  return [
+    ...(await abandoning(context, dead, { found })),
+    ...(await abandoning(context, over, { found, reason: "a new turn has begun" })),
+  ];
+}
+
+/** What was there; a path that is not there only where the tool will make it. */
+async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
+  const { request, targets } = asked;
+  if (asked.isExposed === true) return [];
+  const { paths: gits } = asked.git ?? NO_GIT;
+  const paths = targets.paths.filter((path) => !gits.includes(path));
+  const files = withoutLeftOut(await filesBefore(context, paths, found), [...asked.omitted, ...found.omitted]);
+  return request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
+}
+
+/** How much was there outside; a path that is not there counts only where the tool will make it. */
+function keptOutside(request: ActionRequest, { drafts }: OutsideDrafts): number {
+  if (!request.type.startsWith("delete_")) return drafts.length;
+  return drafts.filter(({ record }) => record["state"] !== null).length;
+}
+
+interface Kept {
+  readonly files: readonly BackedUpFile[];
+  readonly fromSeq: number;
+  readonly omitted: readonly Omission[];
+  readonly place: Place;
+  /** The paths that the full scan has omitted. */
+  readonly seen: readonly Omission[];
+  readonly head: Head;
+}
+
+/** The bracket in which an action begins: the transaction that was named, else the innermost one. Throws `NOT_FOUND`. */
+async function placeOfAction(context: Context, asked: AskedAction, head: Head): Promise<Place> {
+  const brackets = await openBrackets(context, head);
+  const place = await placeIn(context, asked, brackets);
+  const { transaction } = asked.request;
+  if (transaction === undefined) return place;
+  return { ...place, within: { ...place.within, transaction: namedTransaction(brackets, transaction) } };
+}
+
+async function placeIn(context: Context, { request, around }: AskedAction, brackets: Brackets): Promise<Place> {
+  const pid = request.pid === undefined ? context.processes.pid : request.pid;
+  const nesting = await Nesting.of(context, brackets);
+  return placeOf(context, nesting, { pid, session: request.session, within: around, guess: true });
+}
+
+async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promise<ActionRecord> {
+  const { request, actor, targets } = asked;
+  const { session, turn, toolCall, pid } = request;
+  const omittedBefore = targets.kind === "workspace" ? await keepOmittedList(context, kept.seen) : undefined;
+  return {
+    state: "open",
+    type: request.type,
+    summary: summaryOf(request, targets.paths, targets.outside),
+    scope: targets.kind,
+    paths: targets.paths,
+    files: kept.files,
+    missing: asked.isExposed === true ? [] : await missingAbove(context, kept.files),
+    // What somebody elsewhere has named there is no place of this machine: nobody looks at it later.
+    outside: context.outside.isClosed === true ? [] : targets.outside,
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(turn === undefined ? {} : { turn }),
+    ...(toolCall === undefined ? {} : { toolCall }),
+    ...kept.place.within,
+    previous: await lastBegunHash(context, kept.head.seq),
+    ...ownerOf(context, pid),
+    fromSeq: kept.fromSeq,
+    pinned: false,
+    coverage: coverageOf(receiptOf(targets.paths, kept.omitted)),
+    started: new Date(context.now()).toISOString(),
+    ended: null,
+    changed: null,
+    ...(omittedBefore === undefined ? {} : { omittedBefore }),
+    ...(asked.aside === undefined ? {} : { aside: asked.aside }),
+    omittedChanges: [],
+  };
+}
+
+/** The open transaction of this id. Throws `NOT_FOUND`. */
+function namedTransaction({ transactions }: Brackets, id: string): string {
+  if (transactions.some((one) => one.id === id)) return id;
+  throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(id)}`, {
+    hint: "`chronicle transaction list` shows them; leave it out to take the innermost one",
+  });
+}
+
+function notProtected(exposed: readonly Omission[]): ChronicleError {
+  const each = [...new Map(exposed.map((one) => [`${one.path}\0${one.reason}`, one])).values()];
+  const shown = each.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.detail ?? one.reason})`);
+  const more = each.length > shown.length ? ` and ${each.length - shown.length} more` : "";
+  return new ChronicleError(
+    "REFUSED",
+    `the action is stopped, because this cannot be kept: ${shown.join(", ")}${more}`,
+    {
+      hint: 'make it readable, or raise the limit (`chronicle config`); with onFailure "warn" the tool runs unprotected',
+      data: { coverage: { complete: false, omitted: each.map(omissionShape) } },
+    },
+  );
+}

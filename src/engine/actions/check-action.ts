@@ -1,0 +1,81 @@
+import type { ActionPayload, ActionRequest } from "../../api/action-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { maskCommand } from "../../core/shell/mask-secrets.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { shownPath } from "../log/shape.ts";
+import { checkActorName } from "../../core/records/actor-name.ts";
+
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const TYPE = /^[^\p{C}\s]{1,128}$/u;
+/** Turns and call ids are the agent's own: any short text. */
+const MOST_ID = 512;
+const MOST_SUMMARY = 300;
+
+/** Throws `USAGE` for a session id that is none: it becomes part of a record's id, and of paths in other programs. */
+export function checkSessionId(id: unknown): string {
+  if (typeof id === "string" && SESSION_ID.test(id)) return id;
+  throw new ChronicleError("USAGE", `${JSON.stringify(id)?.slice(0, 140)} cannot be the id of a session`, {
+    hint: "use at most 128 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
+  });
+}
+
+/** Throws `USAGE` for a request that no snapshot can be made of. */
+export function checkRequest(request: ActionRequest): void {
+  const { type, session, turn, toolCall, depth, actor, onFailure, pid } = request;
+  if (typeof type !== "string" || !TYPE.test(type))
+    refuse("its type is missing", "say what it does in one word: write_file, run_command …");
+  if (session !== undefined) checkSessionId(session);
+  for (const [name, value] of Object.entries({ turn, toolCall, actor })) {
+    if (value !== undefined && (typeof value !== "string" || value === "" || value.length > MOST_ID))
+      refuse(`${name} is not a short text`, `give at most ${MOST_ID} characters, or leave it out`);
+  }
+  checkActorName(actor);
+  if (depth !== undefined && !isCount(depth)) refuse("depth is no count", "0 at the top, 1 in an agent within it …");
+  if (onFailure !== undefined && onFailure !== "block" && onFailure !== "warn")
+    refuse(`onFailure is ${JSON.stringify(onFailure)}`, "say block or warn");
+  if (pid !== undefined && pid !== null && !isCount(pid)) refuse("pid is no process id", "leave it out, or give null");
+  checkTypes(request);
+}
+
+/** Programs that know no types call this, too; a path is judged where it is read. */
+function checkTypes({ otr, summary, payload }: { readonly [Key in "otr" | "summary" | "payload"]?: unknown }): void {
+  if (otr !== undefined && typeof otr !== "boolean") refuse("otr is neither true nor false", "say true");
+  if (summary !== undefined && typeof summary !== "string") refuse("its summary is no text", "leave it out");
+  if (payload === undefined || payload === null) return;
+  if (typeof payload !== "object") refuse("its payload is no object", 'give what the tool was given, as {"path": …}');
+  const { command, paths } = payload as Record<string, unknown>;
+  if (command !== undefined && typeof command !== "string") refuse("its command is no text", "give the shell line");
+  if (paths !== undefined && !Array.isArray(paths)) refuse("its paths are no list", 'give ["a", "b"]');
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function refuse(what: string, hint: string): never {
+  throw new ChronicleError("USAGE", `the action cannot be recorded: ${what}`, { hint });
+}
+
+/** What the action is, for people. */
+export function summaryOf(request: ActionRequest, paths: readonly WorkspacePath[], outside: readonly string[]): string {
+  if (request.summary !== undefined) return cut(masked(request.summary));
+  const about = aboutOf(request.payload ?? {}, [...paths.map(shownPath), ...outside]);
+  return cut(about === "" ? request.type : `${request.type}: ${about}`);
+}
+
+function aboutOf({ command, source, destination }: ActionPayload, paths: readonly string[]): string {
+  if (command !== undefined) return masked(command);
+  const [from, to] = paths;
+  if (source !== undefined && destination !== undefined && to !== undefined) return `${from} → ${to}`;
+  return paths.length > 3 ? `${from} and ${paths.length - 1} more` : paths.join(", ");
+}
+
+/** Without its secrets, as far as they look like some. */
+function masked(line: string): string {
+  return maskCommand(["sh", "-c", line])[2] ?? "";
+}
+
+function cut(text: string): string {
+  const sound = text.toWellFormed();
+  return sound.length <= MOST_SUMMARY ? sound : `${sound.slice(0, MOST_SUMMARY).toWellFormed()}…`;
+}

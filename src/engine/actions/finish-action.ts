@@ -1,0 +1,142 @@
+import type { ActionEnd } from "../../api/action-api.ts";
+import type { ActionEndShape } from "../../api/action-shapes.ts";
+import { coverageOf, type Omission } from "../../core/records/coverage.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { abandoning, closingDraft, withoutOwner, type Closing } from "./abandon-actions.ts";
+import {
+  actionById,
+  actionOfEvent,
+  actionShape,
+  findAction,
+  openActions,
+  type LoggedAction,
+} from "../facts/actions.ts";
+import { goingOn } from "../facts/brackets.ts";
+import { capture, type CaptureOptions, type Found } from "../capture/capture.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { allOmitted, isNoRoomOrTrouble } from "../facts/not-kept.ts";
+import { captureWithRules } from "../capture/capture-with-rules.ts";
+import { endOfOmitted } from "../capture/omitted-of-action.ts";
+import { finishOutside } from "./outside.ts";
+import { changesOfAction } from "../facts/changes-within.ts";
+import type { QuotaOptions } from "../log/quota.ts";
+import { changeShape, coverageShape, shownPath } from "../log/shape.ts";
+
+const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
+
+/**
+ * Records what an action has left. Finishing twice is finishing once; one that was abandoned is finished after all, and so is
+ * one that was taken for denied.
+ */
+export async function finishAction(
+  context: Context,
+  id: string,
+  end: ActionEnd = {},
+  quota: QuotaOptions = {},
+): Promise<ActionEndShape> {
+  const closing = closingOf(end);
+  const action = await findAction(context, id);
+  if (!isUnfinished(action, closing)) return endShape(context, action, []);
+  // What was denied has changed nothing: what is there is somebody else's.
+  if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
+  try {
+    return await captureAndClose(context, action, { ...closing, ...quota });
+  } catch (error) {
+    if (end.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
+    const detail = error instanceof Error ? error.message : String(error);
+    const reason = [closing.reason ?? [], `what it left could not be recorded: ${detail}`].flat().join("; ");
+    const closed = await closeOnly(context, action, { ...closing, reason });
+    return endShape(context, closed, allOmitted(context, closed, error));
+  }
+}
+
+function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
+  if (!OUTCOMES.has(outcome)) {
+    throw new ChronicleError("USAGE", `an action cannot end as ${JSON.stringify(outcome)}`, {
+      hint: "say done, failed or denied",
+    });
+  }
+  return { state: outcome, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Can the action end so still? What has ended as done or failed has run, whoever took it for denied. */
+function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
+  return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
+}
+
+async function closeOnly(context: Context, action: LoggedAction, closing: Closing): Promise<LoggedAction> {
+  await withCommit(context, async (commit) => {
+    const now = (await actionById(context, action.id)) ?? action;
+    if (!isUnfinished(now, closing)) return;
+    const head = await commit.head();
+    const found = { head, changes: [], changesTo: head.seq };
+    await commit.append([await closingDraft(context, now, { ...closing, found })]);
+  });
+  return findAction(context, action.id);
+}
+
+async function captureAndClose(
+  context: Context,
+  action: LoggedAction,
+  { reserve = false, ...closing }: Closing & QuotaOptions,
+): Promise<ActionEndShape> {
+  using _lease = await context.blobs.lease();
+  const outside = await finishOutside(context, action, { reserve });
+  // One that nobody was taken to finish any more counts as open once more, whether that was written down or not.
+  const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
+  const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
+  const omitted: Omission[] = [...outside.omitted];
+  const names = action.paths.length > 0;
+  // What it named may be kept out by a rule: a look at everything would not see it.
+  if (action.scope === "workspace" && names)
+    addAll(omitted, (await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
+  let before: Found | undefined;
+  const captured = await captureWithRules(context, [action], {
+    ...how,
+    ...(action.scope === "paths" ? { only: action.paths, named: true } : {}),
+    also: async (found) => {
+      before = found;
+      const open = await openActions(context, found.head);
+      const now = open.find((one) => one.id === action.id) ?? (await actionById(context, action.id)) ?? action;
+      const others = (await withoutOwner(context, open)).filter((one) => one.id !== action.id);
+      const dead = await abandoning(context, others, { found });
+      if (!isUnfinished(now, closing)) return dead;
+      return [
+        ...outside.drafts,
+        ...dead,
+        await closingDraft(context, now, {
+          ...closing,
+          found,
+          omitted: await endOfOmitted(context, now, { ...found, isFinal: true }),
+        }),
+      ];
+    },
+  });
+  const last = captured.also.findLast((event) => event.recordId === `action:${action.id}`);
+  const closed = last === undefined ? await findAction(context, action.id) : actionOfEvent(last);
+  const { changes, ambiguous } = await changesOfAction(
+    context,
+    closed,
+    before?.head.seq ?? closed.lastSeq,
+    before?.changes ?? [],
+  );
+  return {
+    action: actionShape(closed),
+    changes: changes.map(changeShape),
+    ambiguous: ambiguous.map(shownPath),
+    coverage: coverageShape(coverageOf([...omitted, ...captured.coverage.omitted])),
+  };
+}
+
+/** An action that is finished: what it did, as the log tells it. */
+async function endShape(context: Context, action: LoggedAction, omitted: readonly Omission[]): Promise<ActionEndShape> {
+  const { changes, ambiguous } = await changesOfAction(context, action, action.toSeq ?? action.lastSeq);
+  return {
+    action: actionShape(action),
+    changes: changes.map(changeShape),
+    ambiguous: ambiguous.map(shownPath),
+    coverage: coverageShape(coverageOf(omitted)),
+  };
+}

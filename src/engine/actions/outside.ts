@@ -1,0 +1,213 @@
+import type { Omission } from "../../core/records/coverage.ts";
+import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import {
+  encodeOutside,
+  markedOutside,
+  outsidePath,
+  outsideRecordId,
+  pathOfOutsideId,
+  readOutside,
+  type OutsidePhase,
+  type OutsideRecord,
+} from "../../core/records/outside-record.ts";
+import { comparePaths, isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { OutsideLook, OutsideRequest } from "../../worktree/outside-files.ts";
+import { addAll } from "../../util/long-lists.ts";
+import type { Context } from "../log/context.ts";
+import { refuseFileOverQuota, type QuotaOptions } from "../log/quota.ts";
+import { readEvent } from "../log/read-events.ts";
+
+/**
+ * What an action's tool touches outside of the workspace: kept before, and looked at again after.
+ * `restore-outside.ts` brings it back.
+ */
+
+/** What an action is about to touch outside, as `actionTargets` gives it: absolute paths. */
+export interface OutsideTargets {
+  readonly outside: readonly string[];
+  /** Those beneath which everything is at stake. */
+  readonly outsideDeep: readonly string[];
+  /** All or nothing: the action is stopped if not all of it can be kept. */
+  readonly whole: boolean;
+  readonly quota?: QuotaOptions;
+}
+
+/** Whose doing it is. */
+export interface OutsideOwner {
+  readonly id: string;
+  readonly actor: string;
+}
+
+/** Records to append, and what could not be kept (paths as `@outside:…`). */
+export interface OutsideDrafts {
+  readonly drafts: readonly EventDraft[];
+  readonly omitted: readonly Omission[];
+}
+
+/**
+ * Keeps what is at these paths. Contents are durable when it resolves; the caller appends the drafts, and holds a lease
+ * of the blob store until then. Throws `REFUSED` for a path in Chronicle's own store, `LIMIT_EXCEEDED` over the quota.
+ */
+export async function backUpOutside(
+  context: Context,
+  targets: OutsideTargets,
+  owner: OutsideOwner,
+): Promise<OutsideDrafts> {
+  const deep = new Set(targets.outsideDeep);
+  const wanted = targets.outside.map((path) => ({ path: outsidePath(path), deep: deep.has(path) }));
+  for (const { path, deep: all } of wanted) if (context.outside.isOwn(path, all)) throw refuseOwn(context, path);
+  const looks = await lookAt(context, wanted, targets);
+  return {
+    drafts: await draftsOf(context, looks, { owner, phase: "before" }),
+    omitted: looks.flatMap((look) => look.omitted.map(marked)),
+  };
+}
+
+/** Records what an action has left at its paths outside, where that is not what is recorded of them. */
+export async function finishOutside(
+  context: Context,
+  action: OutsideOwner & { readonly outside: readonly string[] },
+  quota: QuotaOptions = {},
+): Promise<OutsideDrafts> {
+  const wanted: Wanted[] = [];
+  for (const absolute of action.outside) {
+    const path = outsidePath(absolute);
+    const last = await lastOf(context, path);
+    wanted.push({ path, deep: last?.deep === true });
+  }
+  const looks = await lookAt(context, wanted, { whole: false, quota });
+  return {
+    drafts: await draftsOf(context, looks, { owner: action, phase: "after" }),
+    omitted: looks.flatMap((look) => look.omitted.map(marked)),
+  };
+}
+
+interface Wanted {
+  readonly path: WorkspacePath;
+  readonly deep: boolean;
+}
+
+interface Look extends OutsideLook {
+  readonly deep: boolean;
+}
+
+async function lookAt(
+  context: Context,
+  wanted: readonly Wanted[],
+  { whole, quota = {} }: Pick<OutsideTargets, "whole" | "quota">,
+): Promise<Look[]> {
+  if (wanted.length === 0) return [];
+  const batch = await context.blobs.batch();
+  try {
+    const looks: Look[] = [];
+    const keep: OutsideRequest["keep"] = async (pieces, { path, size }) => {
+      const recorded = async () => (await lastOf(context, path))?.entry?.size;
+      await refuseFileOverQuota(context, { size, recorded }, quota);
+      return batch.putStream(pieces);
+    };
+    for (const { path, deep } of wanted) {
+      const look = await context.outside.look(path, { deep, whole, keep });
+      looks.push({ found: look.found, omitted: look.omitted, deep });
+    }
+    await batch.commit();
+    return looks;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+interface DraftsGiven {
+  readonly owner: OutsideOwner;
+  readonly phase: OutsidePhase;
+}
+
+/** The records of what was found. After an action: only of what changed, and of what is gone. */
+async function draftsOf(context: Context, looks: readonly Look[], given: DraftsGiven): Promise<EventDraft[]> {
+  const drafts = new Map<WorkspacePath, EventDraft>();
+  for (const { found, deep } of looks) {
+    const rows: { readonly path: WorkspacePath; readonly entry: Entry | undefined }[] = [...found];
+    if (given.phase === "after" && deep) addAll(rows, await goneBeneath(context, found, given.owner.id));
+    for (const [i, { path, entry }] of rows.entries()) {
+      const last = await lastOf(context, path);
+      if (given.phase === "after" && (last === undefined ? entry === undefined : sameEntry(last.entry, entry)))
+        continue;
+      const record: OutsideRecord = {
+        entry,
+        iteration: (last?.iteration ?? 0) + 1,
+        phase: given.phase,
+        action: given.owner.id,
+        actor: given.owner.actor,
+        deep: deep && i === 0,
+      };
+      drafts.set(path, { op: "upsert", recordId: outsideRecordId(path), record: encodeOutside(record) });
+    }
+  }
+  return [...drafts.values()];
+}
+
+/** What an action kept beneath a folder, and is not found any more. */
+async function goneBeneath(
+  context: Context,
+  found: OutsideLook["found"],
+  action: string,
+): Promise<{ readonly path: WorkspacePath; readonly entry: undefined }[]> {
+  const top = found[0]?.path;
+  if (top === undefined) return [];
+  const present = new Set(found.map((one) => one.path));
+  const gone: { readonly path: WorkspacePath; readonly entry: undefined }[] = [];
+  for (const path of await recordedBeneath(context, top)) {
+    if (present.has(path)) continue;
+    const last = await lastOf(context, path);
+    if (last?.action === action && last.entry !== undefined) gone.push({ path, entry: undefined });
+  }
+  return gone;
+}
+
+async function recordedBeneath(context: Context, folder: WorkspacePath): Promise<WorkspacePath[]> {
+  const rows = [
+    ...(await context.index.records(`outside:/${folder}/`)),
+    ...(await context.index.records("outside64:")),
+  ];
+  const paths = rows.flatMap(({ recordId }) => pathOfOutsideId(recordId) ?? []);
+  return paths.filter((path) => path !== folder && isWithin(path, folder)).sort(comparePaths);
+}
+
+async function lastOf(context: Context, path: WorkspacePath): Promise<OutsideRecord | undefined> {
+  const row = await context.index.record(outsideRecordId(path));
+  if (row === undefined) return undefined;
+  return readOutside(row.recordId, (await readEvent(context, row)).record).record;
+}
+
+/** What an action kept of a path and of what lies beneath it, as it was before; empty: nothing. */
+export async function keptOutside(
+  context: Context,
+  action: string,
+  top: WorkspacePath,
+): Promise<Map<WorkspacePath, OutsideRecord>> {
+  const kept = new Map<WorkspacePath, OutsideRecord>();
+  for (const path of [top, ...(await recordedBeneath(context, top))]) {
+    for (const row of (await context.index.recordHistory(outsideRecordId(path))).toReversed()) {
+      const { record } = readOutside(row.recordId, (await readEvent(context, row)).record);
+      if (record.action !== action || record.phase !== "before") continue;
+      kept.set(path, record);
+      break;
+    }
+  }
+  return kept;
+}
+
+function marked(one: Omission): Omission {
+  const path = splitRoot(one.path).root === undefined ? markedOutside(one.path) : one.path;
+  return { ...one, path };
+}
+
+function refuseOwn({ outside }: Context, path: WorkspacePath): ChronicleError {
+  const how = outside.isOwn(path, false) ? "lies in" : "holds";
+  return new ChronicleError("REFUSED", `/${path} ${how} Chronicle's own store: no tool may change that`, {
+    hint: "use Chronicle's commands instead",
+    data: { path: `/${path}` },
+  });
+}

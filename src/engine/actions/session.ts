@@ -1,0 +1,186 @@
+import type { SessionShape } from "../../api/shapes.ts";
+import type { Aside } from "../../core/records/aside.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft, Json } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { maskCommand } from "../../core/shell/mask-secrets.ts";
+import { encodeSession, type SessionRecord } from "../../core/records/records.ts";
+import { closeDeadActions } from "./abandon-actions.ts";
+import { openSessions } from "../facts/brackets.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { changesOfSession } from "../facts/changes-within.ts";
+import { foldersOf } from "../log/hosted.ts";
+import { loggedSessions, type Session } from "../facts/logged-sessions.ts";
+import type { Place } from "../facts/nesting.ts";
+import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";
+import { omittedChangeShape } from "../facts/omitted-changes.ts";
+
+/** What a session begins with. */
+export interface SessionDraft {
+  readonly kind: SessionRecord["kind"];
+  readonly command: readonly string[];
+  readonly networkEvents?: readonly unknown[];
+  readonly notes?: readonly string[];
+  /** Default: a new one. */
+  readonly id?: string;
+  /** The brackets within which it is begun. */
+  readonly place?: Place;
+  readonly aside?: Aside | undefined;
+}
+
+/** Writes the beginning of a session. */
+export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
+  const id = draft.id ?? context.newId();
+  const { within, depth } = draft.place ?? { within: {}, depth: 0 };
+  const networkEvents = (draft.networkEvents ?? []).map(asJson);
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const record: SessionRecord = {
+      kind: draft.kind,
+      state: "running",
+      command: maskCommand(draft.command).map((word) => word.toWellFormed()),
+      started: new Date(context.now()).toISOString(),
+      ended: null,
+      exitCode: null,
+      signal: null,
+      paths: foldersOf(context.worktree.roots).map((root) => root.folder),
+      fromSeq: head.seq + 1,
+      merkleRoots: [],
+      snapshots: 0,
+      changed: 0,
+      networkEvents,
+      notes: (draft.notes ?? []).map((note) => note.toWellFormed()),
+      actor: context.actor,
+      ...ownerOf(context),
+      omittedChanges: [],
+      within,
+      ...(draft.aside === undefined ? {} : { aside: draft.aside }),
+    };
+    await commit.append([sessionDraft({ ...record, id, depth })]);
+    return { ...record, id, seq: head.seq + 1, depth };
+  });
+}
+
+/** What a caller handed in, as JSON would carry it. Throws `USAGE` for what JSON cannot hold. */
+export function asJson(value: unknown): Json {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return JSON.parse(text) as Json;
+  } catch {
+    // Circles and big integers: said below.
+  }
+  throw new ChronicleError("USAGE", "a network event is no JSON value", {
+    hint: "give objects, lists, texts, numbers, true, false or null",
+  });
+}
+
+/** What a session ends with. */
+export interface SessionEnd {
+  readonly state: "ended" | "abandoned";
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly merkleRoots: readonly Hash[];
+  readonly snapshots: number;
+  readonly changed: number;
+}
+
+/** Writes the end of a session. */
+export async function endSession(context: Context, session: Session, end: SessionEnd): Promise<Session> {
+  return withCommit(context, async (commit) => {
+    const ended = { ...session, ...end, ended: new Date(context.now()).toISOString() };
+    const [event] = await commit.append([sessionDraft(ended)]);
+    return { ...ended, seq: event?.seq ?? session.seq };
+  });
+}
+
+function sessionDraft(session: SessionRecord & Pick<Session, "id" | "depth">): EventDraft {
+  return {
+    op: "upsert",
+    recordId: `session:${session.id}`,
+    record: encodeSession(session),
+    recursionDepth: session.depth,
+  };
+}
+
+/** All sessions, oldest first. One that goes on in the log, but whose process is gone, is abandoned (`unclosed`). */
+export async function listSessions(context: Context): Promise<Session[]> {
+  const sessions: Session[] = [];
+  for (const one of await loggedSessions(context)) {
+    sessions.push(isGone(context, one) ? await asAbandoned(context, one) : one);
+  }
+  return sessions;
+}
+
+function isGone(context: Context, session: SessionRecord): boolean {
+  // An agent's session with no process of its own goes on until it is told.
+  if (session.kind === "agent" && session.pid === 0) return false;
+  return session.state === "running" && !isOwnerAlive(context, session, session.started);
+}
+
+async function asAbandoned(context: Context, session: Session): Promise<Session> {
+  const { seq } = await context.index.head();
+  const { changes } = await changesOfSession(context, session.id, { fromSeq: session.fromSeq, toSeq: seq });
+  return { ...session, state: "abandoned", changed: changes.length, seq, unclosed: true };
+}
+
+/** A session of this workspace by its whole id, as programs give it: a beginning of another one's id is none. */
+export async function findSession(context: Context, id: string): Promise<Session> {
+  const only = (await listSessions(context)).find((one) => one.id === id);
+  if (only === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
+      hint: "`chronicle sessions` lists them; of one that ran at a replica: `chronicle changes --session ID`",
+    });
+  return only;
+}
+
+/** Closes sessions and actions whose process is gone. What they recorded stays, and can be undone. */
+export async function closeAbandoned(context: Context): Promise<readonly string[]> {
+  const notes: string[] = [];
+  for (const { id, seq, depth, record } of await openSessions(context)) {
+    if (!isGone(context, record)) continue;
+    const session = await asAbandoned(context, { ...record, id, seq, depth });
+    await endSession(context, session, {
+      state: "abandoned",
+      exitCode: null,
+      signal: null,
+      merkleRoots: session.merkleRoots,
+      snapshots: session.snapshots,
+      changed: session.changed,
+    });
+    notes.push(wordlessEnd(session));
+  }
+  await closeDeadActions(context);
+  return notes;
+}
+
+/** What is to be known of a session whose process is gone. */
+export function wordlessEnd(session: Session): string {
+  const what = session.command.length === 0 ? session.kind : session.command.join(" ");
+  const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;
+  return `the session ${session.id.slice(0, 8)} (${what}) ended without a word: ${paths} recorded as its own; what was not recorded before its process died does not count as its work`;
+}
+
+/** A session as programs see it. */
+export function sessionShape(session: Session): SessionShape {
+  return {
+    session_id: session.id,
+    kind: session.kind,
+    actor: session.actor,
+    started: session.started,
+    ended: session.ended,
+    command: [...session.command],
+    tracked_paths: [...session.paths],
+    exit_code: session.exitCode,
+    signal: session.signal,
+    snapshot_count: session.snapshots,
+    merkle_roots: [...session.merkleRoots],
+    network_events: [...session.networkEvents],
+    notes: session.unclosed === true ? [...session.notes, wordlessEnd(session)] : [...session.notes],
+    state: session.state,
+    from_seq: session.fromSeq,
+    to_seq: session.state === "running" ? null : session.seq,
+    changed: session.changed,
+    ...(session.omittedChanges.length === 0 ? {} : { omitted_changes: session.omittedChanges.map(omittedChangeShape) }),
+  };
+}

@@ -1,0 +1,125 @@
+import type { ActionRequest } from "../../api/action-api.ts";
+import type { ActionShape } from "../../api/action-shapes.ts";
+import { actionRecordId } from "../../core/records/action-record.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import type { SealedEvent } from "../../core/values/event.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { lookOf } from "./abandon-actions.ts";
+import {
+  actionOfEvent,
+  actionShape,
+  type LoggedAction,
+  noteBegun,
+  noteOpenAction,
+  openActions,
+} from "../facts/actions.ts";
+import { beginning, ofEarlierTurns, type AskedAction } from "./begin-action.ts";
+import { capture } from "../capture/capture.ts";
+import { checkRequest } from "./check-action.ts";
+import { targetsFor } from "./closed-outside.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { backUpOutside } from "./outside.ts";
+import { refuseOverQuota, type QuotaOptions } from "../log/quota.ts";
+import { allOmitted, isNoRoomOrTrouble } from "../facts/not-kept.ts";
+import { resolveTargets } from "../log/resolve-targets.ts";
+import { keepSwept } from "../capture/swept-paths.ts";
+
+const DEFAULT_ACTOR = "agent";
+
+interface SnapshotOptions extends QuotaOptions {
+  /** The actions in whose function it is asked for. */
+  readonly around?: readonly string[];
+}
+
+/** What is known of an action before anything of it is kept. */
+interface Bare extends Omit<AskedAction, "outside" | "omitted"> {
+  readonly quota: QuotaOptions;
+}
+
+/**
+ * Keeps what an action is about to destroy: its paths (or, where it may touch anything, the whole workspace) are captured,
+ * and the same commit begins the action. Off the record nothing is looked at and nothing stored. A call of a session that is
+ * open already is not begun again: the answer is its action.
+ */
+export async function snapshotAction(
+  context: Context,
+  request: ActionRequest,
+  { around = [], ...quota }: SnapshotOptions = {},
+): Promise<ActionShape | null> {
+  if (request.otr === true) return null;
+  checkRequest(request);
+  const named = targetsFor(context, request.type, request.payload ?? {});
+  if (named.kind === "none") return null;
+  const targets = resolveTargets(context, named);
+  let same: LoggedAction | undefined;
+  const onOpen = (open: LoggedAction): void => void (same = open);
+  const actor = request.actor ?? DEFAULT_ACTOR;
+  const bare: Bare = { id: context.newId(), request, actor, targets, around, onOpen, quota };
+  const events = await keepAndBegin(context, bare).catch((error: unknown) => {
+    if (request.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
+    return beginExposed(context, bare, error);
+  });
+  const event = events.find((one) => one.recordId === actionRecordId(bare.id));
+  if (event === undefined) return same === undefined ? null : actionShape(same);
+  const action = actionOfEvent(event);
+  noteOpenAction(context, action);
+  noteBegun(context, action);
+  return actionShape(action);
+}
+
+async function keepAndBegin(context: Context, asked: Bare): Promise<readonly SealedEvent[]> {
+  const { quota } = asked;
+  refuseOverQuota(context, 0, quota);
+  using _lease = await context.blobs.lease();
+  const bare = await withSwept(context, asked);
+  const { id, actor, targets } = bare;
+  const whole = bare.request.onFailure !== "warn";
+  const outside = await backUpOutside(context, { ...targets, whole, quota }, { id, actor });
+  const omitted = targets.kind === "workspace" ? await captureNamed(context, bare) : [];
+  const begun: AskedAction = { ...bare, outside, omitted };
+  const captured = await capture(context, {
+    cause: "capture",
+    ...quota,
+    ...(await whereToLook(context, begun)),
+    also: (found) => beginning(context, begun, found),
+  });
+  return captured.also;
+}
+
+/** Paths that it would sweep away although a rule keeps them out count as named, but for those that are kept aside. */
+async function withSwept(context: Context, bare: Bare): Promise<Bare> {
+  const { named, aside, git } = await keepSwept(context, bare.targets, bare.quota);
+  const kept = { ...bare, git, ...(aside === undefined ? {} : { aside }) };
+  if (named.length === 0) return kept;
+  return { ...kept, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...named])] } };
+}
+
+/** What a command or an unknown tool names may be kept out by a rule: a look at everything would not see it. */
+async function captureNamed(context: Context, { targets: { paths }, quota }: Bare): Promise<readonly Omission[]> {
+  if (paths.length === 0) return [];
+  return (await capture(context, { cause: "capture", ...quota, only: paths, named: true })).coverage.omitted;
+}
+
+/** Everywhere, or at the action's paths and those of the actions that end because a new turn has begun. */
+async function whereToLook(
+  context: Context,
+  { request, targets }: AskedAction,
+): Promise<{ readonly only?: readonly WorkspacePath[]; readonly named?: true }> {
+  if (targets.kind === "workspace") return {};
+  const ending = await lookOf(context, ofEarlierTurns(await openActions(context), request));
+  return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], named: true };
+}
+
+/** Begins an action of which nothing could be kept, for who goes on all the same: its receipt says so. */
+async function beginExposed(context: Context, bare: Bare, error: unknown): Promise<readonly SealedEvent[]> {
+  const { paths, outside, kind } = bare.targets;
+  const omitted = allOmitted(context, { paths, outside, scope: kind }, error);
+  const asked: AskedAction = { ...bare, outside: { drafts: [], omitted: [] }, omitted, isExposed: true };
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    return commit.append(
+      await beginning(context, asked, { head, changes: [], omitted: [], changesTo: head.seq, upTo: head.seq }),
+    );
+  });
+}

@@ -1,0 +1,291 @@
+import type { RestoreShape } from "../../api/shapes.ts";
+import type { Progress } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { ApplyReport, BlockedPath, OnBlocked } from "../../worktree/worktree.ts";
+import { capture, type CaptureOptions } from "./capture.ts";
+import { meanwhile } from "./changed-meanwhile.ts";
+import type { Context } from "../log/context.ts";
+import { wholeUnits } from "../log/database-units.ts";
+import { foresee } from "../facts/foresee.ts";
+import { asideStepOf, isNone, makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
+import { compare, readDisk } from "./read-disk.ts";
+import { leaveErased, refuseAllErased } from "./leave-erased.ts";
+import { refusePrunedContents } from "../facts/pruning.ts";
+import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
+import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
+import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
+import { recordHolders, withHolders } from "./record-holders.ts";
+import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
+
+/**
+ * The one way of operations that change the files of a workspace: restore, rollback, undo, redo, the restore of a version and
+ * the settling of a conflict are plans for it.
+ *
+ * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
+ * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
+ * 3. Complete: a database and what lies beside it go together, a path of which nothing shows that it was absent is not deleted,
+ *    one whose content was erased is left as it is, folders come along or stay.
+ * 4. Prove: the index is right about every path that changes, and about all that the plan took to be so.
+ * 5. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way, and refuses what the
+ *    real one would refuse.
+ * 6. Apply: the intent is durable, then the files, then one commit.
+ * 7. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
+ */
+
+/** How the operation is carried out. */
+export interface ChangingHow {
+  readonly dryRun?: boolean | undefined;
+  /** Where to look first. Default: everywhere. */
+  readonly look?: Pick<CaptureOptions, "only" | "named" | "absentRoot">;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** What the plan is made on. */
+export interface Present {
+  /** The head that stands for what is on disk, but for what is not recorded. */
+  readonly seq: number;
+  /** What is on disk and not recorded: only for a dry run. */
+  readonly unrecorded: readonly Change[];
+  /** What could not be taken of it. */
+  readonly omitted: readonly Omission[];
+  readonly dryRun: boolean;
+}
+
+/** What an operation does to files, and how it is told. */
+export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked" | "onProgress"> {
+  /** From what is there now to what is to be there. */
+  readonly wanted: readonly Change[];
+  /** What the plan takes to be so of its paths, those too of which nothing becomes. Default: nothing. */
+  readonly claims?: readonly PathClaim[];
+  /** The changes are proved against the log already. Default: the histories of their paths are. */
+  readonly isProved?: boolean;
+  /** Which of these are meant; what is one unit with a database among them goes along. Default: all. */
+  readonly isMeant?: (path: WorkspacePath) => boolean;
+  /**
+   * The moment to which each path goes back: the guard of deletions asks for it. `guarded`: the plan has asked path by path.
+   * `decided`: nothing goes back, somebody says what the path becomes.
+   */
+  readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
+  /** Makes the changes fit the folders around them. */
+  readonly fit?: (changes: readonly Change[]) => Promise<FittedChanges>;
+  /** Paths that the plan leaves alone already. */
+  readonly skipped?: readonly SkippedPath[];
+  /**
+   * What becomes of it when a path cannot be changed: `leave` = it is left alone, and everything else is done; `whole` =
+   * nothing is done. Default: what was changed meanwhile is left alone, for any other reason nothing is done.
+   */
+  readonly blocked?: "leave" | "whole";
+  /** There is nothing to be done, and nothing is recorded. */
+  readonly isNothing?: boolean;
+  /** Another plan, where nothing was done because something was changed meanwhile. */
+  readonly otherwise?: () => Promise<FilePlan<Shape> | undefined>;
+  readonly report: (done: FileReport) => Shape | Promise<Shape>;
+}
+
+/** Changes that fit their folders, and the paths that stay because they do not. */
+export interface FittedChanges {
+  readonly changes: readonly Change[];
+  readonly skipped: readonly SkippedPath[];
+}
+
+/** What was done, or would be. */
+export interface FileReport {
+  /** The intent's id: `undo` takes it. `undefined`: nothing was recorded. */
+  readonly id: string | undefined;
+  readonly dryRun: boolean;
+  readonly changes: readonly Change[];
+  readonly skipped: readonly SkippedPath[];
+  readonly conflicts: ApplyReport["conflicts"];
+  /** Paths that were kept aside, and were or would be put back or removed again. */
+  readonly aside: Pick<AsideReport, "applied">;
+}
+
+/** Carries an operation out. Throws `REFUSED` where nothing of it could be done, and what `plan` throws. */
+export async function changeFiles<Shape>(
+  context: Context,
+  how: ChangingHow,
+  plan: (present: Present) => Promise<FilePlan<Shape>>,
+): Promise<Shape> {
+  const present = await prepare(context, how);
+  // From the first content that the plan makes until the intent that names it: no collector.
+  using _lease = present.dryRun ? undefined : await context.blobs.lease();
+  let planned = await plan(present);
+  for (;;) {
+    const completed = await complete(context, await held(context, planned, present));
+    await provePlan(context, planned, completed);
+    const done = present.dryRun
+      ? await preview(context, planned, completed)
+      : await apply(context, how, { plan: planned, completed });
+    if (!done.isNone) return planned.report(reportOf(completed, done, present));
+    const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
+    const other = isMeanwhile ? await planned.otherwise?.() : undefined;
+    if (other === undefined) throw refused(meanwhile(done.blocked));
+    planned = other;
+  }
+}
+
+/** Records what is on disk; a dry run looks at what there would be to record. */
+async function prepare(context: Context, { dryRun = false, look = {}, onProgress }: ChangingHow): Promise<Present> {
+  if (dryRun) {
+    const reading = await readDisk(context, { ...look, hashOnly: true });
+    const { changes, seq } = await compare(context, reading);
+    return { seq, unrecorded: changes, omitted: reading.omitted, dryRun };
+  }
+  const told = onProgress === undefined ? {} : { onProgress };
+  const { seq, coverage } = await capture(context, { cause: "capture", reserve: true, ...look, ...told });
+  return { seq, unrecorded: [], omitted: coverage.omitted, dryRun };
+}
+
+/** The folders in which something is to be made are recorded; where one cannot be, what would be made in it is left alone. */
+async function held<Shape>(context: Context, plan: FilePlan<Shape>, { dryRun }: Present): Promise<FilePlan<Shape>> {
+  const { wanted, isMeant = () => true, skipped = [] } = plan;
+  if (dryRun || plan.isNothing === true) return plan;
+  const meant = wanted.filter(({ path }) => isMeant(path));
+  const recorded = await recordHolders(context, meant);
+  if (recorded.changes === meant && recorded.skipped.length === 0) return plan;
+  const others = wanted.filter(({ path }) => !isMeant(path));
+  const all = [...others, ...recorded.changes].sort((a, b) => comparePaths(a.path, b.path));
+  return { ...plan, wanted: all, skipped: [...skipped, ...recorded.skipped] };
+}
+
+/** Whole databases, no deletion of what may have been there, folders that fit; what the plan leaves alone stays. */
+async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise<FittedChanges> {
+  const { wanted, isMeant, back, fit, skipped = [] } = plan;
+  const whole = isMeant === undefined ? wanted : await wholeUnits(context, wanted, isMeant);
+  const asked = makeable(whole);
+  const { changes: there, erased } = await leaveErased(context, asked);
+  const guarded = typeof back === "function" ? await leaveUnseen(context, there, back) : { changes: there, unseen: [] };
+  const stays = new Set(skipped.map(({ path }) => path));
+  const changes = guarded.changes.filter(({ path }) => !stays.has(path));
+  const fitted = fit === undefined ? { changes, skipped: [] } : await fit(changes);
+  const unseen = guarded.unseen.filter(({ path }) => !stays.has(path));
+  const unset = neverSet(whole).filter(({ path }) => !stays.has(path));
+  const gone = erased.filter(({ path }) => !stays.has(path));
+  const all = [...unseen, ...skipped, ...gone, ...unset, ...fitted.skipped];
+  if (plan.blocked !== "leave") refuseAllErased(fitted.changes, all);
+  return { changes: fitted.changes, skipped: all };
+}
+
+/** A plan is made of what the index says of its paths: that must be what the log says. Throws `IndexDisagrees`. */
+async function provePlan<Shape>(
+  context: Context,
+  { claims = [], isProved }: FilePlan<Shape>,
+  { changes }: FittedChanges,
+): Promise<void> {
+  if (isProved === true) return;
+  const { seq } = await context.index.head();
+  await proveHistories(context, [...claims, ...changes.map(({ path }) => ({ path }))], seq);
+}
+
+/** What an operation came to, or would. */
+interface Outcome extends OperationReport {
+  /** It could do nothing at all, so that it is none. */
+  readonly isNone: boolean;
+}
+
+const NOTHING: Outcome = {
+  id: undefined,
+  applied: [],
+  blocked: [],
+  conflicts: [],
+  aside: NOTHING_ASIDE,
+  isNone: false,
+};
+
+function onBlockedOf<Shape>({ blocked }: FilePlan<Shape>): OnBlocked {
+  if (blocked === undefined) return "skip-changed";
+  return blocked === "leave" ? "skip" : "fail";
+}
+
+/** What `apply` would come to. */
+async function preview<Shape>(context: Context, plan: FilePlan<Shape>, { changes }: FittedChanges): Promise<Outcome> {
+  if (plan.isNothing === true) return NOTHING;
+  const { kind, selective, contents: made = [] } = plan;
+  const onBlocked = onBlockedOf(plan);
+  if (onBlocked !== "skip") await refusePrunedContents(context, changes, new Set(made));
+  const beside = await asideOfStep(context, asideStepOf(plan));
+  const own = new Set(changes.map(({ path }) => path));
+  const aside = beside.changes.filter(({ path }) => !own.has(path));
+  const all = [...(await withHolders(context, changes)), ...aside];
+  const { applied, blocked } = await foresee(context, { changes: all, onBlocked, made });
+  const done = new Set(applied);
+  const isOwn = ({ path }: BlockedPath): boolean => own.has(path);
+  return {
+    ...NOTHING,
+    applied: applied.filter((path) => own.has(path)),
+    blocked: blocked.filter(isOwn),
+    aside: {
+      applied: aside.filter(({ path }) => done.has(path)),
+      blocked: [...beside.blocked, ...blocked.filter((one) => !isOwn(one))],
+    },
+    isNone: isNone({ kind, ...selective }, { applied, blocked }, all),
+  };
+}
+
+async function apply<Shape>(
+  context: Context,
+  { onProgress }: ChangingHow,
+  { plan, completed }: { readonly plan: FilePlan<Shape>; readonly completed: FittedChanges },
+): Promise<Outcome> {
+  if (plan.isNothing === true) return NOTHING;
+  const {
+    wanted: _1,
+    claims: _2,
+    isProved: _3,
+    isMeant: _4,
+    back: _5,
+    fit: _6,
+    skipped: _7,
+    blocked: _8,
+    isNothing: _9,
+    otherwise: _10,
+    report: _11,
+    ...rest
+  } = plan;
+  // An undo of somebody's work says for itself which events it takes back.
+  const isWhole = plan.kind === "undo" && plan.selective === undefined;
+  const done = await operate(context, {
+    ...rest,
+    ...(isWhole ? { left: completed.skipped.map(({ path }) => path) } : {}),
+    changes: completed.changes,
+    onBlocked: onBlockedOf(plan),
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
+  return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
+}
+
+function reportOf({ changes, skipped }: FittedChanges, done: Outcome, { dryRun }: Present): FileReport {
+  const applied = new Set(done.applied);
+  return {
+    id: done.id,
+    dryRun,
+    changes: changes.filter(({ path }) => applied.has(path)),
+    skipped: [...skipped, ...meanwhile(done.blocked), ...done.aside.blocked],
+    conflicts: done.conflicts,
+    aside: done.aside,
+  };
+}
+
+/** What every such operation tells. */
+export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
+  return {
+    changes: done.changes.map(changeShape),
+    undo_id: done.id ?? null,
+    skipped: done.skipped.map(skippedShape),
+    conflicts: done.conflicts.map(conflictShape),
+    dry_run: done.dryRun,
+  };
+}
+
+/** The error for an operation that could not be done at all. */
+export function refused(paths: readonly SkippedPath[]): ChronicleError {
+  const shown = paths.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.reason}: ${one.detail})`);
+  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
+  return new ChronicleError("REFUSED", `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`, {
+    hint: "settle these and try again, name other paths, or use --force to leave them alone and do the rest",
+    data: { blocked: paths.map(skippedShape) },
+  });
+}

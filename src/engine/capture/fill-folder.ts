@@ -1,0 +1,135 @@
+import type { RestoreShape } from "../../api/shapes.ts";
+import type { RestoreOptions } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import {
+  childOf,
+  comparePaths,
+  foldersAbove,
+  isWithin,
+  parsePath,
+  splitRoot,
+  type WorkspacePath,
+} from "../../core/values/path.ts";
+import { KEPT_BACK, secretError } from "../../core/shell/secret-error.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, Worktree } from "../../worktree/worktree.ts";
+import { refused } from "./change-files.ts";
+import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
+
+/** Where a folder's files come from, and how it is filled. */
+export interface Filling {
+  /** Throws as `target` would where the folder cannot be filled, and changes nothing. */
+  readonly look: () => Promise<void>;
+  /** Paths whose contents are known not to be there. */
+  readonly missing?: readonly BlockedPath[];
+  /** Files whose bytes are not given to whoever asks: they are left out and named, with or without `force`. */
+  readonly withheld?: readonly WorkspacePath[];
+  /** An empty folder. */
+  readonly target: () => Promise<Worktree>;
+  readonly contents: ApplyRequest["contents"];
+  readonly token: string;
+  /** `to`: the folder, as it is told. Paths are not looked at here. */
+  readonly options: RestoreOptions;
+}
+
+/**
+ * Fills an empty folder with these entries. What lies in a further root goes into a folder of its own there, `@<root id>`. Throws
+ * `FORBIDDEN` where every file is withheld.
+ */
+export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
+  const { options, withheld = [] } = filling;
+  const given = withoutPaths(entries, withheld);
+  const [first] = withheld;
+  if (first !== undefined && given.every(({ kind }) => kind === "dir")) throw secretError(shownPath(first));
+  const all = given.map((after): Change => ({ path: after.path, before: undefined, after }));
+  const shape = { undo_id: null, conflicts: [], finished: [], to: options.to ?? "" };
+  const secrets = withheld.map((path) => skippedShape({ path, reason: "protected", detail: KEPT_BACK }));
+  if (options.dryRun === true) {
+    await filling.look();
+    const { missing = [] } = filling;
+    const left = new Set(missing.map(({ path }) => path));
+    const there = sideBySide(all.filter(({ path }) => !left.has(path)));
+    const skipped = [...secrets, ...missing.map(skippedShape)];
+    return { ...shape, changes: there.map(changeShape), skipped, dry_run: true };
+  }
+  const changes = sideBySide(all);
+  const report = await filled(changes, filling);
+  const applied = new Set(report.applied);
+  return {
+    ...shape,
+    changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
+    skipped: [...secrets, ...report.blocked.map(skippedShape)],
+    conflicts: report.conflicts.map(conflictShape),
+    dry_run: false,
+  };
+}
+
+/** Puts the files there; a failure leaves nothing of Chronicle's own behind. Throws where nothing could be done. */
+async function filled(changes: readonly Change[], { options, token, contents, target }: Filling): Promise<ApplyReport> {
+  const folder = await target();
+  try {
+    const report = await folder.apply({
+      token,
+      changes,
+      contents,
+      onBlocked: options.force === true ? "skip" : "fail",
+      ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
+      onProgress: (done, total) => options.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
+    });
+    if (report.applied.length === 0 && report.blocked.length > 0) throw refused(report.blocked);
+    return report;
+  } finally {
+    await letGo(folder, token);
+  }
+}
+
+/** The next attempt must find the folder empty, too. */
+async function letGo(folder: Worktree, token: string): Promise<void> {
+  try {
+    await folder.cleanUp(token);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The entries but for those at these paths. */
+export function withoutPaths(entries: readonly Entry[], paths: readonly WorkspacePath[]): readonly Entry[] {
+  if (paths.length === 0) return entries;
+  const left = new Set(paths);
+  return entries.filter(({ path }) => !left.has(path));
+}
+
+/** Says of a path whether it is one of these, beneath one, or a folder on the way to one. None: all are meant. */
+export function meantBy(paths: readonly WorkspacePath[] | undefined): (path: WorkspacePath) => boolean {
+  if (paths === undefined || paths.length === 0) return () => true;
+  const folders = new Set<WorkspacePath>(paths.flatMap((path) => [...foldersAbove(path)]));
+  return (path) => folders.has(path) || paths.some((one) => isWithin(path, one));
+}
+
+/** The mode of a folder that stands for a further root. */
+const ROOT_MODE = 0o755;
+
+/** Further roots as folders beside what the first root holds. Throws `REFUSED` where such a name is taken. */
+function sideBySide(changes: readonly Change[]): Change[] {
+  const placed: Change[] = [];
+  const folders = new Set<WorkspacePath>();
+  for (const { path, after } of changes) {
+    const { root, path: inner } = splitRoot(path);
+    const folder = root === undefined ? undefined : parsePath(`@${root}`);
+    if (folder !== undefined) folders.add(folder);
+    const to = folder === undefined ? path : childOf(folder, inner);
+    placed.push({ path: to, before: undefined, after: after && { ...after, path: to } });
+  }
+  const taken = changes.find((change) => folders.has(change.path));
+  if (taken !== undefined) {
+    throw new ChronicleError("REFUSED", `${shownPath(taken.path)} stands where a further root would be put`, {
+      hint: "restore the roots one after the other, by naming paths",
+    });
+  }
+  for (const path of folders) {
+    const after = { path, kind: "dir" as const, mode: ROOT_MODE, size: 0, mtimeMs: 0, hash: undefined };
+    placed.push({ path, before: undefined, after });
+  }
+  return placed.sort((a, b) => comparePaths(a.path, b.path));
+}

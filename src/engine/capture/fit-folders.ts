@@ -1,0 +1,129 @@
+import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import type { ConflictReason } from "../../core/tree/merge-entry.ts";
+import { comparePaths, foldersAbove, parentOf, type WorkspacePath } from "../../core/values/path.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
+import type { Context } from "../log/context.ts";
+
+/** What an undo wants at a path, and later work does not let it have. */
+export interface Unmerged {
+  readonly path: WorkspacePath;
+  readonly reason: ConflictReason;
+  /** As the work left it; as it will stand; as the undo would have it. */
+  readonly base: Entry | undefined;
+  readonly current: Entry | undefined;
+  readonly wanted: Entry | undefined;
+}
+
+/** A path on its way: what is there now, and what is to be there. */
+export interface Target {
+  readonly present: Entry | undefined;
+  target: Entry | undefined;
+}
+
+/** What a plan knows so far; it is changed in place. */
+export interface FolderPlan {
+  readonly targets: Map<WorkspacePath, Target>;
+  readonly unmerged: Map<WorkspacePath, Unmerged>;
+  /** What is on disk and not recorded. */
+  readonly pending: ReadonlyMap<WorkspacePath, Change>;
+}
+
+/**
+ * Makes a plan one that folders allow: what comes back gets its folders back, and a folder that holds what stays stays
+ * too. Returns the folders that were to go and stay.
+ */
+export async function fitFolders(context: Context, plan: FolderPlan): Promise<BlockedPath[]> {
+  const folders = new Folders(context, plan, (await context.index.head()).seq);
+  for (const [path, { present, target }] of [...plan.targets]) {
+    if (present === undefined && target !== undefined) await folders.bringBack(path);
+  }
+  const leaving = [...plan.targets].filter(
+    ([, { present, target }]) => present?.kind === "dir" && target?.kind !== "dir",
+  );
+  // Children before their folders: what stays within one keeps those around it.
+  for (const [path] of leaving.sort(([a], [b]) => comparePaths(b, a))) await folders.keepIfHeld(path);
+  return folders.stayed;
+}
+
+/** For a folder of which nothing is known. */
+const USUAL_MODE = 0o755;
+
+class Folders {
+  readonly #context: Context;
+  readonly #plan: FolderPlan;
+  readonly #seq: number;
+  readonly #stayed = new Map<WorkspacePath, BlockedPath>();
+
+  constructor(context: Context, plan: FolderPlan, seq: number) {
+    this.#context = context;
+    this.#plan = plan;
+    this.#seq = seq;
+  }
+
+  get stayed(): BlockedPath[] {
+    return [...this.#stayed.values()];
+  }
+
+  /** The folders around a path that comes back come back as well. Where a file stands in the way, it does not. */
+  async bringBack(path: WorkspacePath): Promise<void> {
+    const { targets, unmerged } = this.#plan;
+    const missing: WorkspacePath[] = [];
+    for (const folder of foldersAbove(path)) {
+      const target = await this.#targetOf(folder);
+      if (target?.kind === "dir") break;
+      if (target !== undefined) {
+        const wanted = targets.get(path)?.target;
+        targets.set(path, { present: undefined, target: undefined });
+        unmerged.set(path, { path, reason: "folder", base: undefined, current: undefined, wanted });
+        return;
+      }
+      missing.push(folder);
+    }
+    for (const folder of missing) {
+      const present = await this.#presentOf(folder);
+      if (present?.kind === "dir") this.#stay(folder, present);
+      else targets.set(folder, { present, target: await this.#lastFolder(folder) });
+    }
+  }
+
+  /** A folder that was to go, or to become a file, and holds what stays. */
+  async keepIfHeld(folder: WorkspacePath): Promise<void> {
+    const { targets, unmerged } = this.#plan;
+    const { present, target } = targets.get(folder) ?? { present: undefined, target: undefined };
+    if (present === undefined || target?.kind === "dir" || !(await this.#holdsSomething(folder))) return;
+    if (target === undefined) return this.#stay(folder, present);
+    targets.set(folder, { present, target: present });
+    unmerged.set(folder, { path: folder, reason: "kind", base: present, current: present, wanted: target });
+  }
+
+  #stay(folder: WorkspacePath, present: Entry): void {
+    this.#plan.targets.set(folder, { present, target: present });
+    this.#stayed.set(folder, { path: folder, reason: "not-empty", detail: "it holds what others made" });
+  }
+
+  async #holdsSomething(folder: WorkspacePath): Promise<boolean> {
+    const recorded = await this.#context.index.childrenAt(folder, this.#seq);
+    const made = [...this.#plan.pending.keys()].filter((path) => parentOf(path) === folder);
+    for (const path of [...recorded.map((row) => row.path), ...made])
+      if ((await this.#targetOf(path)) !== undefined) return true;
+    return false;
+  }
+
+  async #targetOf(path: WorkspacePath): Promise<Entry | undefined> {
+    const planned = this.#plan.targets.get(path);
+    return planned === undefined ? this.#presentOf(path) : planned.target;
+  }
+
+  async #presentOf(path: WorkspacePath): Promise<Entry | undefined> {
+    const seen = this.#plan.pending.get(path);
+    if (seen !== undefined) return seen.after;
+    return (await this.#context.index.iterationAt(path, this.#seq))?.entry;
+  }
+
+  async #lastFolder(path: WorkspacePath): Promise<Entry> {
+    const rows = await this.#context.index.iterations(path);
+    const last = rows.findLast((row) => row.entry?.kind === "dir")?.entry;
+    return last ?? { path, kind: "dir", mode: USUAL_MODE, size: 0, mtimeMs: 0, hash: undefined };
+  }
+}

@@ -1,0 +1,215 @@
+import { ASIDE_MS, type Aside } from "../../core/records/aside.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import { sameEntry, SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import type { ListedOmission, OmittedStat } from "../../core/records/omitted-list.ts";
+import { encodePlan } from "../../core/tree/plan.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { BlobBatch } from "../../storage/blob-store.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { erasedContents } from "../facts/contents-of-history.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { workspaceRecord } from "../log/own-record.ts";
+import type { Context } from "../log/context.ts";
+import { changesOfGitState, type GitAsked, keepGitState, outermost } from "./git-state.ts";
+import { changesOfOmitted, type OmittedPaths } from "../facts/omitted-changes.ts";
+
+/**
+ * Small files that git ignores are kept aside before a run, so that undo brings them back: no capture takes them, and
+ * nobody else has them. What lies in ignored folders can be made again, and what a person excluded is never stored. Git's
+ * own state is kept aside whole where an action names it.
+ */
+
+const MOST_FILE_BYTES = 1024 * 1024;
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** The omitted paths with the entries of those that are kept aside, and where these are. */
+export interface KeptAside {
+  readonly omitted: OmittedPaths;
+  readonly entries: ReadonlyMap<WorkspacePath, Entry>;
+  readonly aside: Aside | undefined;
+  /** Git's own state that could not be kept. */
+  readonly exposed: readonly Omission[];
+}
+
+/**
+ * Keeps what is small and ignored by git. Contents are durable when it resolves: the caller holds a lease of the blob store
+ * until the record that names them is durable.
+ */
+export async function keepAside(
+  context: Context,
+  omitted: OmittedPaths,
+  { tops, quota = {} }: GitAsked = { tops: [] },
+): Promise<KeptAside> {
+  const isOn = await mayKeep(context);
+  const wanted = isOn ? wantedOf(omitted) : [];
+  const git = isOn ? outermost(tops) : [];
+  if (wanted.length + git.length === 0) return { omitted, entries: new Map(), aside: undefined, exposed: [] };
+  return inBatch(context, async (batch) => {
+    const entries = new Map<WorkspacePath, Entry>();
+    for (const { path, stat } of wanted) {
+      const entry = await keep(context, batch, { path, stat });
+      if (entry !== undefined) entries.set(path, entry);
+    }
+    const exposed: Omission[] = [];
+    for (const top of git) {
+      const kept = await keepGitState(context, batch, { top, quota });
+      if (!(kept instanceof Map)) exposed.push(kept);
+      else for (const [path, entry] of kept) entries.set(path, entry);
+    }
+    const changes = [...entries].map(([path, before]): Change => ({ path, before, after: undefined }));
+    return { omitted, entries, aside: await asideOf(context, batch, changes), exposed };
+  });
+}
+
+/**
+ * What became of the omitted paths, and of those that have come to be in the session and that only its own rules leave out
+ * (`hidden`). What changed of those that were kept aside is kept as it is now as well, and so are small hidden files: undo
+ * takes these away again. `git`: paths of git's own state that were looked at as it began. `also`: what the plan holds of paths
+ * of which no change is found.
+ */
+export async function changesAside(
+  context: Context,
+  { omitted, entries, also = [] }: Pick<KeptAside, "omitted" | "entries"> & { readonly also?: readonly Change[] },
+  hidden: readonly OmittedChange[],
+  git: readonly WorkspacePath[] = [],
+): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
+  const changes = [...(await changesOfOmitted(context, omitted)), ...hidden];
+  const isKept = hidden.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
+  if (!isKept && git.length + also.length === 0 && !changes.some(({ path }) => entries.has(path)))
+    return { changes, aside: undefined };
+  return inBatch(context, async (batch) => {
+    const plan: Change[] = [];
+    const told: OmittedChange[] = [];
+    let room = MOST_BYTES;
+    for (const change of changes) {
+      const { path, type } = change;
+      const before = entries.get(path);
+      const isMeant = before !== undefined || (type === "created" && isKept);
+      // What was kept as it was is kept as it is, however it has grown: an undo writes over it.
+      const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
+      const after = isMeant ? await entryNow(context, batch, { path, most }) : "other";
+      if (after === "other" || (before === undefined && after === undefined)) told.push(change);
+      else if (!sameEntry(before, after)) {
+        room -= after?.size ?? 0;
+        plan.push({ path, before, after });
+        told.push({ ...change, kept: true, lost: false });
+      }
+    }
+    for (const top of git) {
+      const found = await changesOfGitState(context, batch, { top, before: entries });
+      addAll(plan, found.plan);
+      addAll(told, found.told);
+    }
+    const found = new Set(plan.map(({ path }) => path));
+    addAll(
+      plan,
+      also.filter(({ path }) => !found.has(path)),
+    );
+    return { changes: told, aside: await asideOf(context, batch, plan) };
+  });
+}
+
+/**
+ * Those of the entries that were kept aside as a session began of which the content can be given still: what was erased since is not kept
+ * anew, and neither is what was freed, as after some days. The caller holds a lease of the blob store.
+ */
+export async function stillKept(
+  context: Context,
+  entries: ReadonlyMap<WorkspacePath, Entry>,
+  aside: Aside | undefined,
+): Promise<ReadonlyMap<WorkspacePath, Entry>> {
+  if (aside === undefined || entries.size === 0) return entries;
+  const erasures = await erasuresInForce(context);
+  const erased = await erasedContents(context);
+  const there = await context.blobs.has([...entries.values()].flatMap(({ hash }) => hash ?? []));
+  const isKept = ([path, { hash }]: readonly [WorkspacePath, Entry]): boolean => {
+    if (erasures.ofAside(aside.plan, path) !== undefined) return false;
+    return hash === undefined || (there.has(hash) && !erased.has(hash));
+  };
+  return new Map([...entries].filter(isKept));
+}
+
+interface Wanted {
+  readonly path: WorkspacePath;
+  readonly stat: OmittedStat;
+}
+
+/** Those of the omitted paths that may be kept aside: small files and links that git ignores. */
+export function privateOf(omitted: OmittedPaths): OmittedPaths {
+  const isPrivate = ({ omission, stat }: ListedOmission): boolean =>
+    (stat.kind === "file" || stat.kind === "symlink") && stat.size <= MOST_FILE_BYTES && isIgnoredByGit(omission);
+  return new Map([...omitted].filter(([, one]) => isPrivate(one)));
+}
+
+/** Is anything kept aside? Nothing is while a command off the record may have written it. */
+async function mayKeep(context: Context): Promise<boolean> {
+  if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
+  return (await workspaceRecord(context)).keepsAside !== false;
+}
+
+/** The smallest first, as many as there is room for. */
+function wantedOf(omitted: OmittedPaths): Wanted[] {
+  const small = [...privateOf(omitted)].map(([path, { stat }]): Wanted => ({ path, stat }));
+  let bytes = 0;
+  return small
+    .toSorted((a, b) => a.stat.size - b.stat.size || comparePaths(a.path, b.path))
+    .filter(({ stat }) => (bytes += stat.size) <= MOST_BYTES);
+}
+
+function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
+  return reason === "excluded" && detail.startsWith("gitignore");
+}
+
+/** Keeps a file or link as it is now; `undefined` for one that is gone, cannot be read, is written to right now, or was erased. */
+async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted): Promise<Entry | undefined> {
+  const content = await readNow(context, path);
+  if (content !== undefined && (await erasedContents(context)).has(sha256(content))) return undefined;
+  const [now] = await context.worktree.stats([path]);
+  if (content === undefined || typeof now !== "object" || content.length !== stat.size) return undefined;
+  if (now.mtimeNs !== stat.mtimeNs || now.ino !== stat.ino || now.kind !== stat.kind) return undefined;
+  const [kind, mode] = stat.kind === "symlink" ? (["symlink", SYMLINK_MODE] as const) : (["file", stat.mode] as const);
+  const hash = await batch.put(content);
+  return { path, kind, mode, size: content.length, mtimeMs: Number(stat.mtimeNs / 1_000_000n), hash };
+}
+
+/** An unreadable file cannot be kept; it is named if it is lost. */
+async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
+  const before = await context.worktree.stats([path]);
+  return before[0] === "unknown" ? undefined : context.worktree.read(path);
+}
+
+/**
+ * A path as it is now, kept if it has at most so many bytes; `other` where it is nothing that a plan can put back into place, and where
+ * its content cannot be kept: no plan names what is not in the store.
+ */
+async function entryNow(
+  context: Context,
+  batch: BlobBatch,
+  { path, most }: { readonly path: WorkspacePath; readonly most: number },
+): Promise<Entry | undefined | "other"> {
+  const [stat] = await context.worktree.stats([path]);
+  if (stat === undefined) return undefined;
+  if (stat === "unknown" || stat.kind === "dir" || stat.kind === "special" || stat.size > most) return "other";
+  return (await keep(context, batch, { path, stat })) ?? "other";
+}
+
+async function asideOf(context: Context, batch: BlobBatch, changes: readonly Change[]): Promise<Aside | undefined> {
+  if (changes.length === 0) return undefined;
+  const plan = await batch.put(encodePlan(changes));
+  return { plan, until: new Date(context.now() + ASIDE_MS).toISOString() };
+}
+
+async function inBatch<T>(context: Context, work: (batch: BlobBatch) => Promise<T>): Promise<T> {
+  const batch = await context.blobs.batch();
+  try {
+    const done = await work(batch);
+    await batch.commit();
+    return done;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}

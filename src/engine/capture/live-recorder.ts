@@ -1,0 +1,170 @@
+import type { FollowOptions } from "../../api/workspace-api.ts";
+import { isTroubleOfDisk } from "../../core/values/errno.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { capture } from "./capture.ts";
+import { refuseReadOnly } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { followSettings } from "../log/follow-settings.ts";
+import { isHosted } from "../log/hosted.ts";
+import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
+import type { OperationQueue } from "./operation-queue.ts";
+import { refuseArchived } from "../commit/refuse-archived.ts";
+
+/** A file must have been quiet for so long before it is looked at, in milliseconds: editors and tools write in bursts. */
+const SETTLE_MS = 50;
+/** They keep the process alive, as the work does that they begin. */
+const TIMERS = {
+  after(ms: number, run: () => void): Disposable {
+    const timer = setTimeout(run, ms);
+    return { [Symbol.dispose]: () => clearTimeout(timer) };
+  },
+};
+/** What failed is tried again after so long, in milliseconds: at first, and at most. */
+const RETRY_MS = 2_000;
+const LONGEST_RETRY_MS = 30_000;
+/** Looks may take this share of the time at most, so that a busy folder is not read all the time. */
+const BUSY_FACTOR = 3;
+
+/** What keeps it from recording. `read-only`: the workspace is archived, for as long as somebody wants. */
+type Trouble = "disk" | "read-only" | "other";
+
+/**
+ * Records what changes in a followed folder as it changes, for as long as the workspace is open. It is no session and owns
+ * nothing: whose a change is, is decided as for every capture, so an agent's actions keep theirs.
+ */
+export class LiveRecorder {
+  readonly #context: Context;
+  readonly #queue: OperationQueue;
+  #onError: FollowOptions["onError"];
+  #listening: Disposable | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+  #isWanted = false;
+  /** What is being written still. It stays in the live view: a look at everything does not wait for it. */
+  readonly #busy = new QuietPaths({
+    ...{ quietMs: SETTLE_MS, mostMs: longestWaitMs(SETTLE_MS), timers: TIMERS },
+    onQuiet: (paths, isLate) => {
+      if (isLate) for (const path of paths ?? []) this.#late.add(path);
+      this.#plan(0);
+    },
+  });
+  /** What was waited for long enough. */
+  #late = new Set<WorkspacePath>();
+  readonly #first = Promise.withResolvers<void>();
+  #retryMs = RETRY_MS;
+  /** What went wrong last, if it still does. */
+  #told: string | undefined;
+
+  constructor(context: Context, queue: OperationQueue) {
+    this.#context = context;
+    this.#queue = queue;
+  }
+
+  /** The folder is followed already. What was changed before is recorded first: see `first`. Throws `READ_ONLY`. */
+  start({ onError }: FollowOptions): void {
+    if (isHosted(this.#context.worktree.roots)) return this.#first.resolve();
+    refuseReadOnly(this.#context);
+    this.#onError = onError;
+    this.#listening ??= this.#context.live.hinted.listen((paths) => this.#busy.hint(paths));
+    this.#plan(0);
+  }
+
+  /** Resolves when what was changed before it began is recorded, or that has failed, or nothing is recorded any more. */
+  first(): Promise<void> {
+    return this.#first.promise;
+  }
+
+  /** Resolves when nothing is looked at any more. */
+  async stop(): Promise<void> {
+    this.#listening?.[Symbol.dispose]();
+    this.#listening = undefined;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#retry);
+    this.#busy.clear();
+    await this.#working;
+    this.#first.resolve();
+  }
+
+  #plan(delay: number): void {
+    this.#isWanted = true;
+    if (this.#listening === undefined || this.#timer !== undefined || this.#working !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#working = this.#work();
+    }, delay);
+  }
+
+  async #work(): Promise<void> {
+    const began = performance.now();
+    clearTimeout(this.#retry);
+    this.#isWanted = false;
+    let trouble: Trouble | undefined;
+    try {
+      await this.#queue.change(() => this.#look());
+      this.#told = undefined;
+      this.#retryMs = RETRY_MS;
+    } catch (error) {
+      trouble = troubleOf(error);
+      this.#failed(error, trouble);
+    }
+    this.#working = undefined;
+    this.#first.resolve();
+    if (trouble !== undefined) this.#planAgain(trouble);
+    if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+  }
+
+  /**
+   * What was not recorded, for want of a disk, of the lock or of room, is recorded once that has passed, though nobody changes anything
+   * then. A disk in trouble is left alone until then; other trouble may be over with the next edit. An archived workspace is not tried
+   * again: the first change after it is taken up leads to a look at everything.
+   */
+  #planAgain(trouble: Trouble): void {
+    if (this.#listening === undefined) return;
+    // Nobody knows which of the paths that were taken were recorded.
+    this.#context.live.giveBack(undefined);
+    if (trouble === "read-only") return;
+    if (trouble === "disk") this.#plan(this.#retryMs);
+    else this.#retry = setTimeout(() => this.#plan(0), this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  async #look(): Promise<void> {
+    const { live } = this.#context;
+    // A look stores the contents that it finds.
+    await refuseArchived(this.#context);
+    // Folders may be tracked now that were not before.
+    if (await followSettings(this.#context)) await live.restart();
+    await live.settle();
+    const late = this.#late;
+    this.#late = new Set();
+    const hinted = live.takeHinted();
+    if (hinted === undefined) {
+      await capture(this.#context, { cause: "capture" });
+      return;
+    }
+    const isBusy = (path: WorkspacePath): boolean => this.#busy.holds(path) && !late.has(path);
+    const only = hinted.filter((path) => !isBusy(path));
+    live.giveBack(hinted.filter(isBusy));
+    if (only.length > 0) {
+      const { coverage } = await capture(this.#context, { cause: "capture", only });
+      live.looked({ only, omitted: coverage.omitted });
+    }
+  }
+
+  #failed(error: unknown, trouble: Trouble): void {
+    if (trouble === "read-only") return;
+    // What stays as it is (the folder is gone) is told of once.
+    const what = error instanceof Error ? error.message : String(error);
+    if (what !== this.#told) this.#onError?.(error);
+    this.#told = what;
+  }
+}
+
+function troubleOf(error: unknown): Trouble {
+  if (!(error instanceof ChronicleError)) return "other";
+  const errno = error.data["errno"];
+  if (error.code === "POISONED" || (typeof errno === "string" && isTroubleOfDisk(errno))) return "disk";
+  return error.code === "READ_ONLY" ? "read-only" : "other";
+}

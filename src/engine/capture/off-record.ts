@@ -1,0 +1,231 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Change } from "../../core/values/change.ts";
+import { type Entry, sameEntry } from "../../core/values/entry.ts";
+import { type OffRecord, type OffRecordNote, type OffRecordState, sealOf } from "../../core/records/off-record.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import { refuseReadOnly } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { refuseHosted } from "../log/hosted.ts";
+import { type OmittedPaths, statOmitted } from "../facts/omitted-changes.ts";
+import { inForce, OffRecordLook } from "../facts/off-record-look.ts";
+import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";
+import { compare, readDisk, type Reading } from "./read-disk.ts";
+import { shownPath } from "../log/shape.ts";
+
+/**
+ * Work off the record: its content is nowhere but on disk. A look before it and one behind it, neither of which stores
+ * anything, tell which paths it has changed; these are noted, and no capture takes them until somebody else changes them.
+ */
+
+/** Work off the record that has begun. */
+export interface OffRecordWork {
+  readonly id: string;
+  readonly before: Seen;
+}
+
+/** The differences from the record, and the paths that no capture takes. */
+interface Seen {
+  readonly seq: number;
+  readonly reading: Reading;
+  readonly changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly ignored: OmittedPaths;
+}
+
+/** Says that work off the record goes on: until its end nobody records what changes. Throws `REFUSED` where there is no folder. */
+export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
+  refuseHosted(context, "work off the record");
+  refuseReadOnly(context);
+  const id = context.newId();
+  const started = new Date(context.now()).toISOString();
+  await change(context, (state) => ({
+    ...state,
+    going: [...state.going, { id, ...ownerOf(context), started }],
+  }));
+  try {
+    return { id, before: await look(context) };
+  } catch (error) {
+    unnoted.add(id);
+    await change(context, (state) => ended(state, new Set([id]), []));
+    throw error;
+  }
+}
+
+/** Work of this process that is over, and of which the end could not be noted. */
+const unnoted = new Set<string>();
+
+/** The process of work that is over: nobody's. */
+const OVER = { pid: 0 } as const;
+
+/** Notes what the work has changed. Where that fails, the next capture that can notes it, as of work whose process is gone. */
+export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
+  const { id } = work;
+  try {
+    await noteEnd(context, work);
+  } catch (error) {
+    unnoted.add(id);
+    await change(context, (state) => ({
+      ...state,
+      going: state.going.map((one) => (one.id === id ? { id, started: one.started, ...OVER } : one)),
+    })).catch((trouble: unknown) => {
+      // Other processes wait for it, or for the end of this one.
+      if (!(trouble instanceof ChronicleError)) throw trouble;
+    });
+    throw notNoted(error);
+  }
+}
+
+async function noteEnd(context: Context, { id, before }: OffRecordWork): Promise<void> {
+  const after = await look(context);
+  await change(context, async (state) => ended(state, new Set([id]), await notesOf(context, state, { before, after })));
+}
+
+function notNoted(error: unknown): unknown {
+  if (!(error instanceof ChronicleError)) return error;
+  const message = `which files the work off the record has changed could not be noted: ${error.message}`;
+  return new ChronicleError(error.code, message, {
+    hint: "the next command that records notes them; until then nothing is recorded but what tools say they change",
+    data: error.data,
+    cause: error,
+  });
+}
+
+function isOver(context: Context, one: OffRecord["going"][number]): boolean {
+  return one.pid === OVER.pid || unnoted.has(one.id) || !isOwnerAlive(context, one, one.started);
+}
+
+/**
+ * Ends work whose process is gone, or that could not note its end. Whatever is not recorded by now may be its own: all of it is noted, but for what open
+ * actions have declared.
+ */
+export async function endDeadOffRecord(context: Context): Promise<void> {
+  const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];
+  if (dead.length === 0) return;
+  const after = await look(context);
+  const ids = new Set(dead.map(({ id }) => id));
+  await change(context, async (state) =>
+    state.going.some(({ id }) => ids.has(id)) ? ended(state, ids, await notesOf(context, state, { after })) : state,
+  );
+  for (const id of ids) unnoted.delete(id);
+}
+
+/** Ends the notes of paths that are recorded again, and of those that were meanwhile. With the lock held. */
+export async function dropNotes(context: Context, recorded: ReadonlySet<WorkspacePath>): Promise<void> {
+  const state = context.offRecord.read();
+  if (state === undefined) return;
+  const notes = (await inForce(context, state.notes)).filter(({ path }) => !recorded.has(path));
+  if (notes.length < state.notes.length) context.offRecord.write(withoutEmpty({ ...state, notes }));
+}
+
+/** Those of the paths that are as they were left off the record, with why they are left alone. */
+export async function offRecordAmong(
+  context: Context,
+  paths: readonly WorkspacePath[],
+): Promise<ReadonlyMap<WorkspacePath, string>> {
+  const found = await OffRecordLook.of(context, { pastCommands: true });
+  return found === undefined ? new Map() : found.heldAmong(paths);
+}
+
+/** All that is off the record, and is as it was left. */
+export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
+  const found = await OffRecordLook.of(context, { pastCommands: true });
+  return found === undefined ? new Map() : found.heldNow();
+}
+
+const MOST_PATHS = 5;
+
+/** Notes for people: what goes on off the record, and which of the paths that a look has omitted are. */
+export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
+  const notes = (context.offRecord.read()?.going ?? []).map((one) =>
+    isOver(context, one)
+      ? "work off the record is over, and which files it has changed is not noted yet: `chronicle snapshot` notes it, and until then nothing is recorded but what tools say they change"
+      : `a command off the record is going on (process ${one.pid}): until it ends, nothing is recorded but what tools say they change`,
+  );
+  const paths = omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => shownPath(path));
+  if (paths.length === 0) return notes;
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  return [
+    ...notes,
+    `off the record, and recorded only once somebody changes it (or by \`chronicle snapshot --on-record PATH\`): ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
+  ];
+}
+
+async function change(context: Context, make: (state: OffRecord) => OffRecord | Promise<OffRecord>): Promise<void> {
+  using _held = await context.lock.exclusive(context.waitMs);
+  const state = context.offRecord.read() ?? { salt: context.newId(), going: [], notes: [] };
+  const made = await make(state);
+  if (made !== state) context.offRecord.write(withoutEmpty(made));
+}
+
+function withoutEmpty(state: OffRecord): OffRecord | undefined {
+  return state.going.length === 0 && state.notes.length === 0 ? undefined : state;
+}
+
+function ended(state: OffRecord, ids: ReadonlySet<string>, notes: readonly OffRecordNote[]): OffRecord {
+  const noted = new Set(notes.map(({ path }) => path));
+  return {
+    ...state,
+    going: state.going.filter(({ id }) => !ids.has(id)),
+    notes: [...state.notes.filter(({ path }) => !noted.has(path)), ...notes],
+  };
+}
+
+async function look(context: Context): Promise<Seen> {
+  const reading = await readDisk(context, { hashOnly: true, pastCommands: true });
+  const { changes, seq } = await compare(context, reading);
+  const ignored = reading.omitted.filter(({ reason }) => reason === "excluded");
+  return {
+    seq,
+    reading,
+    changes: new Map(changes.map((one) => [one.path, one])),
+    ignored: await statOmitted(context, { omitted: ignored }),
+  };
+}
+
+interface Looks {
+  /** Not there: it is not known. */
+  readonly before?: Seen;
+  readonly after: Seen;
+}
+
+async function notesOf(context: Context, state: OffRecord, { before, after }: Looks): Promise<OffRecordNote[]> {
+  const { seq, changes, reading } = after;
+  const wanted = new Map<WorkspacePath, Entry | undefined>();
+  for (const [path, { after: entry }] of changes) {
+    const known = before?.changes.get(path);
+    if (known === undefined || !sameEntry(known.after, entry)) wanted.set(path, entry);
+  }
+  const notes: OffRecordNote[] = [];
+  for (const { entry, stat } of reading.present.sortedValues()) {
+    if (wanted.delete(entry.path)) notes.push({ path: entry.path, seq, state: stateOf(state, entry, stat) });
+  }
+  for (const path of wanted.keys()) notes.push({ path, seq, state: undefined });
+  return [...notes, ...(await notesOfIgnored(context, state, { before, after }))];
+}
+
+/** Files that the rules leave out: runs keep small ones aside, and tools that sweep them away have them kept. */
+async function notesOfIgnored(
+  context: Context,
+  state: OffRecord,
+  { before, after }: LooksAt,
+): Promise<OffRecordNote[]> {
+  const notes: OffRecordNote[] = [];
+  for (const [path, { stat }] of before === undefined ? [] : after.ignored) {
+    const known = before?.ignored.get(path)?.stat;
+    if (stat.kind === "dir" || stat.kind === "special") continue;
+    if (known?.mtimeNs === stat.mtimeNs && known.size === stat.size && known.ino === stat.ino) continue;
+    const entry = await context.worktree.inspect(path);
+    const [now] = await context.worktree.stats([path]);
+    if (entry === undefined || typeof now !== "object") continue;
+    notes.push({ path, seq: after.seq, state: stateOf(state, entry, now) });
+  }
+  return notes;
+}
+
+type LooksAt = { readonly before: Seen | undefined; readonly after: Seen };
+
+function stateOf(state: OffRecord, { kind, hash }: Entry, stat: FileStat): OffRecordState {
+  const { size, mtimeNs, ctimeNs, ino, dev } = stat;
+  return { kind, size, mtimeNs, ctimeNs, ino, dev, seal: hash === undefined ? undefined : sealOf(state, hash) };
+}

@@ -1,0 +1,417 @@
+import type { Progress } from "../../api/workspace-api.ts";
+import { type Aside, ASIDE_MS } from "../../core/records/aside.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
+import { type Entry, sameEntry } from "../../core/values/entry.ts";
+import { isKeptTime } from "../../core/values/file-time.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { changeBetween, decodePlan, encodePlan } from "../../core/tree/plan.ts";
+import { decodeIntent, type IntentRecord } from "../../core/records/records.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { UpstreamChange } from "../../core/tree/upstream-change.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, OnBlocked } from "../../worktree/worktree.ts";
+import { openRows } from "../facts/actions.ts";
+import { type Commit, withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { dropDerived, warnOfOpenDatabases } from "../log/database-units.ts";
+import { emptyTrash, leaveTrash, tokenOf } from "../log/late-trash.ts";
+import { closing, doneDrafts, opening } from "../commit/operation-drafts.ts";
+import { refusePrunedContents } from "../facts/pruning.ts";
+import { readEvent } from "../log/read-events.ts";
+import { shownPath } from "../log/shape.ts";
+import type { SkippedPath } from "./seen-absent.ts";
+import { tornWrite } from "./torn-write.ts";
+import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
+
+/**
+ * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
+ * was done and closes the intent. Killed anywhere, `settle` finishes it before anything else is changed.
+ */
+
+/** What is to be done to the files. */
+export interface Operation {
+  readonly kind: IntentRecord["kind"];
+  readonly summary: string;
+  readonly changes: readonly Change[];
+  /** For undo and redo: the operation concerned. */
+  readonly target?: string;
+  /** For an undo of somebody's work: whose, and what it takes back. */
+  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left">;
+  /** For the undo of a whole operation: paths of it that are left alone. */
+  readonly left?: readonly WorkspacePath[];
+  /** For a rollback: the action whose work on paths that were kept aside is taken back with it. */
+  readonly brings?: string;
+  /** Contents that the changes need and no record names yet; they are in the store. */
+  readonly contents?: readonly Hash[];
+  /** What becomes of conflicts, in the commit that closes the intent. */
+  readonly conflicts?: (id: string) => readonly IdentifiedConflict[];
+  /** Paths whose states are proposed to the origin when the intent is closed. */
+  readonly proposals?: readonly WorkspacePath[];
+  /** What becomes of it when a path cannot be changed (see `ApplyRequest`). */
+  readonly onBlocked: OnBlocked;
+  readonly keepMtime?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** What was done. */
+export interface OperationReport extends ApplyReport {
+  /** The intent's id: `undo` takes it. `undefined` when nothing was done. */
+  readonly id: string | undefined;
+  /** Paths that were kept aside, and were put back or removed again. */
+  readonly aside: AsideReport;
+}
+
+/** Carries an operation out. Its `before` states must have been captured, and proved against the log. */
+export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
+  const id = context.newId();
+  const conflicts = operation.conflicts?.(id) ?? [];
+  // An undo of what is as it was already is still an undo: the next one goes further back.
+  const isNamed = operation.target !== undefined || operation.selective !== undefined;
+  const isProposal = operation.proposals !== undefined;
+  using _lease = await context.blobs.lease();
+  const { aside, blocked } = await asideOf(context, operation);
+  const isNothing = operation.changes.length === 0 && conflicts.length === 0 && aside === undefined;
+  if (isNothing && !isNamed && !isProposal)
+    return { id: undefined, applied: [], blocked: [], conflicts: [], aside: { ...NOTHING_ASIDE, blocked } };
+  if (operation.onBlocked !== "skip") await refusePrunedContents(context, operation.changes);
+  const plan = await keepPlan(context, operation.changes);
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const intent: IntentRecord = {
+      kind: operation.kind,
+      state: "open",
+      summary: operation.summary.toWellFormed(),
+      actor: context.actor,
+      ...(context.client === undefined ? {} : { client: context.client.toWellFormed() }),
+      ...processOf(context, operation),
+      started: new Date(context.now()).toISOString(),
+      plan,
+      paths: operation.changes.length,
+      fromSeq: head.seq,
+      ...(operation.target === undefined ? {} : { target: operation.target }),
+      ...operation.selective,
+      ...(operation.left === undefined || operation.left.length === 0 ? {} : { left: operation.left }),
+      ...(aside === undefined ? {} : { aside }),
+      ...(aside === undefined || operation.brings === undefined ? {} : { brings: operation.brings }),
+      ...(operation.contents === undefined ? {} : { contents: operation.contents }),
+      ...(conflicts.length === 0 ? {} : { conflicts }),
+      ...(operation.proposals === undefined ? {} : { proposals: operation.proposals }),
+    };
+    const done = await perform(context, commit, { id, intent, operation });
+    return { ...done, aside: { ...done.aside, blocked: [...blocked, ...done.aside.blocked] } };
+  });
+}
+
+/** Who carries it out; of what comes from an origin nobody asks. */
+function processOf({ processes }: Context, { kind }: Operation): Pick<IntentRecord, "process"> {
+  const process = kind === "replica" ? undefined : processes.markOf(processes.pid);
+  return process === undefined ? {} : { process };
+}
+
+/** The step of an operation for paths that were kept aside: a rollback takes an action's work on them back, as its undo does. */
+export function asideStepOf({
+  kind,
+  target,
+  selective,
+  brings,
+}: Pick<Operation, "kind" | "target" | "selective" | "brings">): Parameters<typeof asideOfStep>[1] {
+  if (brings !== undefined) return { kind: "undo", target: brings };
+  return { kind, ...(target === undefined ? {} : { target }), ...selective };
+}
+
+/** The plan for paths that were kept aside, which is finished with the intent. */
+async function asideOf(
+  context: Context,
+  operation: Operation,
+): Promise<{ readonly aside?: Aside; readonly blocked: readonly BlockedPath[] }> {
+  const { changes, blocked } = await asideOfStep(context, asideStepOf(operation));
+  const paths = new Set(operation.changes.map(({ path }) => path));
+  const free = changes.filter(({ path }) => !paths.has(path));
+  if (free.length === 0) return { blocked };
+  const until = new Date(context.now() + ASIDE_MS).toISOString();
+  return { aside: { plan: await keepPlan(context, free), until }, blocked };
+}
+
+function isRefused({ applied, blocked }: CheckReport): boolean {
+  return applied.length === 0 && blocked.length > 0;
+}
+
+/** Nothing at all of what an origin has could be written: that is told, and tried again, not recorded path by path. */
+function isWithoutRoom(report: CheckReport): boolean {
+  return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
+}
+
+/**
+ * An operation that could do nothing at all was none. What an origin has is held path by path, as long as there is room; an
+ * undo of somebody's work that left all of it because it was changed meanwhile is recorded: the next undo passes that work.
+ */
+export function isNone(
+  { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
+  report: CheckReport,
+  asked: readonly Change[],
+): boolean {
+  if (kind === "replica" && replica !== undefined) return isWithoutRoom(report);
+  return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
+}
+
+/** Was each of the paths changed meanwhile, or is a folder that stays because of that? */
+function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
+  const left = new Set(blocked.map(({ path }) => path));
+  const rest = blocked.filter(({ reason }) => reason !== "changed");
+  const isLeft = asked.every(({ path }) => left.has(path));
+  return isLeft && rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
+}
+
+/** An operation whose intent is made. */
+export interface Performance {
+  readonly id: string;
+  /** Open. */
+  readonly intent: IntentRecord;
+  readonly operation: Pick<Operation, "changes" | "onBlocked" | "keepMtime" | "onProgress">;
+  /** What is recorded with it, if anything was done: behind these events. */
+  readonly also?: (done: readonly EventDraft[], report: ApplyReport) => readonly EventDraft[];
+}
+
+/** Opens the intent, changes the files, and closes it. With the lock held. */
+export async function perform(
+  context: Context,
+  commit: Commit,
+  { id, intent, operation, also }: Performance,
+): Promise<OperationReport> {
+  const { changes } = operation;
+  const isStep = intent.kind === "replica";
+  if (isStep) await emptyTrash(context, id);
+  const token = tokenOf({ id, intent });
+  let isOpen = false;
+  const begin = async (): Promise<void> => {
+    isOpen = true;
+    await commit.begin([opening(id, intent)]);
+  };
+  const beside = await asideOfIntent(context, intent);
+  const all = { ...operation, changes: [...changes, ...beside] };
+  const whole = await carryOut(context, { token, emptiesLater: isStep, begin, ...maskOf(intent) }, all);
+  // Where nothing could be begun, that is told as an operation, too.
+  if (!isOpen) await begin();
+  const isNothing = isNone(intent, whole, all.changes);
+  const { report, aside } = splitAside(context, whole, beside);
+  const done = isNothing
+    ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+    : await doneDrafts(context, {
+        id,
+        intent: { ...intent, state: "done" },
+        ...report,
+        changes: asMade(changes, report),
+      });
+  await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
+  if (isStep) leaveTrash(context, token);
+  else await context.worktree.cleanUp(token);
+  return { ...report, id: isNothing ? undefined : id, aside };
+}
+
+/** Setuid, setgid and sticky: recorded, but never set on disk by Chronicle for another copy, and never on a file. */
+const NEVER_SET = 0o7000;
+/** Setgid and sticky of a folder give nobody any rights, and without them a folder that is shared is not shared any more. */
+const NEVER_SET_ON_FOLDERS = 0o4000;
+
+/** An entry of another copy as Chronicle would put it on disk. */
+export function settable(entry: Entry | undefined): Entry | undefined {
+  if (entry === undefined || (entry.mode & NEVER_SET) === 0) return entry;
+  return { ...entry, mode: entry.mode & ~NEVER_SET };
+}
+
+/** An entry of this history as Chronicle would put it on disk. */
+function restorable(entry: Entry | undefined): Entry | undefined {
+  if (entry?.kind !== "dir") return settable(entry);
+  return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
+}
+
+/** What is put on disk of another copy's keeps a folder's own setgid and sticky bits. */
+function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
+  return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
+}
+
+/** The changes with the modes that folders have come to have: setgid is inherited from the folder around it. */
+export function asMade<C extends Change>(changes: readonly C[], { inherited = [] }: ApplyReport): readonly C[] {
+  if (inherited.length === 0) return changes;
+  const made = new Map(inherited.map((entry) => [entry.path, entry]));
+  return changes.map((change) => {
+    const entry = made.get(change.path);
+    return entry === undefined || change.after === undefined
+      ? change
+      : { ...change, after: { ...change.after, mode: entry.mode } };
+  });
+}
+
+/** The changes as they can be made on disk; those that then change nothing are left out. */
+export function makeable(changes: readonly Change[]): Change[] {
+  return changes.flatMap(({ path, before, after }) => changeBetween(path, before, restorable(after)) ?? []);
+}
+
+/** The changes that are left out because only bits that are never set would change. */
+export function neverSet(changes: readonly Change[]): SkippedPath[] {
+  const detail = "setuid, setgid and sticky are recorded, but never set";
+  return changes.flatMap(({ path, before, after }) =>
+    sameEntry(before, after) || !sameEntry(before, restorable(after)) ? [] : [{ path, reason: "special-bits", detail }],
+  );
+}
+
+async function carryOut(
+  context: Context,
+  how: Pick<ApplyRequest, "token" | "emptiesLater" | "begin" | "maskMode">,
+  operation: Performance["operation"],
+): Promise<ApplyReport> {
+  warnOfOpenDatabases(context, operation.changes);
+  const report = await context.worktree.apply({
+    ...how,
+    changes: operation.changes,
+    contents: (hashes) => context.blobs.readMany(hashes),
+    onBlocked: operation.onBlocked,
+    ...(operation.keepMtime === undefined ? {} : { keepMtime: operation.keepMtime }),
+    onProgress: (done, total) => operation.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
+  });
+  dropDerived(context, report.applied);
+  tellOfOwners(context, report);
+  if (operation.keepMtime === true) tellOfTimes(context, operation.changes);
+  return report;
+}
+
+/** Files whose times cannot be brought back: they were earlier or later than what can be kept of them. */
+export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Change[]): void {
+  const lost = changes.filter(({ after }) => after?.kind === "file" && !isKeptTime(after.mtimeMs));
+  for (const { path } of lost.slice(0, MOST_TOLD)) {
+    context.tell?.(
+      `${shownPath(path)} has the present time: its own is earlier than 1677 or later than 2262, which is not kept`,
+    );
+  }
+  const more = lost.length - MOST_TOLD;
+  if (more > 0) context.tell?.(`${more} more files have the present time for the same reason`);
+}
+
+const MOST_TOLD = 20;
+
+/** A file that could not be given back to who had it. */
+function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void {
+  for (const { path, uid, gid } of lostOwners.slice(0, MOST_TOLD)) {
+    context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`);
+  }
+  const more = lostOwners.length - MOST_TOLD;
+  if (more > 0) context.tell?.(`${more} more files belonged to others; only root can give them back`);
+}
+
+/** Keeps a plan as a blob. */
+export async function keepPlan(context: Context, changes: readonly UpstreamChange[]): Promise<Hash> {
+  const batch = await context.blobs.batch();
+  try {
+    const hash = await batch.put(encodePlan(changes));
+    await batch.commit();
+    return hash;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+/** An intent that was never closed. */
+export interface OpenIntent {
+  readonly id: string;
+  readonly intent: IntentRecord;
+}
+
+/** Intents that a crash has left open. */
+export async function openIntents(context: Context): Promise<OpenIntent[]> {
+  const open: OpenIntent[] = [];
+  for (const row of await openRows(context, "intent:")) {
+    const intent = decodeIntent((await readEvent(context, row)).record);
+    open.push({ id: row.recordId.slice("intent:".length), intent });
+  }
+  return open;
+}
+
+/** An interrupted operation that was finished, and what that changed. */
+export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
+  readonly changes: readonly Change[];
+  readonly blocked: readonly BlockedPath[];
+  readonly conflicts: ApplyReport["conflicts"];
+  /** Nothing of it could be done: it is no operation. */
+  readonly isNothing?: boolean;
+}
+
+/** What is to be done about an intent that is open. */
+export interface Rest {
+  readonly changes: readonly UpstreamChange[];
+  /** What the intent is then: it is carried out, or what there is of it is taken back. */
+  readonly state: "done" | "abandoned";
+}
+
+/** The changes that finish an intent. Throws `BLOB_MISSING`. */
+export async function restOf(context: Context, { id, intent }: OpenIntent): Promise<Rest> {
+  if (intent.changes !== undefined) return { changes: intent.changes, state: "done" };
+  if (intent.plan === undefined) return tornWrite(context, { id, intent });
+  const bytes = await context.blobs.get(intent.plan);
+  if (bytes !== undefined) return { changes: decodePlan(bytes), state: "done" };
+  throw new ChronicleError("BLOB_MISSING", `the plan of the interrupted ${intent.kind} ${id} is not in the store`, {
+    hint: "run `chronicle verify`",
+  });
+}
+
+/**
+ * Finishes what a crash has interrupted. Each path is brought to `after` if it is still `before` (or absent, in
+ * between); a path that is neither was edited meanwhile: it stays, and is recorded by the next capture.
+ */
+export async function settle(context: Context): Promise<FinishedIntent[]> {
+  const finished: FinishedIntent[] = [];
+  if ((await openIntents(context)).length === 0) {
+    await sweepLeft(context);
+    return finished;
+  }
+  await withCommit(context, async (commit) => {
+    for (const { id, intent } of await openIntents(context)) {
+      const { changes, state } = await restOf(context, { id, intent });
+      const token = tokenOf({ id, intent });
+      const beside = await asideOfIntent(context, intent);
+      const whole = await context.worktree.apply({
+        token,
+        changes: [...changes, ...beside],
+        contents: (hashes) => context.blobs.readMany(hashes),
+        onBlocked: "skip",
+        resume: true,
+        ...maskOf(intent),
+      });
+      // A write is decided: what it has not done is taken back by events of its own.
+      const isNothing = intent.kind !== "write" && isNone(intent, whole, changes);
+      const { report } = splitAside(context, whole, beside);
+      dropDerived(context, report.applied);
+      await commit.append(
+        isNothing
+          ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+          : await doneDrafts(context, {
+              id,
+              intent: { ...intent, state },
+              ...report,
+              changes: asMade(changes, report),
+            }),
+      );
+      await context.worktree.cleanUp(token);
+      const applied = new Set(report.applied);
+      const { blocked, conflicts } = report;
+      const made = changes.filter((one) => applied.has(one.path));
+      finished.push({ id, intent, state, changes: made, blocked, conflicts, isNothing });
+    }
+    context.worktree.sweepLeft();
+  });
+  return finished;
+}
+
+/** Removes files that an apply has staged in the folders, where it was cut off before its intent was in the log. */
+async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
+  if (readOnly || !worktree.mayHoldLeft()) return;
+  try {
+    using _held = await lock.exclusive(0);
+    worktree.sweepLeft();
+  } catch (error) {
+    // Somebody is at work there, and it may be theirs.
+    if (!(error instanceof ChronicleError && error.code === "LOCKED")) throw error;
+  }
+}

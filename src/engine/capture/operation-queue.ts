@@ -1,0 +1,147 @@
+import { ChronicleError, withCode } from "../../core/values/errors.ts";
+import { answer, rebuildingOnce } from "../log/answer.ts";
+import { catchUp, type CatchUp } from "../log/catch-up.ts";
+import { refuseReadOnly } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { refuseArchived } from "../commit/refuse-archived.ts";
+import { refuseMoved } from "../commit/refuse-moved.ts";
+import type { FinishedIntent } from "./operate.ts";
+import { keepRemembered } from "./remember-recorded.ts";
+
+/** What was ended before a change; before a dry run: what would be. */
+export interface BeforeChange {
+  readonly finished: readonly FinishedIntent[];
+  /** For people: the sessions that were closed. */
+  readonly closed: readonly string[];
+}
+
+/** Nothing was ended before. */
+export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
+
+/** The operations that every change runs first. They are handed in, because they use operations that are built on this queue. */
+export interface Settling {
+  /** Finishes what was interrupted, and closes what was abandoned. */
+  readonly endBefore: (context: Context) => Promise<BeforeChange>;
+  /** What `endBefore` would do now. Changes nothing. */
+  readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
+  /** Ends the transactions whose owner is gone, each by its own rule. */
+  readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
+}
+
+/** How a change is made. */
+export interface ChangeHow {
+  /** It is only said what would be done. */
+  readonly dryRun?: boolean | undefined;
+  /** It ends a transaction as it is asked to: one whose owner is gone is not ended by its rule before. */
+  readonly keepsOrphans?: true;
+}
+
+/** Orders the operations of an open workspace: changes run one after another, reads run beside them. */
+export class OperationQueue {
+  readonly #context: Context;
+  readonly #settling: Settling;
+  readonly #onClose: () => Promise<void>;
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(context: Context, settling: Settling, onClose: () => Promise<void>) {
+    this.#context = context;
+    this.#settling = settling;
+    this.#onClose = onClose;
+  }
+
+  /** Reads the history as it is now; `work` gets what the look at the log found. */
+  read<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
+    return this.whileOpen(() => this.#upToDate(work));
+  }
+
+  /** Reads the history and the files, after what was asked before. */
+  readInTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.inTurn(() => this.#upToDate(work));
+  }
+
+  /**
+   * For what changes something; a dry run does not. It is decided on the history as it is now, also on what another process
+   * has recorded and not lived to bring into the index. What was interrupted is finished first, and what was begun by a process
+   * that is gone is ended: `work` is told. No operation does that by itself.
+   */
+  change<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
+    const context = this.#context;
+    if (how.dryRun === true) {
+      return this.readInTurn(async () => {
+        await refuseArchived(context);
+        await refuseMoved(context);
+        return work(await this.#settling.wouldEndBefore(context));
+      });
+    }
+    return this.inTurn(async () => {
+      refuseReadOnly(context);
+      const { damage } = await this.#upToDate((found) => Promise.resolve(found));
+      try {
+        return await rebuildingOnce(context, async () => {
+          await refuseMoved(context);
+          const before = await this.#settling.endBefore(context);
+          if (how.keepsOrphans !== true) await this.#settling.endOrphans(context, before);
+          return work(before);
+        });
+      } catch (error) {
+        // Events that the index knows and the log does not have: why they are gone says more than that they are.
+        const isGone = error instanceof ChronicleError && error.code === "LOG_DAMAGED";
+        throw isGone && damage !== undefined ? damage : error;
+      }
+    });
+  }
+
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.whileOpen(() => {
+      const next = this.#last.catch(() => undefined).then(() => withCode(work));
+      this.#last = next;
+      return next;
+    });
+  }
+
+  async whileOpen<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
+    return withCode(work);
+  }
+
+  /** Keeps the signed head and what is remembered of the disk, and closes everything. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#last.catch(() => undefined);
+    await withCode(() => this.#end());
+  }
+
+  async #end(): Promise<void> {
+    try {
+      const { damage } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
+      if (damage === undefined) {
+        await this.#context.headFollower.end();
+        await keepRemembered(this.#context);
+      }
+    } finally {
+      await this.#onClose();
+    }
+  }
+
+  #upToDate<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
+    const context = this.#context;
+    return withCode(() =>
+      answer(context, (found) => {
+        if (found.damage === undefined) context.headFollower.seen(found.head.seq);
+        return work(found);
+      }),
+    );
+  }
+}
+
+/** A damaged index of contents is discarded when it is met; verifying then begins anew without it. */
+export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    return work();
+  }
+}

@@ -1,0 +1,88 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Context } from "../log/context.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import type { FolderPlan } from "./fit-folders.ts";
+import { missingContent, pruningInForce } from "../facts/pruning.ts";
+import type { SkippedPath } from "./seen-absent.ts";
+import { shownPath } from "../log/shape.ts";
+
+/** The paths of a plan that cannot be taken back, because a content that this needs was pruned or erased: they stay as they are. */
+export class PathsGone {
+  readonly #context: Context;
+  readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;
+  readonly #paths: SkippedPath[] = [];
+
+  constructor(context: Context, plan: Pick<FolderPlan, "targets" | "unmerged">) {
+    this.#context = context;
+    this.#plan = plan;
+  }
+
+  get paths(): readonly SkippedPath[] {
+    return this.#paths;
+  }
+
+  /** What was found for a path; `undefined` if it needs what was given up. */
+  async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await find();
+    } catch (error) {
+      if (!isGivenUp(error)) throw error;
+      this.#leave(path, error);
+      return undefined;
+    }
+  }
+
+  /** Leaves the paths whose next content, or one of a conflict's, was erased, or pruned and freed; `made` are yet to be stored. */
+  async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
+    const isWhole = (await pruningInForce(this.#context)) === undefined;
+    if (isWhole && (await erasuresInForce(this.#context)).size === 0) return;
+    const needed = this.#needed().filter(({ hash }) => !made.has(hash));
+    const stored = await this.#context.blobs.has(needed.map(({ hash }) => hash));
+    const left = new Set<WorkspacePath>();
+    for (const { path, hash } of needed) {
+      if (stored.has(hash) || left.has(path)) continue;
+      const what = `the earlier content of ${shownPath(path)}`;
+      const error = await missingContent(this.#context, { path, hash, what });
+      if (!isGivenUp(error)) continue;
+      left.add(path);
+      this.#leave(path, error);
+    }
+  }
+
+  #needed(): { readonly path: WorkspacePath; readonly hash: Hash }[] {
+    const { targets, unmerged } = this.#plan;
+    return [...targets].flatMap(([path, { present, target }]) => {
+      const conflict = unmerged.get(path);
+      const changed = target?.hash === present?.hash ? [] : [target];
+      const sides = conflict === undefined ? changed : [conflict.current, conflict.wanted];
+      return sides.flatMap((entry) => (entry?.hash === undefined ? [] : [{ path, hash: entry.hash }]));
+    });
+  }
+
+  #leave(path: WorkspacePath, { code, message: detail }: ChronicleError): void {
+    const { targets, unmerged } = this.#plan;
+    const present = targets.get(path)?.present;
+    targets.set(path, { present, target: present });
+    unmerged.delete(path);
+    this.#paths.push({ path, reason: code === "ERASED" ? "erased" : "content-missing", detail });
+  }
+}
+
+function isGivenUp(error: unknown): error is ChronicleError {
+  return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
+}
+
+/** The error for paths that need what was pruned, where nobody said that the rest is to be taken back. */
+export function refuseGone(skipped: readonly SkippedPath[]): void {
+  const gone = skipped.filter((one) => one.reason === "content-missing");
+  const [only] = gone;
+  if (only === undefined) return;
+  const shown = gone.slice(0, 5).map((one) => one.detail);
+  const more = gone.length > shown.length ? `, and ${gone.length - shown.length} more` : "";
+  throw new ChronicleError("PRUNED", `nothing was changed, because ${shown.join(", ")}${more}`, {
+    hint: "`--force` leaves these as they are and does the rest; `chronicle history FILE` shows which iterations are kept",
+    data: { pruned: gone.map((one) => shownPath(one.path)) },
+  });
+}

@@ -1,0 +1,126 @@
+import type { Change } from "../../core/values/change.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
+import { isLostInCrash } from "../../core/records/whereabouts.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { keepPlan, openIntents, perform, settable } from "./operate.ts";
+import { compare, type Reading } from "./read-disk.ts";
+import { followedOrigin } from "../facts/followed-origin.ts";
+import { givenPath, shownPath } from "../log/shape.ts";
+
+/** What an unclean end (the power went, a disk was pulled out) has left of files, and what becomes of it. */
+
+/** Names that are told; of more the number. */
+const MOST_NAMED = 10;
+
+/** The changes of a reading that are nobody's edits; none where everything ended cleanly. */
+export async function lostInCrash(context: Context, reading: Reading): Promise<readonly Change[]> {
+  const { unclean } = reading;
+  if (unclean === undefined) return [];
+  const { changes } = await compare(context, reading);
+  return changes.filter((change) => isLostInCrash(change, unclean));
+}
+
+/**
+ * Brings a folder that follows an origin back to what is recorded of these paths: they are no edits, and must not go anywhere. The
+ * contents are in the store. Throws `REFUSED` where one cannot be brought back: nothing of it is recorded. False: an operation was
+ * interrupted, and is to be finished first.
+ */
+export async function putBackLost(context: Context, lost: readonly Change[]): Promise<boolean> {
+  const record = await followedOrigin(context);
+  if (record === undefined) return true;
+  if ((await openIntents(context)).length > 0) return false;
+  using _lease = await context.blobs.lease();
+  const changes = lost.map(({ path, before, after }): Change => ({ path, before: after, after: settable(before) }));
+  const { blocked: foreseen } = await context.worktree.check({ changes, onBlocked: "skip", permissions: true });
+  const isStuck = new Set(foreseen.map(({ path }) => path));
+  const free = changes.filter(({ path }) => !isStuck.has(path));
+  const missing = await missingContents(context, free);
+  const ready = free.filter(({ path }) => !missing.has(path));
+  const report = await withCommit(context, async (commit) => {
+    if (ready.length === 0 || (await openIntents(context)).length > 0) return undefined;
+    const { seq } = await commit.head();
+    const intent = {
+      kind: "replica" as const,
+      state: "open" as const,
+      summary: "put back what an unclean end had taken from files",
+      actor: context.actor,
+      started: new Date(context.now()).toISOString(),
+      plan: await keepPlan(context, ready),
+      paths: ready.length,
+      fromSeq: seq,
+      replica: record,
+    };
+    const operation = { changes: ready, onBlocked: "skip" as const, keepMtime: true };
+    return perform(context, commit, { id: record.origin, intent, operation });
+  });
+  tellPutBack(context, report?.applied ?? []);
+  const stuck = [...foreseen, ...missing.values(), ...(report?.blocked ?? [])].filter(
+    ({ reason }) => reason !== "changed",
+  );
+  if (stuck.length > 0) throw notPutBack(stuck);
+  return true;
+}
+
+async function missingContents(context: Context, changes: readonly Change[]): Promise<Map<WorkspacePath, BlockedPath>> {
+  const missing = new Map<WorkspacePath, BlockedPath>();
+  const held = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
+  for (const { path, after } of changes) {
+    const hash = after?.hash;
+    if (hash === undefined || held.has(hash)) continue;
+    missing.set(path, { path, reason: "content-missing", detail: `content ${hash} is not in the store` });
+  }
+  return missing;
+}
+
+function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
+  if (paths.length === 0) return;
+  context.tell?.(
+    `the machine or the disk went down without a clean end: ${namesOf(paths)} had lost bytes that were recorded before; ` +
+      "what was recorded was put back into the folder, and nothing of it went to the origin",
+  );
+}
+
+/** Of a workspace that follows nobody: the files are recorded as they are, and it is said how to get the bytes back. */
+export function tellLost(context: Context, lost: readonly Change[], seq: number): void {
+  if (lost.length === 0) return;
+  const paths = lost.map(({ path }) => path);
+  context.tell?.(
+    `the machine or the disk went down without a clean end: ${namesOf(paths)} ${paths.length === 1 ? "has" : "have"} lost bytes ` +
+      `that were recorded before, and ${paths.length === 1 ? "is" : "are"} recorded as now on disk; bring them back: ` +
+      `${commandFor(paths, seq)}`,
+  );
+}
+
+/** The same before anything was recorded, for who only looks. */
+export function lossNote(lost: readonly Change[]): readonly string[] {
+  if (lost.length === 0) return [];
+  const paths = lost.map(({ path }) => path);
+  return [
+    `the machine or the disk went down without a clean end: ${namesOf(paths)} ${paths.length === 1 ? "has" : "have"} lost bytes ` +
+      "that are recorded; the next snapshot says how to bring them back",
+  ];
+}
+
+function commandFor(paths: readonly WorkspacePath[], seq: number): string {
+  const named = paths.slice(0, MOST_NAMED).map((path) => quotePath(givenPath(path)));
+  return ["chronicle restore", `seq:${seq}`, ...named].join(" ");
+}
+
+function namesOf(paths: readonly WorkspacePath[]): string {
+  const names = paths.slice(0, MOST_NAMED).map((path) => JSON.stringify(shownPath(path)));
+  const more = paths.length - names.length;
+  return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;
+}
+
+function notPutBack(blocked: readonly BlockedPath[]): ChronicleError {
+  const [first] = blocked;
+  const what = `${namesOf(blocked.map(({ path }) => path))} lost bytes when the machine or the disk went down`;
+  return new ChronicleError("REFUSED", `${what}, and could not be put back: ${first?.detail ?? ""}`, {
+    hint: "clear what is in the way; or, to keep a file as it is now, give it a new time with `touch`. Nothing was sent to the origin",
+    data: { paths: blocked.map(({ path }) => shownPath(path)) },
+  });
+}

@@ -1,0 +1,244 @@
+import type { Progress } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import { SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import type { ScanReport, ScanRequest } from "../../worktree/worktree.ts";
+import type { Context, IngestResult } from "../log/context.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { HeldStates } from "./held-states.ts";
+import { ErasedLook } from "../facts/erased-look.ts";
+import { OffRecordLook, type OffRecordOptions } from "../facts/off-record-look.ts";
+import { refuseBatchOverQuota } from "../log/quota.ts";
+import { ReadTable, type ReadPath } from "./read-table.ts";
+import type { UncleanEnd } from "../../core/records/whereabouts.ts";
+import { surroundings } from "./unclean-end.ts";
+import type { LiveView } from "../log/live-view.ts";
+import { refuseMoved } from "../commit/refuse-moved.ts";
+import { rememberRecorded } from "./remember-recorded.ts";
+
+/** Looks at the disk and reads what may have changed since it was last looked at; records nothing. */
+
+export interface LookOptions extends OffRecordOptions {
+  readonly paranoid?: boolean;
+  /** Look only here (hints of a watcher). Default: everywhere. */
+  readonly only?: readonly WorkspacePath[];
+  /** Take what is at and beneath `only` although a filter keeps it out. */
+  readonly named?: boolean;
+  /** With `named`: take the folders on the way to `only`, too, where nothing is at the path itself. */
+  readonly holders?: boolean;
+  /** Record what is gone, though a tracked folder is another one than it was and nothing of what was recorded is in it. */
+  readonly acceptsDeletions?: boolean;
+  /** The meaning of a missing tracked folder (see `ScanRequest`). */
+  readonly absentRoot?: ScanRequest["absentRoot"];
+  /** Only look: hash, store nothing. */
+  readonly hashOnly?: boolean;
+  /** A capture that makes another state reachable may go beyond the quota, by a reserve. */
+  readonly reserve?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** Everything on disk that a scan handed over, read. */
+export interface Reading {
+  readonly report: ScanReport;
+  /** Present paths, with the entry now on disk. */
+  readonly present: ReadTable;
+  /** Paths that are not there (any more). */
+  readonly gone: readonly WorkspacePath[];
+  readonly omitted: readonly Omission[];
+  /** The paths off the record, if there are any: they are among the omissions, and were not read. */
+  readonly offRecord: OffRecordLook | undefined;
+  /** What is known of an unclean end since the folders were last captured whole. */
+  readonly unclean: UncleanEnd | undefined;
+  /** What was erased when the look began: paths that have it are among the omissions. */
+  readonly erased: ErasedLook;
+}
+
+/**
+ * Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. Throws `NOT_FOUND` where the
+ * folder was moved since the workspace was opened.
+ */
+export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
+  await refuseMoved(context);
+  await rememberRecorded(context);
+  const { live } = context;
+  if (!live.started || options.only !== undefined) return scanAndRead(context, options);
+  live.noteErasures(await erasuresInForce(context));
+  const haveRulesMoved = context.worktree.haveRulesMoved();
+  const hinted = options.paranoid === true ? undefined : await live.take();
+  const taken = haveRulesMoved ? undefined : hinted;
+  try {
+    const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
+    if (taken === undefined) await followRules(live, reading.report, haveRulesMoved);
+    const omitted = live.looked({ only: taken, omitted: reading.omitted });
+    // Paths that were only looked at are still to be recorded.
+    if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
+    const { offRecord } = reading;
+    if (offRecord === undefined) return { ...reading, omitted };
+    live.giveBack(offRecord.undecided);
+    return { ...reading, omitted: await offRecord.renamed(omitted) };
+  } catch (error) {
+    live.giveBack(taken);
+    throw error;
+  }
+}
+
+/** What is watched follows from the rules. Those that are files of the workspace the watcher follows by itself. */
+async function followRules(live: LiveView, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
+  const areOthers = live.noteRules(JSON.stringify(filters));
+  if (haveMoved && areOthers) await live.restart();
+}
+
+/** Scans, and reads what the scan hands over, at the same time. */
+async function scanAndRead(context: Context, options: LookOptions): Promise<Reading> {
+  const { onProgress, absentRoot } = options;
+  const absent = absentRoot === undefined ? {} : { absentRoot };
+  const { elsewhere, unclean } = await surroundings(context, options.only === undefined);
+  const present = new ReadTable();
+  const gone: WorkspacePath[] = [];
+  const omitted: Omission[] = [];
+  const offRecord = await OffRecordLook.of(context, options);
+  const erased = await ErasedLook.of(context);
+  const run = context.ingest.begin({
+    hashOnly: options.hashOnly ?? false,
+    erased: erased.contents,
+    known: (path) => context.worktree.recall(path) !== undefined && offRecord?.mayRead(path) !== false,
+    onResult: (result) => {
+      const omission = erased.omissionOf(result);
+      if (omission === undefined) take(result, { present, gone, omitted });
+      else omitted.push(omission);
+    },
+  });
+  try {
+    const report = await context.worktree.scan(
+      {
+        ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
+        ...(options.only === undefined ? {} : { only: options.only }),
+        ...(options.named === undefined ? {} : { named: options.named }),
+        ...(options.holders === undefined ? {} : { holders: options.holders }),
+        ...absent,
+        elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
+        onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
+      },
+      async (scanned) => {
+        const batch = offRecord === undefined ? scanned : await offRecord.sift(scanned);
+        for (const { path, stat } of batch) {
+          if (stat.kind === "dir") present.push({ entry: folderEntry(path, stat), stat, unstable: false });
+        }
+        if (options.hashOnly !== true) await refuseBatchOverQuota(context, batch, options);
+        return run.add(batch);
+      },
+    );
+    await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
+    // A file that could not be read because its folder was moved away meanwhile is not gone: a scan of nothing says so.
+    if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
+    const all = {
+      report,
+      present,
+      gone: [...new Set([...report.gone, ...gone])],
+      omitted: [...report.omitted, ...omitted],
+      offRecord,
+      unclean,
+      erased,
+    };
+    return offRecord === undefined ? all : await withoutOffRecord(all, offRecord);
+  } catch (error) {
+    await run.abandon();
+    throw error;
+  }
+}
+
+/** The reading without the paths off the record: these are omissions. */
+async function withoutOffRecord(reading: Reading, offRecord: OffRecordLook): Promise<Reading> {
+  const { present } = reading;
+  const gone = await offRecord.siftGone(reading.gone);
+  for (const { path, stat } of offRecord.foldersOf(present.paths))
+    present.push({ entry: folderEntry(path, stat), stat, unstable: false });
+  return { ...reading, gone, omitted: [...(await offRecord.renamed(reading.omitted)), ...offRecord.held()] };
+}
+
+interface Taken {
+  readonly present: ReadTable;
+  readonly gone: WorkspacePath[];
+  readonly omitted: Omission[];
+}
+
+function take(result: IngestResult, { present, gone, omitted }: Taken): void {
+  if ("entry" in result) {
+    present.push({ ...result, unstable: result.unstable || result.isMoving === true });
+    if (result.unstable)
+      omitted.push({ path: result.path, reason: "unstable", detail: "it changed while it was read" });
+  } else if ("omission" in result) omitted.push(result.omission);
+  else gone.push(result.path);
+}
+
+/** The entry of a folder. */
+function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
+  return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
+}
+
+/** The entry of a symlink with this target. */
+export function linkEntry(path: WorkspacePath, stat: FileStat, target: Uint8Array): Entry {
+  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
+  return { path, kind: "symlink", mode: SYMLINK_MODE, size: target.length, mtimeMs, hash: sha256(target) };
+}
+
+export interface Comparison {
+  readonly changes: readonly Change[];
+  /** The number of the last iteration of each changed path. */
+  readonly iterations: ReadonlyMap<WorkspacePath, number>;
+  /** The index's row of each changed path, and the event as of which it holds. */
+  readonly before: readonly { readonly path: WorkspacePath; readonly row: IterationRow | undefined }[];
+  readonly seq: number;
+  /** Recorded paths that are not there and count as there: the folder cannot hold them. */
+  readonly lacked: ReadonlySet<WorkspacePath>;
+}
+
+/** Paths that are compared at once. */
+const COMPARE = 8_192;
+
+/** Compares a reading with the record. */
+export async function compare(context: Context, { present, gone }: Reading): Promise<Comparison> {
+  const { seq } = await context.index.head();
+  const held = new HeldStates(context.worktree, new Set(gone));
+  const changes: Change[] = [];
+  const iterations = new Map<WorkspacePath, number>();
+  const before: { path: WorkspacePath; row: IterationRow | undefined }[] = [];
+  const lacked = new Set<WorkspacePath>();
+  const consider = async (paths: readonly WorkspacePath[], now: (at: number) => Entry | undefined): Promise<void> => {
+    if (paths.length === 0) return;
+    const recorded = await context.index.iterationsAt(paths, seq);
+    paths.forEach((path, i) => {
+      const row = recorded[i];
+      const found = now(i);
+      const change = held.changeBetween(path, row?.entry, found);
+      if (change === undefined && found === undefined && row?.entry !== undefined) lacked.add(path);
+      if (change === undefined) return;
+      changes.push(change);
+      before.push({ path, row });
+      iterations.set(path, row?.iteration ?? 0);
+    });
+  };
+  for (let from = 0; from < present.size; from += COMPARE) {
+    await consider(present.paths.slice(from, from + COMPARE), (i) => present.entryAt(from + i));
+  }
+  await consider(
+    gone.filter((path) => !present.has(path)),
+    () => undefined,
+  );
+  changes.sort((a, b) => comparePaths(a.path, b.path));
+  return { changes, iterations, before, seq, lacked };
+}
+
+/** Does the worktree now know all that was read? What was unstable is to be read again. */
+export function isAllSettled({ omitted, present }: Reading): boolean {
+  return present.isSettled && omitted.every((one) => one.reason !== "unstable");
+}
+
+/** The paths that were read whole, and may be trusted at the next scan. */
+export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
+  for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
+}

@@ -1,0 +1,144 @@
+import type { Hash } from "../../core/values/hash.ts";
+import type { IterationCause } from "../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { WatchHandle, WatchHint } from "../../worktree/worktree.ts";
+import { capture, type Capture, type CaptureOptions } from "./capture.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { followSettings } from "../log/follow-settings.ts";
+import { rootToState } from "../state/root-to-state.ts";
+
+/** How long after a hint a capture begins: editors and tools write in bursts. */
+const SETTLE_MS = 60;
+/** A capture may use this share of the time at most, so that a busy folder is not read all the time. */
+const BUSY_FACTOR = 3;
+/** While hints may be missed, everything is scanned this often. */
+const BLIND_SCAN_MS = 2_000;
+
+export interface RecorderOptions {
+  readonly cause: IterationCause;
+  readonly onCapture?: (changes: number) => void;
+  /** Options of the last capture, at the end. */
+  readonly ends?: Pick<CaptureOptions, "absentRoot">;
+  /** What is tracked was changed elsewhere, and holds here from now on. */
+  readonly onSettings?: () => void;
+}
+
+/** What a recorder has seen. */
+export interface Recorded {
+  /** Merkle root after each capture that found something. */
+  readonly roots: readonly Hash[];
+  readonly last: Capture;
+}
+
+/** Captures changes as they happen: a watcher's hints say where to look, the last look is everywhere. */
+export class Recorder {
+  readonly #context: Context;
+  readonly #options: RecorderOptions;
+  readonly #roots: Hash[] = [];
+  #watch: WatchHandle | undefined;
+  #pending: Set<WorkspacePath> | "all" | undefined;
+  #working: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #blindTimer: NodeJS.Timeout | undefined;
+  #failure: unknown;
+  #stopping = false;
+
+  constructor(context: Context, options: RecorderOptions) {
+    this.#context = context;
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    await this.#begin();
+    this.#blindTimer = setInterval(() => {
+      if (this.#watch?.degraded === true) this.#onHint({ paths: undefined });
+    }, BLIND_SCAN_MS);
+  }
+
+  async #begin(): Promise<void> {
+    this.#watch = await this.#context.worktree.watch((hint) => this.#onHint(hint));
+  }
+
+  /** Stops watching, and looks once more at everything. Throws what went wrong on the way. */
+  async stop(): Promise<Recorded> {
+    clearInterval(this.#blindTimer);
+    clearTimeout(this.#timer);
+    this.#stopping = true;
+    await this.#watch?.close();
+    await this.#working;
+    // A watch that was begun anew meanwhile.
+    await this.#watch?.close();
+    await followSettings(this.#context);
+    const last = await this.#capture(undefined, this.#options.ends);
+    return { roots: this.#roots, last };
+  }
+
+  /** Records these paths whatever the rules say, after it was stopped. */
+  take(paths: readonly WorkspacePath[]): Promise<Capture> {
+    return this.#capture(paths, { named: true });
+  }
+
+  /** What went wrong in a capture on the way, if anything; the last capture makes up for it. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  #onHint({ paths }: WatchHint): void {
+    if (paths === undefined) this.#pending = "all";
+    else if (this.#pending !== "all") {
+      this.#pending ??= new Set();
+      for (const path of paths) this.#pending.add(path);
+    }
+    this.#plan(SETTLE_MS);
+  }
+
+  #plan(delay: number): void {
+    // The last look is at everything.
+    if (this.#stopping || this.#timer !== undefined || this.#working !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#working = this.#work();
+    }, delay);
+  }
+
+  async #work(): Promise<void> {
+    const began = performance.now();
+    const pending = this.#pending;
+    this.#pending = undefined;
+    try {
+      if (pending !== undefined) await this.#follow(pending === "all" ? undefined : [...pending]);
+    } catch (error) {
+      this.#failure = error;
+    }
+    this.#working = undefined;
+    if (this.#pending !== undefined) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+  }
+
+  /** What is to be tracked may have been changed since: folders may then be watched that were not before. */
+  async #follow(only: readonly WorkspacePath[] | undefined): Promise<void> {
+    const isChanged = await followSettings(this.#context);
+    await this.#capture(isChanged ? undefined : only);
+    if (!isChanged || this.#stopping) return;
+    this.#options.onSettings?.();
+    await this.#watch?.close();
+    await this.#begin();
+    // What was changed while nobody watched.
+    this.#onHint({ paths: undefined });
+  }
+
+  async #capture(
+    only: readonly WorkspacePath[] | undefined,
+    how: RecorderOptions["ends"] & { readonly named?: true } = {},
+  ): Promise<Capture> {
+    const { cause, onCapture } = this.#options;
+    const captured = await capture(this.#context, { ...how, cause, ...(only === undefined ? {} : { only }) });
+    if (captured.changes.length > 0) {
+      this.#roots.push(
+        await withCommit(this.#context, async (commit) => rootToState(this.#context, (await commit.head()).seq)),
+      );
+      onCapture?.(captured.changes.length);
+    }
+    return captured;
+  }
+}

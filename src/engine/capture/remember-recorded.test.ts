@@ -1,0 +1,45 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Project } from "../../../test/helpers/project.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+
+/** What is remembered of the disk is kept with the event up to which it was told of the record, whoever closes last. */
+
+async function paths(workspace: WorkspaceApi): Promise<string[]> {
+  return Object.keys((await workspace.manifest("latest")).files);
+}
+
+test("one whose memory was lost, and that never looked at the disk, does not vouch for what it was not told", async () => {
+  await using project = new Project();
+  project.write("kept", "1");
+  project.write("gone/x", "2");
+  const first = await project.init();
+  await first.close();
+  rmSync(join(project.home, "workspaces", first.id, "stat.cache"));
+  const second = await project.open();
+  await second.records.upsert("r", { value: 1 });
+  await second.close();
+  project.remove("gone");
+  const third = await project.open();
+  expect((await third.status()).changes.map((change) => change.path)).toEqual(["gone", "gone/x"]);
+  await third.snapshot();
+  expect(await paths(third)).toEqual(["kept"]);
+  await third.restore("0");
+  expect(project.read("gone/x")).toBe("2");
+});
+
+test("one that closes after another has recorded something does not vouch for that", async () => {
+  await using project = new Project();
+  project.write("kept", "1");
+  const early = await project.init();
+  const late = await project.open();
+  project.write("b", "recorded by the other");
+  await late.snapshot();
+  await late.close();
+  await early.close();
+  project.remove("b");
+  const next = await project.open();
+  await next.snapshot();
+  expect(await paths(next)).toEqual(["kept"]);
+});

@@ -1,0 +1,262 @@
+import type { Change } from "../../core/values/change.ts";
+import type { OmittedPath } from "../../core/records/coverage-record.ts";
+import type { FilterSpec } from "../../core/filter/filter.ts";
+import { explainPath } from "../../core/filter/ignore.ts";
+import { isRoot, isWithin, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { databaseOf } from "../../core/tree/sqlite-unit.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
+import { actionById, type LoggedAction } from "../facts/actions.ts";
+import type { Context } from "../log/context.ts";
+import { coverageAround, coverageAt, type Taken } from "../facts/coverage-in-log.ts";
+import { besideDatabases } from "../log/database-units.ts";
+import { readFilters } from "../log/filters.ts";
+import type { FirstEvent } from "../facts/first-event.ts";
+import { isHosted } from "../log/hosted.ts";
+import { allOffRecord, offRecordAmong } from "./off-record.ts";
+import { BroughtPaths } from "../facts/brought-paths.ts";
+import { shownPath } from "../log/shape.ts";
+
+/**
+ * The guard of every operation that goes back: it deletes a path only where a capture shows that the path was absent at
+ * the moment that it goes back to. A path that was excluded, or could not be captured, may have been there unseen. So may what a sync brought, unless the folder was brought up to a state of the origin
+ * without it.
+ */
+
+/** The moment to which a path goes back. */
+export interface BackTo {
+  /** The states after these events: each must show that the path was absent. */
+  readonly seqs: readonly number[];
+  /** The action whose work it is: it has looked at the paths that it declared, whatever the rules say. */
+  readonly action?: string | undefined;
+  /** Chronicle itself has put the path there, and found nothing in its place. */
+  readonly isWritten?: boolean | undefined;
+}
+
+/** An undo goes back to the state before the first own event of a path, and to that before the work as a whole. */
+export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): BackTo {
+  return { seqs: back === undefined || back === seq - 1 ? [seq - 1] : [back, seq - 1], action, isWritten };
+}
+
+/**
+ * A path that an operation leaves as it is, and why: something hinders it, nothing shows that it was absent then (`unseen`),
+ * somebody changed it while the operation was being done (`changed-meanwhile`), the content that it would get was erased
+ * (`erased`), or nothing else is to change than bits of the mode that are never set (`special-bits`).
+ */
+export interface SkippedPath extends Omit<BlockedPath, "reason"> {
+  readonly reason: BlockedPath["reason"] | "unseen" | "changed-meanwhile" | "special-bits" | "erased";
+}
+
+/** The permitted part of a plan, and the paths that stay because nothing shows that they were absent. */
+export interface Guarded {
+  readonly changes: Change[];
+  readonly unseen: SkippedPath[];
+}
+
+/**
+ * Leaves out the deletions of paths of which nothing shows that they were absent, and what concerns paths off the record:
+ * what is there now nobody has a copy of, and what was there then is not what is recorded.
+ */
+export async function leaveUnseen(
+  context: Context,
+  changes: readonly Change[],
+  backTo: (path: WorkspacePath) => BackTo,
+): Promise<Guarded> {
+  const seen = new SeenAbsent(context, changes);
+  const held = await offRecordAmong(
+    context,
+    changes.map(({ path }) => path),
+  );
+  const all = [...(await allOffRecord(context)).keys()];
+  const guarded: Guarded = { changes: [], unseen: [] };
+  for (const change of changes) {
+    const { path } = change;
+    const doubt = held.get(path) ?? holding(change, all) ?? (await seen.doubtOf(change, backTo(path)));
+    if (doubt === undefined) guarded.changes.push(change);
+    else guarded.unseen.push(unseenPath(path, doubt));
+  }
+  return guarded;
+}
+
+/** Why a folder stays that holds something off the record. */
+function holding({ path, before, after }: Change, offRecord: readonly WorkspacePath[]): string | undefined {
+  if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
+  const held = offRecord.find((one) => one !== path && isWithin(one, path));
+  return held === undefined ? undefined : `it holds what was written off the record: ${shownPath(held)}`;
+}
+
+/** A path that stays. */
+export function unseenPath(path: WorkspacePath, detail: string): SkippedPath {
+  return { path, reason: "unseen", detail };
+}
+
+/** Whether captures show that paths were absent at earlier moments. */
+export class SeenAbsent {
+  readonly #context: Context;
+  readonly #changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly #looks = new Map<number, Promise<readonly Look[]>>();
+  readonly #actions = new Map<string, Promise<LoggedAction | undefined>>();
+  readonly #brought: BroughtPaths;
+
+  constructor(context: Context, changes: readonly Change[] = []) {
+    this.#context = context;
+    this.#brought = new BroughtPaths(context);
+    this.#changes = new Map(changes.map((change) => [change.path, change]));
+  }
+
+  /** The path and the database that it may lie beside, as they are about to be changed. */
+  #changesAt(path: WorkspacePath): Change[] {
+    const database = databaseOf(path);
+    const change = database === undefined ? undefined : this.#changes.get(database);
+    return [{ path, before: undefined, after: undefined }, ...(change === undefined ? [] : [change])];
+  }
+
+  /** Why a change cannot be made that takes a path back to a moment; `undefined`: it can. */
+  async doubtOf({ path, before, after }: Change, back: BackTo): Promise<string | undefined> {
+    if (before !== undefined && after === undefined) return this.doubt(path, before.kind === "dir", back);
+    return this.#wasNotRecorded(path, back);
+  }
+
+  /** Why what is recorded of that moment is an earlier state of the path; `undefined`: it is not. */
+  async #wasNotRecorded(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
+    if (isHosted(this.#context.worktree.roots)) return undefined;
+    const action = back.action === undefined ? undefined : await this.#action(back.action);
+    const told = action?.coverage.omitted ?? [];
+    for (const one of told) if (isWithin(path, one.path) && earlierThan(one.reason)) return earlierThan(one.reason);
+    for (const seq of back.seqs) {
+      for (const { omitted } of await this.#looksAt(seq)) {
+        const why = earlierThan(reasonAbove(omitted, path));
+        if (why !== undefined) return why;
+      }
+    }
+    return undefined;
+  }
+
+  /** Why it cannot be shown that a path was absent; `undefined`: it is shown. */
+  async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
+    // In a workspace without a folder the recorded files are all there are.
+    if (isHosted(this.#context.worktree.roots)) return undefined;
+    for (const seq of back.seqs) {
+      const doubt = await this.#brought.doubt(path, seq);
+      if (doubt !== undefined) return doubt;
+    }
+    if (back.isWritten === true) return undefined;
+    const action = back.action === undefined ? undefined : await this.#action(back.action);
+    const told = action === undefined ? undefined : lookOfAction(action, path);
+    if (told !== undefined) return told === "absent" ? undefined : notCaptured();
+    // The files of a database's unit are scanned whatever the filter says.
+    const isBeside = (await besideDatabases(this.#context, this.#changesAt(path))).has(path);
+    for (const seq of lookedAt(back, action)) {
+      for (const look of await this.#looksAt(seq)) {
+        const doubt = this.#doubtOf(look, path, { isFolder, isBeside });
+        if (doubt !== undefined) return doubt;
+      }
+    }
+    return undefined;
+  }
+
+  #doubtOf(
+    { filters, omitted, isPartial }: Look,
+    path: WorkspacePath,
+    { isFolder, isBeside }: { readonly isFolder: boolean; readonly isBeside: boolean },
+  ): string | undefined {
+    const { root, path: inner } = splitRoot(path);
+    const at = this.#context.worktree.roots.findIndex((one) => one.id === root);
+    const filter = filters?.[at];
+    if (filters === undefined) return "what was looked at then is not known any more, so it may have been there";
+    if (filter === undefined) return "that root was not tracked then";
+    if (!explainPath(filter, inner, isFolder).tracked && !isBeside)
+      return "it was excluded then, so it may have been there";
+    const reason = reasonAbove(omitted, path);
+    if (reason !== undefined) return notCaptured(reason);
+    return isPartial ? "too much could not be captured then, so it may have been there" : undefined;
+  }
+
+  #looksAt(seq: number): Promise<readonly Look[]> {
+    let looks = this.#looks.get(seq);
+    if (looks === undefined) this.#looks.set(seq, (looks = looksAt(this.#context, seq)));
+    return looks;
+  }
+
+  #action(id: string): Promise<LoggedAction | undefined> {
+    let action = this.#actions.get(id);
+    if (action === undefined) this.#actions.set(id, (action = actionById(this.#context, id)));
+    return action;
+  }
+}
+
+const WAS_OFF_RECORD = "what was there then was written off the record, and nobody has a copy of it";
+
+/** Why a path that was left out for this reason was something else than what is recorded of it. */
+function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefined {
+  if (reason === "off-record") return WAS_OFF_RECORD;
+  return reason === "erased" ? "it had a content then that was erased" : undefined;
+}
+
+function notCaptured(reason?: OmittedPath["reason"]): string {
+  if (reason === "off-record") return WAS_OFF_RECORD;
+  const why = reason === undefined ? "" : ` (${reason.replaceAll("-", " ")})`;
+  return `it could not be captured then${why}, so it may have been there`;
+}
+
+/** The coverage of a full capture, to be asked about paths. */
+interface Look {
+  /** One for each root; `undefined`: not known. */
+  readonly filters: readonly FilterSpec[] | undefined;
+  readonly omitted: ReadonlyMap<string, OmittedPath["reason"]>;
+  /** More was omitted than is listed. */
+  readonly isPartial: boolean;
+}
+
+/** The look behind a state; in the middle of a capture's events that one counts as well as the one before. */
+async function looksAt(context: Context, seq: number): Promise<readonly Look[]> {
+  const around = await coverageAround(context, seq);
+  const found = [await coverageAt(context, seq), ...(around === undefined ? [] : [around])];
+  const compiled = new Map<string, FilterSpec[] | undefined>();
+  const looks: Look[] = [];
+  for (const one of found) {
+    if (one !== undefined && !compiled.has(one.filter))
+      compiled.set(one.filter, await readFilters(context, one.filter));
+    looks.push(lookOf(one, one === undefined ? undefined : compiled.get(one.filter)));
+  }
+  return looks;
+}
+
+function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undefined): Look {
+  const { omitted = [], count = 0 } = taken ?? {};
+  return {
+    filters,
+    omitted: new Map(omitted.map((one) => [one.path, one.reason])),
+    isPartial: count > omitted.length,
+  };
+}
+
+/** Why the path, or a folder above it, was omitted. */
+function reasonAbove(
+  omitted: ReadonlyMap<string, OmittedPath["reason"]>,
+  path: WorkspacePath,
+): OmittedPath["reason"] | undefined {
+  if (omitted.size === 0) return undefined;
+  for (let at = path; ; at = parentOf(at)) {
+    const reason = omitted.get(at);
+    if (reason !== undefined || isRoot(at)) return reason;
+  }
+}
+
+/** The state of a path by the scan before an action; `undefined`: unknown. */
+function lookOfAction(
+  { paths, missing, coverage }: LoggedAction,
+  path: WorkspacePath,
+): "absent" | "omitted" | undefined {
+  if (missing.includes(path)) return "absent";
+  if (!paths.some((one) => isWithin(path, one))) return undefined;
+  return coverage.omitted.some((one) => isWithin(path, one.path)) ? "omitted" : "absent";
+}
+
+/**
+ * The states that must show it. An action that may touch anything has looked at everything as it began: rules that came to be
+ * in it say nothing about what was there before it.
+ */
+function lookedAt({ seqs }: BackTo, action: LoggedAction | undefined): readonly number[] {
+  if (action?.scope !== "workspace") return seqs;
+  return [...new Set(seqs.map((seq) => Math.min(seq, action.fromSeq)))];
+}

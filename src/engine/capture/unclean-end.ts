@@ -1,0 +1,133 @@
+import { errnoOf } from "../../core/values/errors.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import {
+  hasRestarted,
+  mergeWhereabouts,
+  rootsElsewhere,
+  type UncleanEnd,
+  wentDown,
+  type Whereabouts,
+} from "../../core/records/whereabouts.ts";
+import type { Context } from "../log/context.ts";
+import { isHosted } from "../log/hosted.ts";
+import { isInBase } from "../log/read-base.ts";
+import { doubtRecorded } from "./remember-recorded.ts";
+
+/** What is known of the folders of a workspace before they are looked at: where they were, and where they are. */
+export interface Surroundings {
+  /** The roots that lie on another device, or behind another mount, than when they were last captured. */
+  readonly elsewhere: ReadonlySet<string | undefined>;
+  /** The machine or the file system went down since, as far as is known. */
+  readonly unclean: UncleanEnd | undefined;
+}
+
+/** The same, with what it was made of. */
+interface Known extends Surroundings {
+  readonly last: Whereabouts | undefined;
+  readonly now: Whereabouts;
+}
+
+const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
+
+/** What was recorded so long before the last event may not have been written by the system yet: laptops wait ten minutes. */
+const UNWRITTEN_MS = 10 * 60_000;
+/** Events that are looked at together. */
+const WINDOW = 2_000;
+
+const known = new WeakMap<object, Known>();
+
+/**
+ * Asked before each look. `isWhole`: it is at everything, and where the folders are is looked at anew. What was recorded shortly
+ * before an unclean end is read again, whatever its stat says: bytes that were overwritten in place may be the old ones.
+ */
+export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
+  const { whereabouts, worktree } = context;
+  if (isHosted(worktree.roots)) return CALM;
+  const earlier = known.get(whereabouts);
+  if (earlier !== undefined && !isWhole) return earlier;
+  const [last, now] = [whereabouts.read(), whereabouts.now()];
+  const found = { last, now, ...(last === undefined ? CALM : await compareWith(context, { last, now, earlier })) };
+  known.set(whereabouts, found);
+  return found;
+}
+
+async function compareWith(
+  context: Context,
+  {
+    last,
+    now,
+    earlier,
+  }: { readonly last: Whereabouts; readonly now: Whereabouts; readonly earlier: Known | undefined },
+): Promise<Surroundings> {
+  const elsewhere = rootsElsewhere(last, now);
+  if (!wentDown(last, now)) return { elsewhere, unclean: undefined };
+  // Of one unclean end the paths are found once: what is recorded behind it is none of them.
+  if (earlier?.unclean !== undefined) return { elsewhere, unclean: earlier.unclean };
+  const recent = await recentPaths(context);
+  const times = new Map(recent.map((path) => [path, timeSeen(context, path)]));
+  await doubtRecorded(context, recent);
+  const seen = (path: WorkspacePath): number | undefined => times.get(path) ?? timeSeen(context, path);
+  const restarted = hasRestarted(last, now) ? context.whereabouts.startedAt() : undefined;
+  return { elsewhere, unclean: { wasFollowed: last.followed === true, recent: new Set(recent), seen, restarted } };
+}
+
+function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefined {
+  const stat = worktree.recall(path)?.stat;
+  // An entry that is known from the record alone has neither a size nor a time.
+  return stat === undefined || (stat.size < 0 && stat.mtimeNs === 0n) ? undefined : Number(stat.mtimeNs / 1_000_000n);
+}
+
+/** The paths that were recorded shortly before the last event. */
+async function recentPaths({ index }: Context): Promise<readonly WorkspacePath[]> {
+  const { seq: head } = await index.head();
+  const [newest] = await index.events({ from: 1, to: head, limit: 1, descending: true });
+  if (newest === undefined) return [];
+  const since = Date.parse(newest.ts) - UNWRITTEN_MS;
+  for (let to = head; to > 0;) {
+    const rows = await index.events({ from: 1, to, limit: WINDOW, descending: true });
+    const end = rows.find((row) => isInBase(row) || Date.parse(row.ts) < since);
+    if (end !== undefined) return index.touched(end.seq, head);
+    if (rows.length < WINDOW) break;
+    to = (rows.at(-1)?.seq ?? 1) - 1;
+  }
+  return index.touched(0, head);
+}
+
+/** Everything was captured: from here on the folders are where they are. */
+export function noteWhereabouts(context: Context): void {
+  const { whereabouts, worktree } = context;
+  const found = known.get(whereabouts);
+  if (isHosted(worktree.roots) || found === undefined) return;
+  const { last } = found;
+  const now = {
+    ...mergeWhereabouts(last, found.now),
+    ...(context.follows === true ? { followed: true as const } : {}),
+  };
+  if (last !== undefined && isSame(last, now)) return;
+  try {
+    whereabouts.write(now);
+    known.set(whereabouts, { ...CALM, last: now, now });
+  } catch (error) {
+    // Nothing is lost by that: the next capture asks the same once more.
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
+
+/** A process that has followed an origin ends: what the folder has is not in its hands any more. */
+export function noteUnfollowed(context: Context): void {
+  const { whereabouts } = context;
+  const { followed, ...rest } = whereabouts.read() ?? { roots: [] };
+  // A start of the machine that nobody has looked at since stays to be looked at.
+  if (followed !== true || known.get(whereabouts)?.last?.followed !== true || wentDown(rest, whereabouts.now())) return;
+  try {
+    whereabouts.write(rest);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
+
+/** Another process may have noted that it follows: a capture beside it takes nothing of that back. */
+function isSame(last: Whereabouts, now: Whereabouts): boolean {
+  const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);
+  return text(last) === text(now) && (now.followed !== true || last.followed === true);
+}

@@ -1,0 +1,297 @@
+import { actionRecordId, decodeAction } from "../../core/records/action-record.ts";
+import type { Aside } from "../../core/records/aside.ts";
+import type { Change } from "../../core/values/change.ts";
+import { sameEntry } from "../../core/values/entry.ts";
+import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../../core/records/records.ts";
+import { composeChanges, decodePlan, invert } from "../../core/tree/plan.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
+import { addAll } from "../../util/long-lists.ts";
+import type { Context } from "../log/context.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { isGitState, outermost } from "./git-state.ts";
+import { keepersWithin } from "../facts/keepers.ts";
+import { stillLost } from "../facts/omitted-changes.ts";
+import { keepersOf } from "../facts/own-work.ts";
+import { ownersIn } from "../facts/owners.ts";
+import { readEvent } from "../log/read-events.ts";
+import { shownPath } from "../log/shape.ts";
+import { allTransactions } from "../facts/transactions.ts";
+
+/** The work of an undo or redo on paths that were kept aside: it is never recorded as the state of a path. */
+
+/** The changes that were made to them. */
+export interface AsideReport {
+  readonly applied: readonly Change[];
+  readonly blocked: readonly BlockedPath[];
+}
+
+/** The plan where nothing was kept aside. */
+export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
+
+type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes">;
+
+/** The plan of an undo or redo for paths that were kept aside, and the paths that it leaves alone. */
+export interface AsideStep {
+  readonly changes: readonly Change[];
+  readonly blocked: readonly BlockedPath[];
+}
+
+/**
+ * The changes of paths that were kept aside which take back (or do again) what an undo or redo is about. What was edited
+ * since, and what was freed, is left alone.
+ */
+export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
+  if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
+  const found: (AsideStep & { readonly git: readonly WorkspacePath[] })[] = [];
+  const works = await readWorks(context, await worksOf(context, step));
+  const owners = await ownersIn(context);
+  for (const [id, work] of works) {
+    const around = [...owners.around([id])].flatMap((one) => (one === id ? [] : (works.get(one) ?? [])));
+    const isOwn = ({ path }: Pick<Change, "path">): boolean => !around.some((one) => answersFor(one, path));
+    const { changes, blocked, git } = await asideOfWork(context, work);
+    found.push({ changes: changes.filter(isOwn), blocked: blocked.filter(isOwn), git });
+  }
+  // One path may have been changed by several of them, one after another.
+  const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
+  const git = outermost(found.flatMap((one) => one.git));
+  const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes), git);
+  return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
+}
+
+/**
+ * The runs and actions that it is about; a redo of an undo of somebody's work: those that were taken back. A conflict over a file says
+ * nothing about what was kept aside.
+ */
+async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
+  if (target === undefined) return withInner(context, [...takes, ...passes]);
+  const row = await context.index.record(`intent:${target}`);
+  if (row === undefined) return withInner(context, [target]);
+  const about = decodeIntent((await readEvent(context, row)).record);
+  if (about.brings !== undefined) return new Set([target]);
+  return withInner(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
+}
+
+/** These but for transactions, and the actions and runs in them that kept something aside. */
+async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const transactions = new Set((await allTransactions(context)).map(({ id }) => id));
+  const inner = keepersOf(await keepersWithin(context, new Set(ids)));
+  return new Set([...ids.filter((id) => !transactions.has(id)), ...inner.map(({ id }) => id)]);
+}
+
+/** What a piece of work did to paths that no capture takes. */
+interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
+  readonly aside?: Aside;
+  /** It has compared all of them with what was there as it began. */
+  readonly comparesAll: boolean;
+}
+
+/** The record of a run or an action; of a rollback, its own changes of what was kept aside for an action. */
+async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
+  const run = await context.index.record(`session:${id}`);
+  if (run !== undefined) {
+    const session = decodeSession((await readEvent(context, run)).record);
+    return { ...session, comparesAll: session.kind !== "agent" };
+  }
+  const rollback = await context.index.record(`intent:${id}`);
+  if (rollback !== undefined) {
+    const { aside, brings } = decodeIntent((await readEvent(context, rollback)).record);
+    if (aside === undefined || brings === undefined) return undefined;
+    return { aside, omittedChanges: (await workOf(context, brings))?.omittedChanges ?? [], comparesAll: false };
+  }
+  const row = await context.index.record(actionRecordId(id));
+  if (row === undefined) return undefined;
+  const action = decodeAction((await readEvent(context, row)).record);
+  return { ...action, comparesAll: action.scope === "workspace" };
+}
+
+async function readWorks(context: Context, ids: Iterable<string>): Promise<ReadonlyMap<string, AsideWork>> {
+  const works = new Map<string, AsideWork>();
+  for (const id of ids) {
+    const work = await workOf(context, id);
+    if (work !== undefined) works.set(id, work);
+  }
+  return works;
+}
+
+/**
+ * Does a piece of work say by itself what becomes of a path at its undo, so that what was kept for work within it says nothing? It does
+ * not where it tells that it has lost the path and kept nothing of it: then what was kept within it is all there is. A path that it does
+ * not tell of is as it was, or came and went within it.
+ */
+function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspacePath): boolean {
+  const told = omittedChanges.find((one) => isWithin(path, one.path));
+  return told === undefined ? comparesAll : told.kept || told.type === "created";
+}
+
+async function asideOfWork(
+  context: Context,
+  { aside, omittedChanges }: AsideWork,
+): Promise<AsideStep & { readonly git: readonly WorkspacePath[] }> {
+  const git = omittedChanges.filter(isGitState).map(({ path }) => path);
+  if (aside === undefined) return { changes: [], blocked: [], git };
+  const changes = await readAside(context, aside.plan);
+  const erased = await erasedAside(context, aside.plan);
+  if (changes.length + erased.length > 0) return { changes, blocked: erased, git };
+  const detail = `it was kept aside until ${aside.until}, and was freed`;
+  const kept = omittedChanges.filter((one) => one.kept);
+  return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })), git };
+}
+
+/** The changes in a plan; none where it was freed, as after some days. One of an action that may end still holds more than changes. */
+async function readAside(context: Context, plan: Hash): Promise<readonly Change[]> {
+  const bytes = await context.blobs.get(plan);
+  const left = bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
+  return left.filter(({ before, after }) => !sameEntry(before, after));
+}
+
+/** The paths of a plan of which what was kept aside is erased. */
+async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]> {
+  const bytes = await context.blobs.get(plan);
+  const erasures = await erasuresInForce(context);
+  return (bytes === undefined ? [] : decodePlan(bytes)).flatMap(({ path }) => {
+    const by = erasures.ofAside(plan, path);
+    const detail = `what was kept aside of it was erased by event ${by?.seq ?? 0}`;
+    return by === undefined ? [] : [{ path, reason: "content-missing", detail } as const];
+  });
+}
+
+/** The changes of paths that were kept aside which an intent names. They are carried out together with its own. */
+export async function asideOfIntent(
+  context: Context,
+  { aside }: Pick<IntentRecord, "aside">,
+): Promise<readonly Change[]> {
+  return aside === undefined ? [] : readAside(context, aside.plan);
+}
+
+/**
+ * A report on an operation's own changes and on those of paths that were kept aside, told apart. What was put back is not
+ * remembered as tracked: the rules leave it out as before.
+ */
+export function splitAside(
+  context: Context,
+  report: ApplyReport,
+  beside: readonly Change[],
+): { readonly report: ApplyReport; readonly aside: AsideReport } {
+  if (beside.length === 0) return { report, aside: NOTHING_ASIDE };
+  const paths = new Set(beside.map(({ path }) => path));
+  const done = new Set(report.applied);
+  const applied = beside.filter(({ path }) => done.has(path));
+  context.worktree.forget(applied.map(({ path }) => path));
+  return {
+    report: {
+      ...report,
+      applied: report.applied.filter((path) => !paths.has(path)),
+      blocked: report.blocked.filter(({ path }) => !paths.has(path)),
+    },
+    aside: { applied, blocked: report.blocked.filter(({ path }) => paths.has(path)) },
+  };
+}
+
+/**
+ * A repository's own state comes back whole or not at all: a mixture of two states would be a broken repository. `tops`: the folders
+ * that hold one.
+ */
+function wholeRepositories({ changes, blocked }: AsideStep, tops: readonly WorkspacePath[]): AsideStep {
+  const topOf = ({ path }: { readonly path: WorkspacePath }) => tops.find((top) => isWithin(path, top));
+  const broken = new Set(blocked.map(topOf));
+  broken.delete(undefined);
+  if (broken.size === 0) return { changes, blocked };
+  const isLeft = (one: { readonly path: WorkspacePath }): boolean => broken.has(topOf(one));
+  const left = [...broken].flatMap((path) => path ?? []);
+  const detail = "it was changed since: git's own state comes back whole, or not at all";
+  return {
+    changes: changes.filter((change) => !isLeft(change)),
+    blocked: [
+      ...blocked.filter((one) => !isLeft(one)),
+      ...left.map((path) => ({ path, reason: "changed", detail }) as const),
+    ],
+  };
+}
+
+/** Those of the changes that can be made: the path is on disk as the change begins, and its content is there. */
+async function fitting(context: Context, changes: readonly Change[]): Promise<AsideStep> {
+  const there = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
+  const fit: Change[] = [];
+  const blocked: BlockedPath[] = [];
+  for (const change of changes) {
+    const { path, before, after } = change;
+    const [stat] = await context.worktree.stats([path]);
+    const now = stat === undefined || stat === "unknown" ? undefined : await context.worktree.inspect(path);
+    if (stat !== "unknown" && sameEntry(now, after)) continue;
+    if (stat === "unknown" || !sameEntry(now, before))
+      blocked.push({ path, reason: "changed", detail: "it was edited since" });
+    else if (after?.hash !== undefined && !there.has(after.hash))
+      blocked.push({ path, reason: "content-missing", detail: "what was kept aside of it was freed" });
+    else fit.push(change);
+  }
+  return { changes: fit, blocked };
+}
+
+/** For people: what a piece of work destroyed that nobody has a copy of, so that its undo leaves it as it is. */
+export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
+  const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
+  for (const id of ids) {
+    const { omittedChanges = [] } = (await workOf(context, id)) ?? {};
+    const isKept = await keptWithin(context, id, omittedChanges);
+    const gone = (await stillLost(context, omittedChanges)).map(({ path }) => path);
+    addAll(
+      lost,
+      gone.filter((path) => !isKept(path)),
+    );
+    addAll(
+      erased,
+      omittedChanges.filter(isErased).map(({ path }) => path),
+    );
+  }
+  return [
+    ...pathsNote("what the rules leave out was removed or overwritten, and cannot be brought back", lost),
+    ...pathsNote("these got a content that was erased, and stay as they are", erased),
+  ];
+}
+
+/** Was a path kept for work within this one that has lost it? */
+async function keptWithin(
+  context: Context,
+  id: string,
+  changes: readonly OmittedChange[],
+): Promise<(path: WorkspacePath) => boolean> {
+  if (!changes.some(({ lost }) => lost)) return () => false;
+  const inner = keepersOf(await keepersWithin(context, new Set([id]))).filter((one) => one.id !== id);
+  const kept = inner.flatMap(({ omittedChanges }) => omittedChanges.filter((one) => one.kept).map(({ path }) => path));
+  return (path) => kept.includes(path);
+}
+
+function isErased({ reason, lost }: OmittedChange): boolean {
+  return reason === "erased" && !lost;
+}
+
+const MOST_PATHS = 20;
+
+/** For people: the paths outside of the rules that were, or would be, put back or removed. */
+export function asideNotes(changes: readonly Change[], { dryRun }: { readonly dryRun: boolean }): string[] {
+  const isBack = ({ after }: Change): boolean => after !== undefined;
+  const [back, gone] = [changes.filter(isBack), changes.filter((change) => !isBack(change))];
+  const verb = dryRun ? "would be" : "was";
+  return [
+    ...noteOf(`what was kept aside of paths that the rules leave out ${verb} put back`, back),
+    ...noteOf(`what came to be at paths that the rules leave out ${verb} removed`, gone),
+  ];
+}
+
+function noteOf(what: string, changes: readonly Change[]): string[] {
+  return pathsNote(
+    what,
+    changes.map(({ path }) => path),
+  );
+}
+
+function pathsNote(what: string, all: readonly WorkspacePath[]): string[] {
+  if (all.length === 0) return [];
+  const paths = outermost(all);
+  const shown = paths.slice(0, MOST_PATHS).map(shownPath);
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  return [`${what}: ${shown.join(", ")}${more}`];
+}

@@ -1,0 +1,291 @@
+import { sealEvents } from "../../core/log/chain.ts";
+import { asCommit, type CommitMark } from "../../core/log/commit-mark.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft, Head, SealedEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { StoredTree, IndexHead } from "../../storage/index-store.ts";
+import { catchUp } from "../log/catch-up.ts";
+import { classedDrafts } from "../state/protected.ts";
+import { refuseArchived } from "./refuse-archived.ts";
+import { refuseMoved } from "./refuse-moved.ts";
+import type { Context } from "../log/context.ts";
+import { breathe } from "../../util/breathe.ts";
+import { isRootDue, mustStateRoot, pendingChanges, statedRoot } from "../state/commit-root.ts";
+import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from "../log/project.ts";
+import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
+
+/**
+ * The one door to history.
+ *
+ * Order: contents are durable before (callers put them), then the lines are durable, then the caller is told, then the
+ * index follows. An index that cannot follow is discarded: it is rebuilt from the log at the next look.
+ */
+
+/** How a commit's events are appended. */
+export interface HowToAppend {
+  /** Bases whose entries are at hand already. */
+  readonly atHand?: BasesAtHand;
+  /** Gets the events as they will stand in the log, right before they are written there. */
+  readonly onSealed?: (sealed: readonly SealedEvent[]) => void;
+}
+
+/** What may be done while the workspace's lock is held. */
+export interface Commit {
+  /** Where the history ends now. */
+  head(): Promise<IndexHead>;
+  /** Appends events; when it resolves they are durable, and the index knows them. */
+  append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
+  /** Appends what the next `append` ends: when it resolves they are durable, and the index knows them with those. */
+  begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
+  /** As `begin` where nothing hinders any more what the events say: copies of the history elsewhere are told of them already. */
+  decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
+  /** Seals the log into the archive; the event begins the next one. */
+  seal(draft: EventDraft): Promise<SealedEvent>;
+  /** Removes the sealed logs for good; the history then begins on the base of the present log. */
+  dropArchive(): Promise<void>;
+}
+
+/** Throws `READ_ONLY` where the workspace was opened to look only. */
+export function refuseReadOnly(context: Context): void {
+  if (!context.readOnly) return;
+  if (context.isCopy === true) {
+    throw new ChronicleError("READ_ONLY", "this is a copy of the origin's history: it is only read", {
+      hint: "change the files here or there: what is recorded there comes by itself",
+    });
+  }
+  throw new ChronicleError("READ_ONLY", "this workspace was opened for reading only", {
+    hint: "open it without `readOnly` to change something",
+  });
+}
+
+/** For the one change that an archived workspace takes: that it is none any more. */
+export interface CommitOptions {
+  readonly archivedToo?: boolean;
+}
+
+/**
+ * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`, also where the
+ * workspace is archived, and `NOT_FOUND` where its folder was moved: whoever had it open before that finds out here.
+ */
+export async function withCommit<T>(
+  context: Context,
+  work: (commit: Commit) => Promise<T>,
+  { archivedToo = false }: CommitOptions = {},
+): Promise<T> {
+  refuseReadOnly(context);
+  const events: SealedEvent[] = [];
+  try {
+    using _held = await context.lock.exclusive(context.waitMs);
+    await catchUp(context, { recover: true });
+    if (!archivedToo) await refuseArchived(context);
+    await refuseMoved(context);
+    await using appender = new Appender(context);
+    const result = await work(commitFor(context, appender, events));
+    if (events.length > 0) await context.headFollower.committed();
+    return result;
+  } finally {
+    // The last of all: whoever is told may ask for it. What was acknowledged is told of, whatever came after it.
+    if (events.length > 0) context.recorded.emit({ events });
+  }
+}
+
+/** `events` collects what is recorded. */
+function commitFor(context: Context, appender: Appender, events: SealedEvent[]): Commit {
+  const noted = <T extends readonly SealedEvent[]>(sealed: T): T => {
+    for (const event of sealed) events.push(event);
+    return sealed;
+  };
+  return {
+    head: () => appender.head(),
+    append: async (drafts, how) => ofDrafts(noted(await appender.append(drafts, how)), drafts),
+    begin: async (drafts) => ofDrafts(noted(await appender.begin(drafts)), drafts),
+    decide: async (drafts) => {
+      const sealed = noted(await appender.begin(drafts));
+      context.decided.emit({ events: [...events] });
+      // What goes to them is on its way before this thread is busy with something else.
+      await breathe();
+      return ofDrafts(sealed, drafts);
+    },
+    seal: async (draft) => {
+      const event = await seal(context, await appender.head(), draft);
+      noted([event]);
+      return event;
+    },
+    dropArchive: async () => {
+      await context.log.dropArchive();
+      await catchUp(context, { recover: false, locked: true });
+    },
+  };
+}
+
+/** The events of the drafts, without one that only ends their commit. */
+function ofDrafts(sealed: readonly SealedEvent[], drafts: readonly EventDraft[]): readonly SealedEvent[] {
+  return sealed.length === drafts.length ? sealed : sealed.slice(0, drafts.length);
+}
+
+/** Appends the events of one commit; the index follows. */
+class Appender implements AsyncDisposable {
+  readonly #context: Context;
+  /** What is durable, and not in the index yet. */
+  #behind: readonly PlacedEvent[] = [];
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async head(): Promise<IndexHead> {
+    if (this.#behind.length > 0) await this.#follow([]);
+    return this.#context.index.head();
+  }
+
+  async begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]> {
+    if (drafts.length === 0) return [];
+    const { sealed, placed } = await this.#write(drafts);
+    this.#behind = [...this.#behind, ...placed];
+    return sealed;
+  }
+
+  async append(drafts: readonly EventDraft[], { atHand, onSealed }: HowToAppend = {}): Promise<readonly SealedEvent[]> {
+    if (drafts.length === 0) return [];
+    const { sealed, placed, tree } = await this.#write(drafts, onSealed);
+    await this.#follow(placed, { atHand, tree });
+    return sealed;
+  }
+
+  /** What was begun and has no end, since something has failed: the index knows it from here on, or from the next look on. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
+  }
+
+  async #follow(placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
+    const all = [...this.#behind, ...placed];
+    this.#behind = [];
+    await follow(this.#context, all, how);
+  }
+
+  async #write(given: readonly EventDraft[], onSealed?: HowToAppend["onSealed"]): Promise<Written> {
+    const context = this.#context;
+    const drafts = await classedDrafts(context, given);
+    const { seq, hash, offset: from } = await this.#end();
+    const { mark, behind } = await this.#mark(seq, drafts);
+    const commit = asCommit(drafts, context.workspaceId, mark);
+    const sealed = sealEvents({ seq, hash }, commit, timestamp(context));
+    onSealed?.(sealed);
+    await appendDurably(context, sealed);
+    let offset = from;
+    const placed = sealed.map((event) => {
+      const length = Buffer.byteLength(event.line);
+      const one = { event, offset, length };
+      offset += length + 1;
+      return one;
+    });
+    const last = sealed.at(-1);
+    if (last !== undefined) behind?.settle({ seq: last.seq, hash: last.hash, next: { seq: last.seq + 1, offset } });
+    return { sealed, placed, tree: behind?.tree };
+  }
+
+  /** The end of the commit. Its root is computed before its events are in the index, so their changes are laid over the index. */
+  async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
+    const context = this.#context;
+    const first = seq + 1;
+    if (!mustStateRoot(drafts) && !(await isRootDue(context, seq + drafts.length))) return { mark: { first } };
+    const stated = this.#behind.length === 0 ? statedRoot(drafts) : undefined;
+    if (stated !== undefined) return { mark: markAt(first, stated) };
+    const behind = await this.#rootBehind(drafts);
+    return { mark: markAt(first, behind.root), behind };
+  }
+
+  async #rootBehind(drafts: readonly EventDraft[]): Promise<RootBehind> {
+    const pending = pendingChanges([...this.#behind.map(({ event }) => event), ...drafts]);
+    return rootBehind(this.#context, (await this.#context.index.head()).seq, pending);
+  }
+
+  /** Where the next event goes. */
+  async #end(): Promise<Head & Pick<IndexHead, "offset">> {
+    const last = this.#behind.at(-1);
+    if (last === undefined) return this.#context.index.head();
+    const { seq, hash } = last.event;
+    return { seq, hash, offset: last.offset + last.length + 1 };
+  }
+}
+
+interface MarkedCommit {
+  readonly mark: CommitMark;
+  /** The hashes of the folders from which its root was computed. */
+  readonly behind?: RootBehind;
+}
+
+function markAt(first: number, root: Hash | undefined): CommitMark {
+  return root === undefined ? { first } : { first, root };
+}
+
+/** Events that were appended, and where they stand. */
+interface Written {
+  readonly sealed: readonly SealedEvent[];
+  readonly placed: readonly PlacedEvent[];
+  /** Folder hashes behind them, where their root was computed. */
+  readonly tree: StoredTree | undefined;
+}
+
+/** Lets the index follow what is durable, and so acknowledged. If it cannot, it starts anew, from the log. */
+async function follow(context: Context, placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
+  const last = placed.at(-1)?.event.seq;
+  if (last === undefined) return;
+  for (let rest = placed; ;) {
+    try {
+      if (rest.length > 0) await project(context, rest, how);
+      // Whoever brought all of them in has hashed no folders.
+      else if (how.tree !== undefined) await context.index.putTreeHashes(last, how.tree);
+      return;
+    } catch {
+      const left = await unknown(context, rest);
+      if (left.length === rest.length) {
+        await context.index.reset();
+        await catchUp(context, { recover: false, locked: true });
+        return;
+      }
+      rest = left;
+    }
+  }
+}
+
+/** Those that the index does not know: a reader may have brought some of them in already, or all. */
+async function unknown({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
+  try {
+    index.fresh();
+    const head = await index.head();
+    return placed.slice(placed.findIndex(({ event }) => event.seq === head.seq && event.hash === head.hash) + 1);
+  } catch (error) {
+    // An index that cannot even say that is made anew.
+    if (error instanceof ChronicleError) return placed;
+    throw error;
+  }
+}
+
+async function seal(context: Context, head: IndexHead, draft: EventDraft): Promise<SealedEvent> {
+  const commit = asCommit([draft], context.workspaceId, markAt(head.seq + 1, statedRoot([draft])));
+  const [event] = sealEvents({ seq: head.seq, hash: head.hash }, commit, timestamp(context));
+  if (event === undefined) throw new ChronicleError("IO", "the event was not sealed");
+  await context.log.rotate(event);
+  await follow(context, [{ event, offset: 0, length: Buffer.byteLength(event.line) }]);
+  return event;
+}
+
+/**
+ * Appends lines. If that fails the log is cut back; a reader that came by in between may have brought the lines into the
+ * index already, which would then vouch for what never was: it starts anew.
+ */
+async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
+  try {
+    await context.log.append(sealed);
+  } catch (error) {
+    context.index.fresh();
+    if ((await context.index.head()).seq > context.log.head.seq) await context.index.reset();
+    throw error;
+  }
+}
+
+/** The time by the clock. Order is by seq: the time may be before that of the last event. */
+function timestamp({ now }: Context): string {
+  return new Date(now()).toISOString();
+}

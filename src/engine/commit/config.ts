@@ -1,0 +1,91 @@
+import type { ConfigShape } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { CaptureLimits, FilterOptions } from "../../core/filter/filter.ts";
+import { isNamePattern } from "../../core/filter/protected-names.ts";
+import { encodeWorkspace, type RootRecord, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "../log/context.ts";
+import { workspaceRecord } from "../log/own-record.ts";
+import { refuseMoved } from "./refuse-moved.ts";
+
+/** The options of a root. */
+type RootConfig = Omit<ConfigShape, "keepAside" | "protectedNames">;
+
+/** The options of a root as programs see them. */
+function configShape({
+  filter,
+  limits,
+}: {
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}): RootConfig {
+  return {
+    useGitignore: filter.useGitignore,
+    excludePatterns: [...filter.excludePatterns],
+    excludeGlobs: [...filter.excludeGlobs],
+    forceInclude: [...filter.forceInclude],
+    ...limits,
+  };
+}
+
+/** The options of the first root. Throws `NOT_FOUND` where its folder was moved since the workspace was opened. */
+export async function configOf(context: Context): Promise<ConfigShape> {
+  await refuseMoved(context);
+  return shapeOf(await workspaceRecord(context));
+}
+
+/** The options of the first root, and those of the workspace. */
+function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceRecord): ConfigShape {
+  if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
+  return { ...configShape(first), keepAside: keepsAside !== false, protectedNames: [...protectedNames] };
+}
+
+/** Options with some of them changed. Throws `USAGE` for a limit that is not a whole number, and a pattern that is no text. */
+export function changedRoot(root: RootRecord, change: Partial<RootConfig>): RootRecord {
+  const merged = { ...configShape(root), ...change };
+  for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
+    if (!Number.isSafeInteger(merged[key]) || merged[key] < 0) {
+      throw new ChronicleError("USAGE", `${key} is not a whole number: ${merged[key]}`, { hint: "0 means no limit" });
+    }
+  }
+  const { maxEntries, maxBytes, maxFileSize, ...filter } = merged;
+  const patterns = [...filter.excludePatterns, ...filter.excludeGlobs, ...filter.forceInclude];
+  if (!patterns.every((one) => one.isWellFormed())) {
+    throw new ChronicleError("USAGE", "a pattern is not well-formed text", {
+      hint: "give text without half surrogates",
+    });
+  }
+  return { ...root, filter, limits: { maxEntries, maxBytes, maxFileSize } };
+}
+
+/** Changes the options of every root; in force from the next time the workspace is opened, and where a watch goes on. */
+export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
+  return withCommit(context, async (commit) => {
+    const { keepsAside, protectedNames: known = [], ...before } = await workspaceRecord(context);
+    const { keepAside = keepsAside !== false, protectedNames = known, ...ofRoots } = change;
+    refuseNames(protectedNames);
+    const roots = before.roots.map((root) => changedRoot(root, ofRoots));
+    const record: WorkspaceRecord = {
+      ...before,
+      roots,
+      ...(keepAside ? {} : { keepsAside: false }),
+      ...(protectedNames.length === 0 ? {} : { protectedNames }),
+    };
+    const recordId = `workspace:${context.workspaceId}`;
+    await commit.append([{ op: "upsert", recordId, record: encodeWorkspace(record) }]);
+    return shapeOf(record);
+  });
+}
+
+/** The most patterns for names that a workspace takes: each name that is recorded is held against all of them. */
+const MOST_NAMES = 100;
+
+function refuseNames(patterns: readonly string[]): void {
+  const wrong = patterns.find((one) => !one.isWellFormed() || !isNamePattern(one));
+  if (wrong !== undefined || patterns.length > MOST_NAMES) {
+    const what = wrong === undefined ? `more than ${MOST_NAMES} patterns` : JSON.stringify(wrong.slice(0, 100));
+    throw new ChronicleError("USAGE", `protectedNames: ${what}`, {
+      hint: "give names of files, without folders: secrets.json, *.secret; with ! in front what is no secret",
+    });
+  }
+}

@@ -1,0 +1,192 @@
+import { ChronicleError, withCode } from "../../core/values/errors.ts";
+import { breathe } from "../../util/breathe.ts";
+import { catchUp } from "../log/catch-up.ts";
+import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
+import { keepHead } from "./head.ts";
+import type { SigningFault } from "../log/signing-fault.ts";
+
+/** While a workspace is busy, its head follows so soon, in ms; so soon after the last event, too. */
+const FOLLOW_MS = 1_000;
+/** While many are busy: how soon another workspace's head may follow, in ms. Each is a file that is synced. */
+const KEEP_ONE_EVERY_MS = 100;
+/** Heads of busy workspaces take one part in so many of the process's time: on a slow disk each takes long … */
+const KEEPING_SHARE = 40;
+/** … but are not put off for longer than this, in ms. */
+const PUT_OFF_MS = 1_000;
+/** A timer's work waits so long for the workspace's lock, in ms; it is tried again a second later. */
+const LOCK_MS = 500;
+
+/** Starts something later. A timer keeps no process alive. */
+export interface HeadTimers {
+  after(ms: number, run: () => void): Disposable;
+}
+
+/** The rate at which the heads of all open workspaces of one process are kept. */
+export class HeadPace {
+  readonly now: () => number;
+  /** `undefined`: nothing is done later. A head is then kept with a commit, and at the close. */
+  readonly timers: HeadTimers | undefined;
+  #next = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(now: () => number, timers?: HeadTimers) {
+    this.now = now;
+    this.timers = timers;
+  }
+
+  /** May a busy workspace's head be kept now? */
+  get isFree(): boolean {
+    const now = this.now();
+    // A clock that was set back is no reason to keep none for as long.
+    return now >= this.#next || this.#next - now > PUT_OFF_MS;
+  }
+
+  /** Keeps a head; the next one of a busy workspace has to wait in proportion to how long it took. */
+  async measured(keep: () => Promise<void>): Promise<void> {
+    const start = this.now();
+    this.#next = start + KEEP_ONE_EVERY_MS;
+    await keep();
+    const end = this.now();
+    const rest = Math.min((end - start) * KEEPING_SHARE, PUT_OFF_MS);
+    this.#next = end + Math.max(KEEP_ONE_EVERY_MS, rest);
+  }
+
+  /** Runs one piece of work after another; the rest of the process has its turn in between. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#last
+      .catch(() => undefined)
+      .then(breathe)
+      .then(work);
+    this.#last = next;
+    return next;
+  }
+}
+
+/**
+ * When the head of one open workspace is kept:
+ *
+ * - A commit more than a second after the first event without a head keeps one, as far as the pace of the process allows.
+ * - A timer keeps one a second after the last event, where no further commit comes. The pace does not hold it back: only
+ *   busy workspaces wait.
+ * - The close keeps one. A process that ends at once therefore signs at its end.
+ */
+export class PacedHeadFollower implements HeadFollower {
+  readonly #pace: HeadPace;
+  readonly #contextOf: () => Context;
+  /** When the first event without a head was seen. */
+  #behindSince: number | undefined;
+  #lastCommit = 0;
+  #timer: Disposable | undefined;
+  #going: Promise<void> | undefined;
+  #hasTold = false;
+  #ended = false;
+
+  constructor(pace: HeadPace, contextOf: () => Context) {
+    this.#pace = pace;
+    this.#contextOf = contextOf;
+  }
+
+  async committed(): Promise<void> {
+    const now = this.#pace.now();
+    this.#lastCommit = now;
+    this.#behindSince ??= now;
+    if (isWithin(FOLLOW_MS, this.#behindSince, now) || !this.#pace.isFree) return this.#arm(FOLLOW_MS);
+    try {
+      await this.#pace.measured(() => this.#keep(this.#contextOf()));
+    } catch (error) {
+      // The appended events are durable: the caller must not be told that the append failed.
+      this.#tell(error);
+    }
+  }
+
+  seen(seq: number): void {
+    const { readOnly, heads, workspaceId } = this.#contextOf();
+    if (readOnly || this.#behindSince !== undefined || seq <= seqOf(heads.last(workspaceId))) return;
+    this.#behindSince = this.#pace.now();
+    this.#arm(FOLLOW_MS);
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true;
+    this.#disarm();
+    await this.#going;
+    if (this.#behindSince !== undefined) await withCode(() => this.#catchUpAndKeep(this.#contextOf().waitMs));
+  }
+
+  #arm(ms: number): void {
+    if (this.#ended || this.#timer !== undefined) return;
+    this.#timer = this.#pace.timers?.after(ms, () => {
+      this.#timer = undefined;
+      this.#fire();
+    });
+  }
+
+  #disarm(): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+  }
+
+  #fire(): void {
+    if (this.#behindSince === undefined || this.#ended) return;
+    const now = this.#pace.now();
+    // While it is busy the next commit keeps it, as the pace allows.
+    if (isWithin(FOLLOW_MS, this.#lastCommit, now) && !this.#pace.isFree) {
+      return this.#arm(this.#lastCommit + FOLLOW_MS - now);
+    }
+    this.#going = this.#pace
+      .inTurn(() => this.#pace.measured(() => withCode(() => this.#catchUpAndKeep(LOCK_MS))))
+      .catch((error: unknown) => this.#tell(error))
+      .then(() => {
+        this.#going = undefined;
+        if (this.#behindSince !== undefined) this.#arm(FOLLOW_MS);
+      });
+  }
+
+  /** No caller waits for a timer's work: a failure is told once, and the next commit or the close tries again. */
+  #tell(error: unknown): void {
+    if (this.#hasTold) return;
+    this.#hasTold = true;
+    this.#contextOf().tell?.(
+      `the signed head does not follow: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+
+  /** Only with the lock is it sure that everything up to the end of the log was acknowledged. */
+  async #catchUpAndKeep(waitMs: number): Promise<void> {
+    const context = this.#contextOf();
+    try {
+      using _held = await context.lock.exclusive(waitMs);
+      const { damage } = await catchUp(context, { recover: false, locked: true });
+      if (damage === undefined) await this.#keep(context);
+      else this.#behindSince = undefined;
+    } catch (error) {
+      // The holder of the lock is writing, and signs its events and these.
+      if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+    }
+  }
+
+  async #keep(context: Context): Promise<void> {
+    const fault = await keepHead(context);
+    this.#behindSince = undefined;
+    this.#disarm();
+    if (fault === undefined) this.#hasTold = false;
+    else this.#tellUnsigned(context, fault);
+  }
+
+  /** What was recorded stays, unsigned: that is said once, and no commit fails by it. */
+  #tellUnsigned(context: Context, fault: SigningFault): void {
+    if (this.#hasTold) return;
+    this.#hasTold = true;
+    context.tell?.(`what is recorded is not signed: ${fault.message}; ${fault.hint}`);
+    context.unsigned?.(fault);
+  }
+}
+
+/** Not after a clock that was set back. */
+function isWithin(ms: number, since: number, now: number): boolean {
+  return now >= since && now - since < ms;
+}
+
+function seqOf(kept: KeptHead | undefined): number {
+  return kept?.seq ?? 0;
+}

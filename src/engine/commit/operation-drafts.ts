@@ -1,0 +1,134 @@
+import { conflictDraft } from "../../core/records/conflict-record.ts";
+import { sameEntry } from "../../core/values/entry.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import { encodeFile, fileRecordId } from "../../core/values/file-record.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import { proposalDraft } from "../../core/records/proposal-record.ts";
+import { encodeIntent, type IntentRecord } from "../../core/records/records.ts";
+import { replicaDraft } from "../../core/records/replica-record.ts";
+import type { UpstreamChange, WrittenState } from "../../core/tree/upstream-change.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
+import type { Context } from "../log/context.ts";
+import { holdDrafts } from "../log/hold.ts";
+
+/** The events of an operation. */
+
+/** The beginning of an intent. */
+export function opening(id: string, intent: IntentRecord): EventDraft {
+  return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent({ ...intent, state: "open" }) };
+}
+
+/** The end of an intent: what was only needed to finish it is left out. */
+export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
+  const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
+  const paths = [...(intent.left ?? []), ...blocked.map((one) => one.path)];
+  const left = intent.kind !== "undo" || paths.length === 0 ? {} : { left: paths };
+  const record = encodeIntent({ ...kept, skipped: blocked.length, ...left });
+  return { op: "upsert", recordId: `intent:${id}`, record };
+}
+
+/** What was done by an intent. */
+export interface Done {
+  readonly id: string;
+  readonly intent: IntentRecord;
+  readonly changes: readonly UpstreamChange[];
+  readonly applied: readonly WorkspacePath[];
+}
+
+/**
+ * Everything that is recorded when an intent has been carried out; its end stands last, so that a commit of which a crash
+ * has left only the first events is done again. What follows from how far a replica has come stands behind that.
+ */
+export async function doneDrafts(
+  context: Context,
+  done: Done & { readonly blocked: readonly BlockedPath[] },
+): Promise<EventDraft[]> {
+  const { id, intent, changes, blocked } = done;
+  return [
+    ...(intent.replica === undefined ? [] : [replicaDraft(intent.replica)]),
+    ...conflictDrafts(intent, blocked),
+    ...holdDrafts({ intent, changes, blocked, met: new Date(context.now()).toISOString() }),
+    ...(await fileDrafts(context, done)),
+    ...(await proposalDrafts(context, intent.proposals ?? [])),
+    closing(id, intent, blocked),
+  ];
+}
+
+/** A path that was left alone is as it was, and so are its conflicts. */
+function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
+  const left = new Set(blocked.map((one) => one.path));
+  return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
+}
+
+async function proposalDrafts(context: Context, paths: readonly WorkspacePath[]): Promise<EventDraft[]> {
+  if (paths.length === 0) return [];
+  const { seq } = await context.index.head();
+  const rows = await context.index.iterationsAt(paths, seq);
+  return paths.map((path, i) => proposalDraft({ path, iteration: rows[i]?.iteration ?? 0 }));
+}
+
+/** One event for each path that was changed; a folder directly before what it holds. */
+export async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
+  const wanted = new Set(applied);
+  const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
+  const { seq } = await context.index.head();
+  const paths = done.map((change) => change.path);
+  const rows = await context.index.iterationsAt(paths, seq);
+  const isWritten = done.some((change) => change.written !== undefined);
+  const before = isWritten ? await context.index.iterationsAt(paths, intent.fromSeq) : [];
+  return done.flatMap((change, i): EventDraft[] => {
+    const row = rows[i];
+    if (change.written !== undefined) {
+      const [first, now] = [before[i]?.iteration ?? 0, row?.iteration ?? 0];
+      const rest = change.written.slice(now - first);
+      return rest.map((one, at) => writtenDraft(change.path, one, now + at + 1));
+    }
+    // A torn batch has left its first events: what they say is not said twice.
+    if (row !== undefined && sameEntry(row.entry, change.after)) return [];
+    return [fileDraft({ id, intent }, change, (row?.iteration ?? 0) + 1)];
+  });
+}
+
+/** The event of a state that a replica has written. */
+export function writtenDraft(path: WorkspacePath, { entry, by, replica }: WrittenState, iteration: number): EventDraft {
+  const record = encodeFile({ entry, iteration, cause: "replica", ...by, replica });
+  return { op: "upsert", recordId: fileRecordId(path), record };
+}
+
+/** The event that an intent has changed a path. */
+export function fileDraft(
+  { id, intent }: Pick<Done, "id" | "intent">,
+  change: UpstreamChange,
+  iteration: number,
+): EventDraft {
+  const { path, after, upstream } = change;
+  if (intent.kind === "replica") return upstreamDraft(intent, change, iteration);
+  const { kind: cause, actor, session, action, transaction } = intent;
+  const record = encodeFile({
+    entry: after,
+    iteration,
+    cause,
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(action === undefined ? {} : { action }),
+    ...(transaction === undefined ? {} : { transaction }),
+    intent: id,
+    // Somebody has decided for what the origin has.
+    ...(upstream === undefined ? {} : { upstream }),
+  });
+  return { op: "upsert", recordId: fileRecordId(path), record };
+}
+
+/** The same where it follows from what an origin has: whose work it is there, and where. It is no operation of anybody here. */
+function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
+  const { path, after, cause = "replica", by, upstream } = change;
+  const whose = by ?? { actor };
+  const record = encodeFile({
+    entry: after,
+    iteration,
+    cause,
+    ...whose,
+    ...(upstream === undefined ? {} : { upstream }),
+  });
+  return { op: "upsert", recordId: fileRecordId(path), record };
+}

@@ -1,0 +1,99 @@
+import type { LoggedAction } from "./actions.ts";
+import type { Context } from "../log/context.ts";
+import { ownChanges, type OwnWork } from "./own-changes.ts";
+import { loggedSessions } from "./logged-sessions.ts";
+import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
+import type { Taken } from "./taken.ts";
+import { workOfTransaction } from "./transaction-work.ts";
+import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
+import { addAll } from "../../util/long-lists.ts";
+
+/** An action, or a whole transaction, as an operation (see `LoggedOperation`). */
+interface ActionOperation {
+  readonly id: string;
+  readonly kind: "action" | "transaction";
+  readonly summary: string;
+  readonly started: string;
+  readonly ended: string | null;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly changed: number;
+  readonly inAction?: true;
+}
+
+/**
+ * The operations that actions are: each one that is closed and changed something, if it was begun in no run; those of a
+ * transaction that was committed are one operation together. What one has changed after the end of the run or the
+ * transaction in which it was begun is an operation by itself.
+ */
+export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
+  const transactions = await allTransactions(context);
+  const ends = endsOfWhole(transactions);
+  const actions: ActionOperation[] = [];
+  /** Transactions with an action or a run for which something was kept aside. */
+  const keeping = new Set<string>();
+  for (const { within, omittedChanges } of await loggedSessions(context))
+    if (within.transaction !== undefined && omittedChanges.some((one) => one.kept)) keeping.add(within.transaction);
+  for (const action of await actionsHere(context)) {
+    const { run, transaction } = action;
+    if (transaction !== undefined && action.omittedChanges.some((one) => one.kept)) keeping.add(transaction);
+    const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
+    addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
+  }
+  // A savepoint is begun after what it is in: backwards, each tells the one around it.
+  for (const { id, parent } of transactions.toReversed())
+    if (parent !== undefined && keeping.has(id)) keeping.add(parent);
+  const outermost = transactions.filter((one) => one.parent === undefined);
+  return [...actions, ...outermost.flatMap((one) => ofTransaction(one, keeping.has(one.id)))];
+}
+
+/** Of the transactions that are one operation together with their actions: the event that ended the outermost. */
+export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
+  const ends = new Map<string, number>();
+  for (const { id, parent, status, lastSeq } of transactions) {
+    const end = parent === undefined ? (status === "committed" ? lastSeq : undefined) : ends.get(parent);
+    if (end !== undefined) ends.set(id, end);
+  }
+  return ends;
+}
+
+/** What an action has changed after that to which it belonged had ended. */
+async function lateOf(
+  context: Context,
+  action: LoggedAction,
+  ends: ReadonlyMap<string, number>,
+): Promise<ActionOperation[]> {
+  const { id, run, transaction = "", toSeq } = action;
+  const session = run === undefined ? undefined : await context.index.record(`session:${run}`);
+  if (toSeq === undefined || session?.open === true) return [];
+  const fromSeq = Math.max(session?.seq ?? 0, ends.get(transaction) ?? 0);
+  if (toSeq <= fromSeq || action.changed === 0) return [];
+  const { changes } = await ownChanges(context, { fromSeq, toSeq }, { isOwn: (record) => record.action === id });
+  return ofAction({ ...action, fromSeq, changed: changes.length });
+}
+
+function ofAction(action: LoggedAction): ActionOperation[] {
+  const { id, summary, started, ended, changed, fromSeq, toSeq } = action;
+  if (action.state === "open" || toSeq === undefined || changed === null) return [];
+  if (changed === 0 && !action.omittedChanges.some((one) => one.kept)) return [];
+  const inAction = action.action === undefined ? {} : { inAction: true as const };
+  return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
+}
+
+/** `isKeeping`: something was kept aside for an action or a run in it. */
+function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
+  const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
+  if (status !== "committed" || (run ?? holds) !== undefined) return [];
+  if (changed === 0 && !isKeeping) return [];
+  const summary = name ?? `transaction ${id.slice(0, 8)}`;
+  return [
+    { id, kind: "transaction", summary, started: startedAt, ended: finishedAt, fromSeq, toSeq: lastSeq, changed },
+  ];
+}
+
+/** What was done in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
+export async function changesOfTransaction(context: Context, id: string, without: Taken["holds"]): Promise<OwnWork> {
+  const transaction = findTransaction(await allTransactions(context), id);
+  const own = await eventsOfWork(context, await workOfTransaction(context, transaction), without);
+  return { changes: netChanges(await groupsOf(context, own)), claims: claimsOf(own) };
+}

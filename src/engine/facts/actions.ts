@@ -1,0 +1,273 @@
+import type { ActionShape } from "../../api/action-shapes.ts";
+import { decodeAction, type ActionRecord, type BegunAt } from "../../core/records/action-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Head, LogEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { keepsAction, type PruneRecord } from "../../core/records/prune-record.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { catchUp } from "../log/catch-up.ts";
+import type { Context } from "../log/context.ts";
+import { omittedChangeShape } from "./omitted-changes.ts";
+import { pruningInForce } from "./pruning.ts";
+import { readEvent, readEvents } from "../log/read-events.ts";
+import { coverageShape, shownPath } from "../log/shape.ts";
+
+const PREFIX = "action:";
+
+/** An action, and where it stands in the log. */
+export interface LoggedAction extends ActionRecord {
+  readonly id: string;
+  /** Of its snapshot: the first event. */
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly ts: string;
+  readonly recursionDepth: number;
+  readonly begun: BegunAt;
+  /** The last event of it. */
+  readonly lastSeq: number;
+}
+
+/** The action that an event of it leaves. */
+export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyof SealedPlace>): LoggedAction {
+  const record = decodeAction(event.record);
+  const { seq, hash, ts, recursionDepth } = event;
+  const begun = record.begun ?? { seq, hash, ts, depth: recursionDepth };
+  return {
+    ...record,
+    id: event.recordId.slice(PREFIX.length),
+    seq: begun.seq,
+    hash: begun.hash,
+    ts: begun.ts,
+    recursionDepth: begun.depth,
+    begun,
+    lastSeq: seq,
+  };
+}
+
+type SealedPlace = Pick<LogEvent, "seq" | "hash" | "ts" | "recursionDepth">;
+
+const open = new WeakMap<object, Map<string, LoggedAction>>();
+const rowsAt = new WeakMap<object, { readonly hash: string; readonly rows: readonly EventRow[] }>();
+
+/**
+ * The last events of all records that are not finished, as of the head: one question for all who ask at one head. `at`:
+ * the head, for who holds the lock and knows it.
+ */
+export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
+  const { index } = context;
+  const { hash } = at ?? (await index.head());
+  let known = rowsAt.get(index);
+  if (known?.hash !== hash) {
+    known = { hash, rows: await index.openRecords("") };
+    rowsAt.set(index, known);
+  }
+  return known.rows.filter((row) => row.recordId.startsWith(prefix));
+}
+
+/** The actions that are not finished, as they were begun. What was read once is not read again. */
+export async function openActions(context: Context, at?: Head): Promise<LoggedAction[]> {
+  const known = open.get(context.index);
+  const now = new Map<string, LoggedAction>();
+  for (const row of await openRows(context, PREFIX, at)) {
+    const seen = known?.get(row.recordId);
+    now.set(row.recordId, seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row)));
+  }
+  open.set(context.index, now);
+  return [...now.values()].sort((a, b) => a.seq - b.seq);
+}
+
+/** Notes an action that was just begun, so that it need not be read. */
+export function noteOpenAction(context: Context, action: LoggedAction): void {
+  open.get(context.index)?.set(PREFIX + action.id, action);
+}
+
+/** The action as its last event leaves it, or `undefined`. */
+export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
+  const row = await context.index.record(PREFIX + id);
+  if (row === undefined) return undefined;
+  const seen = open.get(context.index)?.get(row.recordId);
+  return seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row));
+}
+
+/** All actions that have a snapshot still, oldest first. */
+export async function listActions(context: Context): Promise<LoggedAction[]> {
+  const pruning = await pruningInForce(context);
+  const rows = await context.index.records(PREFIX);
+  const wanted = pruning === undefined ? rows : await unprunedRows(context, rows, pruning);
+  const actions = (await readEvents(context, wanted)).map(actionOfEvent);
+  return actions.filter(({ fromSeq }) => keepsAction(pruning, fromSeq)).sort((a, b) => a.seq - b.seq);
+}
+
+/** Those that may not be pruned, without reading what is: an action's first event follows the state before it. */
+async function unprunedRows(
+  { index }: Context,
+  rows: readonly EventRow[],
+  { floorSeq, keptActions }: PruneRecord,
+): Promise<EventRow[]> {
+  const firsts = await Promise.all(keptActions.map((state) => index.locate(state + 1)));
+  const ids = new Set(firsts.map((row) => row?.recordId));
+  return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
+}
+
+/** The last actions that were closed, oldest first: so many at most. */
+export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
+  const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
+  const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
+  return (await readEvents(context, latest)).map(actionOfEvent);
+}
+
+/** By id, its beginning, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+export async function findAction(context: Context, id: string): Promise<LoggedAction> {
+  try {
+    return await lookUp(context, id);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    // Another process may have begun it just now.
+    await catchUp(context, { recover: false });
+    return lookUp(context, id);
+  }
+}
+
+async function lookUp(context: Context, id: string): Promise<LoggedAction> {
+  const exact = await actionById(context, id);
+  if (exact !== undefined) return exact;
+  const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
+  // A short id of a call, `c2`, may by chance be how another action's id begins; a longer one is not.
+  const called = rows.length > 0 && id.length >= CERTAIN ? [] : await actionsOfCall(context, id);
+  if (called.length > 0 || rows.length === 0) return only(called, id);
+  return actionOfEvent(await readEvent(context, only(rows, id)));
+}
+
+/** So many digits of a UUID v4 are nobody else's name. */
+const CERTAIN = 8;
+
+async function actionsOfCall(context: Context, id: string): Promise<LoggedAction[]> {
+  const isCall = (action: LoggedAction): boolean => id !== "" && action.toolCall === id;
+  const going = (await openActions(context)).filter(isCall);
+  return going.length > 0 ? going : (await listActions(context)).filter(isCall);
+}
+
+function isBeginning(id: string): boolean {
+  return /^[0-9a-f][0-9a-f-]{0,35}$/i.test(id);
+}
+
+function only<T extends { readonly seq: number }>(found: readonly T[], id: string): T {
+  const [first] = found;
+  if (first === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no action ${JSON.stringify(id)}`, {
+      hint: "`chronicle actions` lists them",
+      data: { action: id },
+    });
+  }
+  if (found.length === 1) return first;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${found.length} actions`, {
+    hint: "give more of the id; `chronicle actions` lists them",
+    data: { action: id, seqs: found.map((one) => one.seq) },
+  });
+}
+
+interface LastBegun {
+  /** Up to this event it is known. */
+  readonly upTo: number;
+  readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
+  /** Actions that are known to have begun no later: their further events need not be read. */
+  readonly seen: Set<string>;
+}
+
+const lastBegun = new WeakMap<object, LastBegun>();
+/** Beyond this many new events it is looked up anew. */
+const MOST_NEW = 2_000;
+/** So many events are looked at before all actions are. */
+const RECENT = 32;
+
+/** The hash of the snapshot of the action that was begun last, up to the head; empty if there is none. */
+export async function lastBegunHash(context: Context, headSeq: number): Promise<Hash | ""> {
+  const known = lastBegun.get(context.index);
+  const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
+  const seen = isNear ? known.seen : new Set<string>();
+  const at = isNear
+    ? await latestBegun(context, await eventsUpTo(context, known.upTo + 1, headSeq), known)
+    : await lookUpBegun(context, headSeq);
+  lastBegun.set(context.index, { upTo: headSeq, at, seen });
+  return at?.hash ?? "";
+}
+
+/** In a process that has just begun: mostly among the last events, else among the last ones of all actions. */
+async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
+  const from = Math.max(1, headSeq - RECENT + 1);
+  const at = await latestBegun(context, await eventsUpTo(context, from, headSeq));
+  // Nothing that came before these events can have begun later.
+  if (at !== undefined && at.seq >= from) return at;
+  return latestBegun(context, await context.index.records(PREFIX));
+}
+
+function eventsUpTo({ index }: Context, from: number, to: number): Promise<readonly EventRow[]> {
+  return index.events({ from, to });
+}
+
+/** The latest of what is known and of the actions of these events, which come oldest first. */
+async function latestBegun(
+  context: Context,
+  rows: readonly EventRow[],
+  known?: Pick<LastBegun, "at" | "seen">,
+): Promise<LastBegun["at"]> {
+  let at = known?.at;
+  // From the newest: an action was begun no later than its last event.
+  for (const row of rows.toReversed()) {
+    if (!isOfAction(row) || known?.seen.has(row.recordId) === true) continue;
+    if (at !== undefined && row.seq <= at.seq) break;
+    const { seq, hash } = actionOfEvent(await readEvent(context, row));
+    if (at === undefined || seq > at.seq) at = { seq, hash };
+  }
+  return at;
+}
+
+function isOfAction(row: EventRow): boolean {
+  return row.recordId.startsWith(PREFIX);
+}
+
+/** Beyond this many the oldest need not be remembered: they are closed long since. */
+const MOST_SEEN = 1_000;
+
+/** Notes the action that was just begun. */
+export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): void {
+  const seen = lastBegun.get(context.index)?.seen ?? new Set<string>();
+  if (seen.size >= MOST_SEEN) seen.clear();
+  seen.add(PREFIX + id);
+  lastBegun.set(context.index, { upTo: seq, at: { seq, hash }, seen });
+}
+
+/** Actions as programs see them; each names the hash of the one before. */
+export async function actionShapes(_context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
+  return actions.map(actionShape);
+}
+
+/** An action as programs see it. */
+export function actionShape(action: LoggedAction): ActionShape {
+  return {
+    id: action.id,
+    timestamp: action.ts,
+    action_type: action.type,
+    action_summary: action.summary,
+    files_backed_up: action.files.map((file) => shownPath(file.path)),
+    outside: [...action.outside],
+    previous_hash: action.previous,
+    hash: action.hash,
+    transaction_id: action.transaction ?? null,
+    state: action.state,
+    scope: action.scope,
+    actor: action.actor,
+    session: action.session ?? null,
+    turn: action.turn ?? null,
+    tool_call: action.toolCall ?? null,
+    recursion_depth: action.recursionDepth,
+    seq: action.seq,
+    from_seq: action.fromSeq,
+    ended: action.ended,
+    changed: action.changed,
+    pinned: action.pinned,
+    coverage: coverageShape(action.coverage),
+    ...(action.reason === undefined ? {} : { reason: action.reason }),
+    ...(action.omittedChanges.length === 0 ? {} : { omitted_changes: action.omittedChanges.map(omittedChangeShape) }),
+  };
+}

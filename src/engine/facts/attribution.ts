@@ -1,0 +1,153 @@
+import type { Change } from "../../core/values/change.ts";
+import type { Head } from "../../core/values/event.ts";
+import type { IterationCause } from "../../core/values/file-record.ts";
+import { holdsFolder } from "../../core/records/transaction-record.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { greatestOf } from "../../util/long-lists.ts";
+import type { LoggedAction } from "./actions.ts";
+import { innermost, openBrackets, type Brackets } from "./brackets.ts";
+import type { Context } from "../log/context.ts";
+import { Nesting, type Bracket } from "./nesting.ts";
+
+/** Whose work a captured change is. */
+export interface Attribution {
+  readonly cause: IterationCause;
+  readonly actor: string;
+  readonly session?: string;
+  readonly action?: string;
+  /** The transaction in which it was done, where no action says so. */
+  readonly transaction?: string;
+  /** Several were at work: any of these may have done it. */
+  readonly candidates?: readonly string[];
+  /** The number of runs and actions around it, without the innermost. */
+  readonly depth: number;
+}
+
+/** A change, and whose work it is. */
+export interface AttributedChange extends Change {
+  readonly by: Attribution;
+  /** The number of the iteration that it brings. */
+  readonly iteration: number;
+}
+
+/** Says whose work a change is. */
+export type Attribute = (change: Change) => Attribution;
+
+/**
+ * What a capture is recorded as where nobody's bracket is open; `late`: an action that counts as open once more;
+ * `reopened`: a transaction that does although its owner is gone; `unsure`: open actions that may never have run.
+ */
+export interface AttributeOptions {
+  readonly cause: IterationCause;
+  readonly late?: LoggedAction;
+  readonly reopened?: string;
+  readonly unsure?: ReadonlySet<string>;
+  /** The head, which the changes will follow. */
+  readonly head: Head;
+}
+
+/**
+ * A change belongs to the innermost bracket in which it can have been made: among those that declared its path (and the runs
+ * within them), else among all that may change anything (actions of the whole workspace, runs, transactions), else to the
+ * only watch. It is also that of everything around it. Of several innermost ones each may have done it: then it belongs
+ * to what is around them all, and names them as candidates; where nothing is, it is `ambiguous`, and no undo takes it
+ * along that does not name it. So it does where the only one may never have run: a person may have made the change then.
+ * With no bracket it is the caller's.
+ */
+export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
+  const found = await openBrackets(context, options.head, options.reopened);
+  const { late } = options;
+  const brackets = late === undefined ? found : { ...found, actions: [...found.actions, late] };
+  const nesting = await Nesting.of(context, brackets);
+  const declared = nesting.all.filter(({ action }) => action !== undefined && action.paths.length > 0);
+  const wide = nesting.all.filter(({ action, transaction }) => {
+    // A transaction of one session, or of actions alone, holds nothing that nobody's action did.
+    if (transaction !== undefined) return holdsFolder(transaction.record);
+    return action === undefined || action.scope === "workspace";
+  });
+  const other = wide.length > 0 ? ofBrackets(nesting, wide, options) : ofWatch(context, found, options.cause);
+  return (change) => {
+    const named = declared.filter(({ action }) => action !== undefined && isDeclaredBy(action, change));
+    return named.length === 0 ? other : ofBrackets(nesting, [...named, ...inRunsOf(nesting, named)], options);
+  };
+}
+
+/** Did the action name this path, or is it a folder that had to be made for one that it named? */
+function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
+  const isMade = before === undefined && after?.kind === "dir";
+  return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
+}
+
+/** The runs within some brackets, and what goes on in these. */
+function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
+  const runs = nesting.all.filter(
+    (run) => run.run !== undefined && some.some((one) => nesting.isWithin(run.id, one.id)),
+  );
+  return nesting.all.filter((one) => runs.some((run) => nesting.isWithin(one.id, run.id)));
+}
+
+/** The owner of a change that each of these innermost brackets can have made. */
+function ofBrackets(
+  nesting: Nesting,
+  some: readonly Bracket[],
+  { cause, unsure }: Pick<AttributeOptions, "cause" | "unsure">,
+): Attribution {
+  const innermost = nesting.innermost(some);
+  const isUnsure = ({ id }: Bracket): boolean => unsure?.has(id) === true;
+  if (innermost.length === 1 && !innermost.some(isUnsure)) return named(nesting, nesting.common(innermost));
+  const around = nesting.common(innermost).filter((one) => !isUnsure(one));
+  const candidates = innermost.map((one) => one.id);
+  return around.length === 0
+    ? { cause, actor: "ambiguous", candidates, depth: 0 }
+    : { ...named(nesting, around), candidates };
+}
+
+/**
+ * An action, a run and a transaction of which one was begun within the other are named together, as far as the inner one's
+ * record does not name the outer: undoing either takes the change along.
+ */
+function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
+  const { action } = latest(nesting, around, "action") ?? {};
+  const isBeside = (one: Bracket): boolean => action === undefined || !nesting.isWithin(action.id, one.id);
+  const beside = around.filter((one) => one.id === action?.id || isBeside(one));
+  const { run } = latest(nesting, beside, "run") ?? {};
+  const { transaction } = latest(nesting, beside, "transaction") ?? {};
+  const [inner] = nesting.innermost(beside);
+  const session = run?.id ?? action?.session;
+  return {
+    cause: inner?.action !== undefined ? "action" : inner?.run !== undefined ? "run" : "transaction",
+    actor: action?.actor ?? run?.record.actor ?? transaction?.record.actor ?? "",
+    ...(session === undefined ? {} : { session }),
+    ...(action === undefined ? {} : { action: action.id }),
+    ...(transaction === undefined ? {} : { transaction: transaction.id }),
+    depth: Math.max(0, greatestOf(beside.map((one) => one.depth))),
+  };
+}
+
+function latest(
+  nesting: Nesting,
+  some: readonly Bracket[],
+  kind: "run" | "action" | "transaction",
+): Bracket | undefined {
+  const innermost = nesting.innermost(some.filter((one) => one[kind] !== undefined));
+  return innermost.toSorted((a, b) => a.seq - b.seq).at(-1);
+}
+
+function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
+  const [only, second] = watches;
+  if (only === undefined) {
+    // The client of a transaction of actions or a person may have made the change without an action: it has no owner.
+    const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
+    if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
+    return { cause, actor: context.actor, depth: 0 };
+  }
+  if (second !== undefined) {
+    return { cause, actor: "ambiguous", candidates: watches.map((one) => one.id), depth: 0 };
+  }
+  return { cause: "watch", actor: context.actor, session: only.id, depth: 0 };
+}
+
+/** The paths that an action can have changed: those that it named, or any. */
+export function reachOf(actions: readonly LoggedAction[]): readonly WorkspacePath[] | undefined {
+  return actions.some((action) => action.scope === "workspace") ? undefined : actions.flatMap((one) => one.paths);
+}

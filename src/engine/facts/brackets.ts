@@ -1,0 +1,124 @@
+import { plausibleTime, type TimedEvent } from "../../core/values/clock-jumps.ts";
+import type { Head, LogEvent } from "../../core/values/event.ts";
+import { decodeSession, type SessionRecord } from "../../core/records/records.ts";
+import { decodeTransaction, type TransactionRecord } from "../../core/records/transaction-record.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { openActions, openRows, type LoggedAction } from "./actions.ts";
+import type { Context } from "../log/context.ts";
+import { isOwnerAlive, UNOWNED_HOURS } from "../log/owner-process.ts";
+import { readEvent } from "../log/read-events.ts";
+
+/** A run or a watch that goes on. */
+export interface OpenSession {
+  readonly id: string;
+  /** The event that began it. */
+  readonly seq: number;
+  /** The number of runs and actions around it. */
+  readonly depth: number;
+  readonly record: SessionRecord;
+}
+
+/** A transaction that is active. */
+export interface OpenTransaction {
+  readonly id: string;
+  readonly seq: number;
+  readonly record: TransactionRecord;
+}
+
+/** What is going on now: that to which a change can belong. */
+export interface Brackets {
+  readonly actions: readonly LoggedAction[];
+  readonly runs: readonly OpenSession[];
+  readonly watches: readonly OpenSession[];
+  /** Agents' own sessions: never a bracket. */
+  readonly agents: readonly OpenSession[];
+  readonly transactions: readonly OpenTransaction[];
+}
+
+/** What was read of a record's last event, so that a capture need not read every one again. */
+type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
+
+const sessions = new WeakMap<object, Seen<Pick<OpenSession, "depth" | "record">>>();
+const transactions = new WeakMap<object, Seen<TransactionRecord>>();
+
+/** The sessions that have no end in the log, also those whose process is gone. */
+export async function openSessions(context: Context, at?: Head): Promise<OpenSession[]> {
+  const open: OpenSession[] = [];
+  for (const row of await openRows(context, "session:", at)) {
+    const known = await once(context, row, { seen: seenIn(sessions, context.index), decode: sessionIn });
+    open.push({ id: row.recordId.slice("session:".length), seq: known.record.fromSeq, ...known });
+  }
+  return open.sort((a, b) => a.seq - b.seq);
+}
+
+/** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
+export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
+  const { index } = context;
+  const isGoing = ({ record }: OpenSession): boolean =>
+    record.kind === "agent" || isOwnerAlive(context, record, record.started);
+  const going = (await openSessions(context, at)).filter(isGoing);
+  const active: OpenTransaction[] = [];
+  for (const row of await openRows(context, "transaction:", at)) {
+    const record = await once(context, row, { seen: seenIn(transactions, index), decode: transactionIn });
+    const id = row.recordId.slice("transaction:".length);
+    if (id !== reopened && !isOwnerAlive(context, record, record.startedAt)) continue;
+    active.push({ id, seq: record.fromSeq + 1, record });
+  }
+  return {
+    actions: await goingOn(context, await openActions(context, at)),
+    runs: going.filter((one) => one.record.kind === "run"),
+    watches: going.filter((one) => one.record.kind === "watch"),
+    agents: going.filter((one) => one.record.kind === "agent"),
+    transactions: active.sort((a, b) => a.seq - b.seq),
+  };
+}
+
+/**
+ * Is an event so old that what no process owns counts as over? An event of a clock that was wrong is judged by the events
+ * around it.
+ */
+export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
+  const [jumps, at] = [await index.clockJumps(), now()];
+  return (event) => at - plausibleTime(event, jumps, at) >= UNOWNED_HOURS * 3_600_000;
+}
+
+/** Those open actions that somebody will finish: their process; where none owns them, whoever does within a day. */
+export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
+  if (actions.length === 0) return [];
+  const isLongAgo = await ageLimit(context);
+  return actions.filter((action) =>
+    action.pid === null ? !isLongAgo(action) : isOwnerAlive(context, action, action.started),
+  );
+}
+
+function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {
+  const known = all.get(index) ?? new Map<string, { seq: number; value: T }>();
+  all.set(index, known);
+  return known;
+}
+
+async function once<T>(
+  context: Context,
+  row: EventRow,
+  { seen, decode }: { readonly seen: Seen<T>; readonly decode: (event: LogEvent) => T },
+): Promise<T> {
+  const known = seen.get(row.recordId);
+  if (known?.seq === row.seq) return known.value;
+  const value = decode(await readEvent(context, row));
+  seen.set(row.recordId, { seq: row.seq, value });
+  return value;
+}
+
+function sessionIn({ record, recursionDepth }: LogEvent): Pick<OpenSession, "depth" | "record"> {
+  return { depth: recursionDepth, record: decodeSession(record) };
+}
+
+function transactionIn({ record }: LogEvent): TransactionRecord {
+  return decodeTransaction(record);
+}
+
+/** Of several transactions one in another: those within which no other one was begun. */
+export function innermost(active: readonly OpenTransaction[]): OpenTransaction[] {
+  const parents = new Set(active.map((one) => one.record.parent));
+  return active.filter((one) => !parents.has(one.id));
+}

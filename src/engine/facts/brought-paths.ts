@@ -1,0 +1,79 @@
+import { decodeFile } from "../../core/values/file-record.ts";
+import { decodeReplica, type ReplicaRecord } from "../../core/records/replica-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { isInBase } from "../log/read-base.ts";
+import { readEvent } from "../log/read-events.ts";
+
+/**
+ * What a sync has brought into the folder of a replica. That such a path was absent from the folder before it came says nothing
+ * about the work: the origin may have had it, and the folder did not have it yet. Only a state of the folder that was brought up
+ * to an event of the origin shows that the origin had no such path either.
+ */
+
+/** The events that say how far syncs had come, oldest first. */
+async function standings(context: HistoryContext): Promise<readonly EventRow[]> {
+  const records = await context.index.records("replica:");
+  const histories = await Promise.all(records.map(({ recordId }) => context.index.recordHistory(recordId)));
+  return histories.flat().sort((a, b) => a.seq - b.seq);
+}
+
+async function standingAt(context: HistoryContext, row: EventRow): Promise<ReplicaRecord> {
+  return decodeReplica((await readEvent(context, row)).record);
+}
+
+/**
+ * The end of the commit with which a folder was brought up to its origin for the first time; `undefined` where none was, or where
+ * that is compacted away.
+ */
+export async function firstFill(context: HistoryContext): Promise<number | undefined> {
+  for (const row of await standings(context)) {
+    if ((await standingAt(context, row)).applied === 0) continue;
+    if (isInBase(row)) return undefined;
+    return (await context.index.commitFrom(row.seq))?.last ?? row.seq;
+  }
+  return undefined;
+}
+
+const MAY_HAVE_BEEN = "a sync brought it, and the origin may have had it then";
+
+/** Asked path by path whether the origin may have had them at an earlier moment. */
+export class BroughtPaths {
+  readonly #context: HistoryContext;
+  #standings: Promise<readonly EventRow[]> | undefined;
+  readonly #at = new Map<number, Promise<ReplicaRecord | undefined>>();
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  /** Why it is not shown that the path was absent after event `seq`; `undefined`: no sync has to do with it. */
+  async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
+    this.#standings ??= standings(this.#context);
+    if ((await this.#standings).length === 0) return undefined;
+    const [first] = await this.#context.index.iterations(path, { limit: 1 });
+    if (first === undefined || first.seq <= seq) return undefined;
+    const row = await this.#context.index.locate(first.seq);
+    if (row === undefined || isInBase(row)) return undefined;
+    const { cause, upstream } = decodeFile(path, (await readEvent(this.#context, row)).record);
+    if (cause !== "replica" || upstream === undefined) return undefined;
+    const then = await this.#standingAt(seq);
+    const later = await this.#standingAt(Number.MAX_SAFE_INTEGER);
+    const isSame = then !== undefined && then.applied > 0 && then.origin === later?.origin;
+    return isSame && then.applied < upstream.seq ? undefined : MAY_HAVE_BEEN;
+  }
+
+  /** How far the sync had come after event `seq`. */
+  #standingAt(seq: number): Promise<ReplicaRecord | undefined> {
+    let found = this.#at.get(seq);
+    if (found === undefined) this.#at.set(seq, (found = this.#find(seq)));
+    return found;
+  }
+
+  async #find(seq: number): Promise<ReplicaRecord | undefined> {
+    this.#standings ??= standings(this.#context);
+    const row = (await this.#standings).findLast((one) => one.seq <= seq);
+    return row === undefined ? undefined : standingAt(this.#context, row);
+  }
+}

@@ -1,0 +1,103 @@
+import type { LogEvent } from "../../core/values/event.ts";
+import type { FileRecord } from "../../core/values/file-record.ts";
+import { composeChanges } from "../../core/tree/plan.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { AttributedChange } from "./attribution.ts";
+import type { Context } from "../log/context.ts";
+import { operationsOf } from "./logged-operations.ts";
+import { loggedSessions } from "./logged-sessions.ts";
+import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
+import { ownersIn } from "./owners.ts";
+import { takenBy, type Taken } from "./taken.ts";
+
+/** The same, and the paths that they or somebody else did. */
+interface FoundWork extends OwnWork {
+  readonly ambiguous: readonly WorkspacePath[];
+}
+
+/**
+ * A run, an action or a session, and what goes on within it. What is within something is begun after it, so that the events
+ * of a span, read in order, tell it.
+ */
+class Lineage {
+  readonly #ids: Set<string>;
+
+  constructor(id: string) {
+    this.#ids = new Set([id]);
+  }
+
+  /** Takes an event that may begin something within. */
+  note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
+    const kind = /^(?:session|action):/.exec(recordId)?.[0];
+    if (kind === undefined) return;
+    const outer = [record["run"], record["action"], kind === "action:" ? record["session"] : undefined];
+    if (outer.some((id) => typeof id === "string" && this.#ids.has(id))) this.#ids.add(recordId.slice(kind.length));
+  }
+
+  holds({ session, action }: Pick<FileRecord, "session" | "action">): boolean {
+    return this.#has(session) || this.#has(action);
+  }
+
+  /** Is it one of those who may have made a change, and that is not known to be theirs? */
+  mayHold(record: Pick<FileRecord, "session" | "action" | "candidates">): boolean {
+    return !this.holds(record) && record.candidates?.some((one) => this.#ids.has(one)) === true;
+  }
+
+  #has(id: string | undefined): boolean {
+    return id !== undefined && this.#ids.has(id);
+  }
+}
+
+/** The changes of a session and of everything within it, without those that were taken back meanwhile. */
+export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<FoundWork> {
+  return changesWithin(context, new Lineage(id), span);
+}
+
+/** What an action did from its snapshot up to an event, and in the changes that are about to follow it. */
+export async function changesOfAction(
+  context: Context,
+  { id, seq }: { readonly id: string; readonly seq: number },
+  toSeq: number,
+  next: readonly AttributedChange[] = [],
+): Promise<FoundWork> {
+  const lineage = new Lineage(id);
+  const { changes: recorded, claims, ambiguous } = await changesWithin(context, lineage, { fromSeq: seq, toSeq });
+  const unsure = new Set([...ambiguous, ...next.flatMap(({ by, path }) => (lineage.mayHold(by) ? [path] : []))]);
+  const mine = next.filter(({ by }) => lineage.holds(by)).map(({ path, before, after }) => ({ path, before, after }));
+  const firsts = new Map(recorded.map((one) => [one.path, one.first]));
+  const unrecorded = { seq: toSeq + 1, action: id, isWritten: false };
+  const changes = composeChanges(recorded, mine).map((one) => ({ ...one, first: firsts.get(one.path) ?? unrecorded }));
+  return { changes, claims, ambiguous: [...unsure].sort(comparePaths) };
+}
+
+async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan): Promise<FoundWork> {
+  const ambiguous = new Set<WorkspacePath>();
+  let isAnyUndo = false;
+  const own = await ownChanges(context, span, {
+    isOwn: (record, path) => {
+      if (lineage.mayHold(record)) ambiguous.add(path);
+      return lineage.holds(record);
+    },
+    onOther: (event) => {
+      lineage.note(event);
+      isAnyUndo ||= isUndo(event);
+    },
+    isOut: async () => {
+      // To know what an undo took back, all operations are read: few spans hold one.
+      if (!isAnyUndo) return () => false;
+      const { holds } = await takenUpTo(context, span.toSeq);
+      return ({ seq, record }, path) => holds(seq, record, path);
+    },
+  });
+  return { ...own, ambiguous: [...ambiguous].sort(comparePaths) };
+}
+
+function isUndo({ recordId, record }: Pick<LogEvent, "recordId" | "record">): boolean {
+  return recordId.startsWith("intent:") && record["state"] === "done" && record["kind"] === "undo";
+}
+
+/** What undos took back up to an event: for instance of a failed run. */
+async function takenUpTo(context: Context, upTo: number): Promise<Taken> {
+  const operations = await operationsOf(context, await loggedSessions(context));
+  return takenBy(operations, await ownersIn(context), upTo);
+}

@@ -1,0 +1,117 @@
+import { decodeBase } from "../../core/log/base.ts";
+import { readEventFast } from "../../core/log/chain.ts";
+import { contentsOfConflict, decodeConflict } from "../../core/records/conflict-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { pathOfRecordId } from "../../core/values/file-record.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { contentsOfVersion, decodeVersion } from "../../core/records/write-back-record.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { baseOf } from "../log/project.ts";
+
+/** Where a history names a content. */
+export interface ContentUse {
+  readonly hash: Hash;
+  /** In bytes. */
+  size: number;
+  /** Paths that have or had it. */
+  readonly paths: Set<WorkspacePath>;
+  /** Those that have it as they were last recorded. */
+  readonly now: Set<WorkspacePath>;
+  /** The history itself is made of it: it is a base, or a filter. */
+  isHistorys: boolean;
+}
+
+/** A state of a path, or another record. */
+type Said =
+  | { readonly path: WorkspacePath; readonly hash: Hash | undefined; readonly size: number }
+  | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
+
+/**
+ * The contents that `isMeant` is true of, and everything that names them. Read from the log alone, twice: no wrong index makes
+ * somebody give up another content.
+ */
+export async function contentUses(
+  context: HistoryContext,
+  isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean,
+): Promise<ReadonlyMap<Hash, ContentUse>> {
+  const uses = new Map<Hash, ContentUse>();
+  const meet = (hash: Hash, path?: WorkspacePath): void => {
+    if (uses.has(hash) || !isMeant(hash, path)) return;
+    uses.set(hash, { hash, size: 0, paths: new Set(), now: new Set(), isHistorys: false });
+  };
+  for await (const said of saidInLog(context)) {
+    if (!("path" in said)) for (const hash of said.hashes) meet(hash);
+    else if (said.hash !== undefined) meet(said.hash, said.path);
+  }
+  if (uses.size === 0) return uses;
+  const last = new Map<WorkspacePath, ContentUse>();
+  for await (const said of saidInLog(context)) {
+    if ("path" in said) noteState(uses, last, said);
+    else if (said.isHistorys) for (const hash of said.hashes) setHistorys(uses.get(hash));
+  }
+  for (const [path, use] of last) use.now.add(path);
+  return uses;
+}
+
+function setHistorys(use: ContentUse | undefined): void {
+  if (use !== undefined) use.isHistorys = true;
+}
+
+function noteState(
+  uses: ReadonlyMap<Hash, ContentUse>,
+  last: Map<WorkspacePath, ContentUse>,
+  { path, hash, size }: Extract<Said, { readonly path: WorkspacePath }>,
+): void {
+  const use = hash === undefined ? undefined : uses.get(hash);
+  if (use === undefined) {
+    last.delete(path);
+    return;
+  }
+  last.set(path, use);
+  use.paths.add(path);
+  use.size = size;
+}
+
+async function* saidInLog(context: HistoryContext): AsyncGenerator<Said, void> {
+  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
+    for (const { bytes } of lines) {
+      const event = readEventFast(bytes);
+      const base = baseOf(event);
+      if (base !== undefined) {
+        yield { hashes: [base], isHistorys: true };
+        yield* saidInBase(context, base);
+      }
+      yield* saidBy(event);
+    }
+  }
+}
+
+async function* saidInBase(context: HistoryContext, base: Hash): AsyncGenerator<Said, void> {
+  const reader = await context.blobs.open(base);
+  if (reader === undefined) return;
+  for await (const { entries = [], records = [] } of decodeBase(reader.pieces())) {
+    for (const { path, entry } of entries) yield { path, hash: entry?.hash, size: entry?.size ?? 0 };
+    for (const record of records) yield* saidBy(record);
+  }
+}
+
+function* saidBy({ recordId, record }: Pick<LogEvent, "recordId" | "record">): Generator<Said, void> {
+  const hash = hashIn(record["hash"]);
+  const path = pathOfRecordId(recordId);
+  if (path !== undefined) {
+    const size = record["size"];
+    yield { path, hash: hash[0], size: typeof size === "number" ? size : 0 };
+  } else if (recordId.startsWith("outside")) yield { hashes: hash, isHistorys: false };
+  else if (recordId.startsWith("snapshot:") || recordId.startsWith("coverage:"))
+    yield { hashes: hashIn(record["filter"]), isHistorys: true };
+  else if (Object.keys(record).length === 0) return;
+  else if (recordId.startsWith("conflict:"))
+    yield { hashes: contentsOfConflict(decodeConflict(record)), isHistorys: false };
+  else if (recordId.startsWith("version:"))
+    yield { hashes: contentsOfVersion(decodeVersion(record)), isHistorys: false };
+}
+
+function hashIn(value: unknown): Hash[] {
+  return typeof value === "string" && isHash(value) ? [value] : [];
+}

@@ -1,0 +1,110 @@
+import {
+  coverageRecordId,
+  decodeCoverageRecord,
+  encodeCoverageRecord,
+  listedOmissions,
+  sameCoverage,
+  type CoverageRecord,
+  type OmittedPath,
+} from "../../core/records/coverage-record.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import type { FilterSpec } from "../../core/filter/filter.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { decodeSnapshot } from "../../core/records/records.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { Context } from "../log/context.ts";
+import { keepFilters } from "../log/filters.ts";
+import { readEvent } from "../log/read-events.ts";
+
+/** The coverage of captures of everything, in the log: written where it changes, looked up for a moment. */
+
+/** The coverage of a full capture: each path that its filter takes and that is neither recorded nor omitted was absent. */
+export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
+
+/** The event that says what captures of everything take from here on, or none where that is known already. */
+export async function coverageDrafts(
+  context: Context,
+  found: {
+    readonly filters: readonly FilterSpec[];
+    readonly omitted: readonly OmittedPath[];
+    /** The coverage that the same commit has stated before. Default: that of the last event. */
+    readonly known?: Taken | undefined;
+  },
+  fromSeq: number,
+): Promise<EventDraft[]> {
+  const filter = await keepFilters(context, found.filters);
+  const now = { filter, ...listedOmissions(found.omitted), fromSeq };
+  const known = found.known ?? (await coverageAt(context, Number.POSITIVE_INFINITY));
+  return known !== undefined && sameCoverage(known, now) ? [] : [draftOf(context, now)];
+}
+
+function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
+  return { op: "upsert", recordId: coverageRecordId(workspaceId), record: encodeCoverageRecord(record) };
+}
+
+/** Coverage events in front of changes of paths that were off the record, and behind them. */
+export interface AroundReturned {
+  readonly before: readonly EventDraft[];
+  /** For a look at some paths only: a look at everything says what it took itself. */
+  readonly behind: readonly EventDraft[];
+  /** The coverage between the two. */
+  readonly known: Taken | undefined;
+}
+
+/**
+ * Paths that were off the record are recorded again: the event in front of them says that the state before, as it is
+ * recorded, is not what was there.
+ */
+export async function coverageAroundReturned(
+  context: Context,
+  found: {
+    readonly returned: readonly WorkspacePath[];
+    readonly filters: readonly FilterSpec[];
+    readonly fromSeq: number;
+  },
+): Promise<AroundReturned> {
+  const { returned, filters, fromSeq } = found;
+  if (returned.length === 0) return { before: [], behind: [], known: undefined };
+  const last = await coverageAt(context, Number.POSITIVE_INFINITY);
+  const filter = last?.filter ?? (await keepFilters(context, filters));
+  const paths = new Set(returned);
+  const others = (last?.omitted ?? []).filter(({ path }) => !paths.has(path));
+  const unlisted = (last?.count ?? 0) - (last?.omitted.length ?? 0);
+  const of = (omitted: readonly OmittedPath[]): CoverageRecord => {
+    const listed = listedOmissions(omitted);
+    return { filter, ...listed, count: listed.count + unlisted, fromSeq };
+  };
+  const between = of([...others, ...returned.map((path) => ({ path, reason: "off-record" as const }))]);
+  const isSaid = last !== undefined && sameCoverage(last, between);
+  return { before: isSaid ? [] : [draftOf(context, between)], behind: [draftOf(context, of(others))], known: between };
+}
+
+/** The coverage of the last full capture at or before an event; `undefined`: the log does not hold it any more. */
+export async function coverageAt(context: Context, seq: number): Promise<Taken | undefined> {
+  const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
+  const last = rows.findLast((row) => row.seq <= seq);
+  return last === undefined ? firstCoverage(context, seq) : recordAt(context, last);
+}
+
+/** The coverage of the capture in whose middle this event stands, if it changed there. */
+export async function coverageAround(context: Context, seq: number): Promise<Taken | undefined> {
+  const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
+  const next = rows.find((row) => row.seq > seq);
+  if (next === undefined) return undefined;
+  const record = await recordAt(context, next);
+  return record.fromSeq < seq ? record : undefined;
+}
+
+async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord> {
+  return decodeCoverageRecord((await readEvent(context, row)).record);
+}
+
+/** Until it changes for the first time, it is that of the snapshot with which the history began, and of all later ones. */
+async function firstCoverage(context: Context, seq: number): Promise<Taken | undefined> {
+  const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
+  const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
+  if (last === undefined) return undefined;
+  const { filter, coverage } = decodeSnapshot((await readEvent(context, last)).record);
+  const listed = listedOmissions(coverage.omitted);
+  return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0) };
+}

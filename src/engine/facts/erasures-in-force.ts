@@ -1,0 +1,27 @@
+import { ERASE } from "../../core/records/erase-record.ts";
+import { Erasures } from "../../core/records/erasures.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { readEvents } from "../log/read-events.ts";
+
+/** What was read of an index: up to which event, and up to which of an erasure. */
+interface Known {
+  readonly seq: number;
+  readonly last: number;
+  readonly erasures: Erasures;
+}
+
+const known = new WeakMap<object, Known>();
+
+/** The erasures that the index knows. Without any it costs one query for each event that came. */
+export async function erasuresInForce(context: HistoryContext): Promise<Erasures> {
+  const { seq } = await context.index.head();
+  const seen = known.get(context.index);
+  if (seen?.seq === seq) return seen.erasures;
+  const rows = await context.index.records(ERASE);
+  const last = rows.at(-1)?.seq ?? 0;
+  const erasures = seen?.last === last && seen.seq <= seq ? seen.erasures : new Erasures();
+  if (erasures !== seen?.erasures)
+    for (const event of await readEvents(context, rows)) erasures.add(event.recordId, event.seq, event.record);
+  known.set(context.index, { seq, last, erasures });
+  return erasures;
+}

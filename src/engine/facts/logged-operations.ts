@@ -1,0 +1,164 @@
+import { decodeConflict, type ConflictRecord } from "../../core/records/conflict-record.ts";
+import { quoteCommand } from "../../core/shell/quote-command.ts";
+import { decodeFile, type FileRecord } from "../../core/values/file-record.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import { addAll, greatestOf } from "../../util/long-lists.ts";
+import { endsOfWhole, operationsOfActions } from "./action-operations.ts";
+import type { Context } from "../log/context.ts";
+import { indexedFrom } from "../log/history-start.ts";
+import { doneIntents, type LoggedIntent } from "../log/intents.ts";
+import type { LoggedOperation, Selective } from "./logged-operation.ts";
+import type { Session } from "./logged-sessions.ts";
+import { ownersIn } from "./owners.ts";
+import { readEvent, readEvents } from "../log/read-events.ts";
+import { allTransactions } from "./transactions.ts";
+
+function selectiveOf(
+  intent: IntentRecord,
+  conflicts: readonly ConflictRecord[],
+): Pick<LoggedOperation, "selective" | "left"> {
+  const { selection, takes = [], passes = [], took = [], met = [], left = [] } = intent;
+  if (selection === undefined) return left.length === 0 ? {} : { left };
+  const isFor = (one: ConflictRecord): boolean => one.settled === "undo" || one.settled === "merged";
+  const settled = new Set(conflicts.filter(isFor).map((one) => one.path));
+  const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
+  const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
+  const ids = conflicts.every(isFor) ? { takes: [...takes, ...passes], passes: [] } : { takes, passes };
+  return { selective: { selection, ...ids, took, met, settled, named, left } };
+}
+
+/** The conflicts that undos of somebody's work have met, by the undo. */
+async function conflictsByUndo(
+  context: Context,
+  intents: readonly LoggedIntent[],
+): Promise<Map<string, ConflictRecord[]>> {
+  if (intents.every(({ intent }) => intent.met === undefined)) return new Map();
+  const events = await readEvents(context, await context.index.records("conflict:"));
+  return Map.groupBy(
+    events.map((event) => decodeConflict(event.record)),
+    (one) => one.undo,
+  );
+}
+
+/**
+ * All finished operations whose events are all there, in the order in which they were finished. A run whose process is
+ * gone is one of them, and the last, as it will be once it is closed.
+ */
+export async function operationsOf(context: Context, sessions: readonly Session[]): Promise<LoggedOperation[]> {
+  const found: LoggedOperation[] = [];
+  const unclosed: LoggedOperation[] = [];
+  for (const session of sessions) {
+    const isIdle = session.changed === 0 && !session.omittedChanges.some((one) => one.kept);
+    if (session.kind !== "run" || session.state === "running" || isIdle) continue;
+    (session.unclosed === true ? unclosed : found).push(ofRun(session));
+  }
+  const isPartOfMore = await partsOfMore(context, sessions);
+  const intents = await doneIntents(context);
+  const conflicts = await conflictsByUndo(context, intents);
+  for (const { id, intent, seq, ts } of intents) {
+    const { kind, summary, started, fromSeq, target } = intent;
+    // What came from an origin is the origin's to take back; whoever wants it so here changes the files.
+    if (kind === "replica") continue;
+    const base = {
+      id,
+      kind,
+      summary,
+      started,
+      ended: ts,
+      fromSeq,
+      toSeq: seq,
+      ...selectiveOf(intent, conflicts.get(id) ?? []),
+      ...(intent.client === undefined ? {} : { client: intent.client }),
+      ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
+    };
+    const changed = intent.paths - (intent.skipped ?? 0);
+    // A write that was asked for by name and changed nothing is only kept to be answered again.
+    if (kind === "write" && changed === 0) continue;
+    found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
+  }
+  addAll(found, await operationsOfActions(context));
+  const begins = (await indexedFrom(context)) ?? 1;
+  const known = [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
+  const all = await leftTold(context, known);
+  const isNested = sessions.some(isWithinSomething) || all.some((one) => one.inAction === true);
+  return isNested ? partsTold(context, all) : all;
+}
+
+/** An undo of somebody's work has not taken back wholly the operations that made what it left alone: those it passes. */
+async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
+  if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];
+  const owners = await ownersIn(context);
+  const undos = new Map(
+    all.flatMap(({ id, selective }) => (selective === undefined ? [] : [[id, selective] as const])),
+  );
+  const told: LoggedOperation[] = [];
+  for (const one of all) {
+    const { selective } = one;
+    if (selective === undefined || selective.left.length === 0 || selective.takes.length === 0) {
+      told.push(one);
+      continue;
+    }
+    const partly = new Set<string>();
+    for (const { seq, record } of await eventsLeft(context, selective)) {
+      const ids = owners.of(record);
+      for (const id of selective.takes)
+        if (ids.includes(id) || holdsSeq(undos.get(id)?.took ?? [], seq)) partly.add(id);
+    }
+    const takes = selective.takes.filter((id) => !partly.has(id));
+    told.push({ ...one, selective: { ...selective, takes, passes: [...selective.passes, ...partly] } });
+  }
+  return told;
+}
+
+/** The events of files and links that an undo was to take back, and whose paths it has left alone. A folder may stay. */
+async function eventsLeft(
+  context: Context,
+  { took, left }: Selective,
+): Promise<{ readonly seq: number; readonly record: FileRecord }[]> {
+  const found: { readonly seq: number; readonly record: FileRecord }[] = [];
+  for (const path of left) {
+    const rows = (await context.index.iterations(path)).filter(
+      ({ seq, entry }) => holdsSeq(took, seq) && entry?.kind !== "dir",
+    );
+    for (const { seq } of rows) {
+      const [row] = await context.index.events({ from: seq, to: seq });
+      if (row !== undefined) found.push({ seq, record: decodeFile(path, (await readEvent(context, row)).record) });
+    }
+  }
+  return found;
+}
+
+function ofRun({ id, command, fromSeq, seq, started, ended, changed }: Session): LoggedOperation {
+  return { id, kind: "run", summary: quoteCommand(command), started, ended, fromSeq, toSeq: seq, changed };
+}
+
+function isWithinSomething({ within }: Session): boolean {
+  return Object.keys(within).length > 0;
+}
+
+/**
+ * Runs and actions that went on within another operation: one that ended within it is part of it; what one did after its end is an
+ * operation by itself.
+ */
+async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
+  const owners = await ownersIn(context);
+  const byId = new Map(all.map((one) => [one.id, one]));
+  return all.map((one) => {
+    if (one.kind !== "run" && one.kind !== "action") return one;
+    const outer = [...owners.around([one.id])].flatMap((id) => (id === one.id ? [] : (byId.get(id) ?? [])));
+    const whole = outer.filter(({ toSeq }) => toSeq >= one.toSeq).sort((a, b) => a.fromSeq - b.fromSeq)[0];
+    if (whole !== undefined) return { ...one, isPart: true, partOf: whole.id };
+    return { ...one, fromSeq: Math.max(one.fromSeq, greatestOf(outer.map(({ toSeq }) => toSeq))) };
+  });
+}
+
+/** Is a write part of a greater operation: of an action, of a run, of a transaction that was committed? */
+async function partsOfMore(context: Context, sessions: readonly Session[]): Promise<(intent: IntentRecord) => boolean> {
+  // While a run goes on, what is written within it can be taken back by itself.
+  const isEnded = ({ kind, state }: Session): boolean => kind === "run" && state !== "running";
+  const runs = new Set(sessions.filter(isEnded).map((one) => one.id));
+  const ends = endsOfWhole(await allTransactions(context));
+  return ({ kind, session = "", action, transaction = "" }) =>
+    kind === "write" && (action !== undefined || runs.has(session) || ends.has(transaction));
+}

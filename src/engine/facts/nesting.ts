@@ -1,0 +1,227 @@
+import { decodeAction } from "../../core/records/action-record.ts";
+import { decodeSession } from "../../core/records/records.ts";
+import { holdsFolder } from "../../core/records/transaction-record.ts";
+import type { Within } from "../../core/records/within.ts";
+import { greatestOf } from "../../util/long-lists.ts";
+import type { LoggedAction } from "./actions.ts";
+import type { Brackets, OpenSession, OpenTransaction } from "./brackets.ts";
+import type { Context } from "../log/context.ts";
+import { isElsewhere, numberHere, type OwnerProcess } from "../log/owner-process.ts";
+import { readEvent } from "../log/read-events.ts";
+
+/**
+ * Which open runs, actions and transactions go on within which. What was begun within something is part of it: its
+ * changes are its own, and those of everything around it. Two of which neither is within the other are rivals.
+ */
+
+/** A run, an action or a transaction that is open. */
+export interface Bracket {
+  readonly id: string;
+  /** The event that began it. */
+  readonly seq: number;
+  readonly depth: number;
+  /** The process that owns it; `null`: none is known. */
+  readonly pid: number | null;
+  readonly run?: OpenSession;
+  readonly action?: LoggedAction;
+  readonly transaction?: OpenTransaction;
+}
+
+/** The open brackets, and what each is within. */
+export class Nesting {
+  readonly all: readonly Bracket[];
+  readonly #parents: ReadonlyMap<string, readonly string[]>;
+
+  private constructor(all: readonly Bracket[], parents: ReadonlyMap<string, readonly string[]>) {
+    this.all = all;
+    this.#parents = parents;
+  }
+
+  static async of(context: Context, brackets: Brackets): Promise<Nesting> {
+    const all = [
+      ...brackets.actions.map(bracketOfAction),
+      ...brackets.runs.map(bracketOfRun),
+      ...brackets.transactions.map(bracketOfTransaction),
+    ];
+    const parents = new Map(all.map((one) => [one.id, parentsOf(one, brackets.actions)]));
+    await addClosed(context, parents);
+    return new Nesting(all, parents);
+  }
+
+  /** The ids of everything around a bracket, and its own. */
+  around(id: string): ReadonlySet<string> {
+    const found = new Set([id]);
+    // A set's iterator goes on with what is added on the way.
+    for (const one of found) for (const parent of this.#parents.get(one) ?? []) found.add(parent);
+    return found;
+  }
+
+  /** Is the first one within the second, or the same? */
+  isWithin(inner: string, outer: string): boolean {
+    return this.around(inner).has(outer);
+  }
+
+  /** Those of some brackets within which no other one of them goes on. */
+  innermost(some: readonly Bracket[]): Bracket[] {
+    return some.filter((outer) => !some.some((inner) => inner.id !== outer.id && this.isWithin(inner.id, outer.id)));
+  }
+
+  /** The open brackets that surely go on around all of these (or are the only one of them). */
+  common(some: readonly Bracket[]): Bracket[] {
+    const around = some.map((one) => this.#surelyAround(one.id));
+    return this.all.filter((one) => around.every((ids) => ids.has(one.id)));
+  }
+
+  /**
+   * The same as `around`, without calls of which only one can have started what is within: of several that go on at once,
+   * nobody knows which has started a sub-agent.
+   */
+  #surelyAround(id: string): ReadonlySet<string> {
+    const around = this.around(id);
+    const calls = this.all.filter((one) => one.action !== undefined && around.has(one.id)).map((one) => one.id);
+    const isRival = (one: string, other: string): boolean => !this.isWithin(one, other) && !this.isWithin(other, one);
+    const rivals = new Set(calls.filter((one) => calls.some((other) => isRival(one, other))));
+    return rivals.size === 0 ? around : new Set([...around].filter((one) => !rivals.has(one)));
+  }
+}
+
+function bracketOfAction(action: LoggedAction): Bracket {
+  const { id, seq, pid, recursionDepth: depth } = action;
+  return { id, seq, depth, pid, action };
+}
+
+function bracketOfRun(run: OpenSession): Bracket {
+  return { id: run.id, seq: run.seq, depth: run.depth, pid: run.record.pid, run };
+}
+
+function bracketOfTransaction(transaction: OpenTransaction): Bracket {
+  const { id, seq, record } = transaction;
+  return { id, seq, depth: 0, pid: record.pid, transaction };
+}
+
+function parentsOf({ run, action, transaction }: Bracket, actions: readonly LoggedAction[]): string[] {
+  if (run !== undefined) return idsOf(run.record.within);
+  if (action !== undefined)
+    return [...idsOf(action), ...actions.filter((outer) => isSubAgents(action, outer)).map((outer) => outer.id)];
+  const record = transaction?.record;
+  return idsOf({ run: record?.run, action: record?.action, transaction: record?.parent });
+}
+
+function idsOf({ run, action, transaction }: { readonly [Kind in keyof Within]: string | undefined }): string[] {
+  return [run, action, transaction].filter((id) => id !== undefined);
+}
+
+/** A sub-agent's action is within the call of its session that started it. */
+function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
+  return (
+    inner.session !== undefined &&
+    inner.session === outer.session &&
+    inner.recursionDepth > outer.recursionDepth &&
+    inner.seq > outer.seq
+  );
+}
+
+/** An ended bracket may stand between two that are open. */
+async function addClosed(context: Context, parents: Map<string, readonly string[]>): Promise<void> {
+  const missing = new Set([...parents.values()].flat().filter((id) => !parents.has(id)));
+  for (const id of missing) {
+    const within = await closedWithin(context, id);
+    parents.set(id, within);
+    for (const parent of within) if (!parents.has(parent)) missing.add(parent);
+  }
+}
+
+/** The brackets around a run or an action that has ended. */
+async function closedWithin(context: Context, id: string): Promise<string[]> {
+  const run = await context.index.record(`session:${id}`);
+  if (run !== undefined) return idsOf(decodeSession((await readEvent(context, run)).record).within);
+  const action = await context.index.record(`action:${id}`);
+  return action === undefined ? [] : idsOf(decodeAction((await readEvent(context, action)).record));
+}
+
+/** The process, session and caller that begin something. */
+export interface Beginner {
+  /** The process; `null`: it is not known, and this one asks for it. */
+  readonly pid: number | null;
+  /** The agent's session for which it is begun. */
+  readonly session?: string | undefined;
+  /** The ids of what it was started within, as its caller knows: `CHRONICLE_RUN`, and the `action(…)` of a library. */
+  readonly within?: readonly string[];
+  /** It changes the folder itself: a transaction of actions alone is not around it. */
+  readonly inFolder?: true;
+  /** If ancestry cannot be known, the only open run is taken for the one around it. */
+  readonly guess?: true;
+}
+
+/** The brackets around something that begins now, and its depth. */
+export interface Place {
+  readonly within: Within;
+  readonly depth: number;
+}
+
+/**
+ * Where a beginning stands: within what its caller names, and what the processes around it have open. Of several that are
+ * not within one another (two tool calls of an agent at once, say) none is known to be around it, only what is around all.
+ */
+export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
+  const innermost = nesting.innermost(await foundAround(context, nesting, by));
+  const commands = innermost.filter((one) => one.action?.scope !== "paths");
+  const meant = commands.length === 1 ? commands : innermost;
+  const around = meant.length === 0 ? [] : nesting.common(meant);
+  const work = nesting.innermost(around.filter((one) => one.transaction === undefined));
+  const run = last(nesting.innermost(around.filter((one) => one.run !== undefined)));
+  const action = last(nesting.innermost(around.filter((one) => one.action !== undefined)));
+  const transaction = last(nesting.innermost(transactionsFor(nesting, around, by)));
+  return {
+    within: {
+      ...(run === undefined ? {} : { run: run.id }),
+      ...(action === undefined ? {} : { action: action.id }),
+      ...(transaction === undefined ? {} : { transaction: transaction.id }),
+    },
+    depth: Math.max(-1, greatestOf(work.map((one) => one.depth))) + 1,
+  };
+}
+
+/**
+ * The transactions to which what begins now belongs: everybody's and the session's. One that holds a run is only that
+ * run's, and what goes on within it.
+ */
+function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
+  return nesting.all.filter(({ id, transaction }) => {
+    const record = transaction?.record;
+    if (record === undefined || (record.session !== undefined && record.session !== session)) return false;
+    if (inFolder === true && !holdsFolder(record)) return false;
+    return record.holds === undefined || around.some((one) => one.id === id);
+  });
+}
+
+function last(some: readonly Bracket[]): Bracket | undefined {
+  return some.toSorted((a, b) => a.seq - b.seq).at(-1);
+}
+
+/**
+ * The brackets that are known to be around who begins something: those that its caller names, and those of the processes
+ * around it. What its own process has open may be another session's, so that this alone says nothing.
+ */
+async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
+  const { processes } = context;
+  const pid = by.pid ?? processes.pid;
+  const open = nesting.all.filter(({ transaction }) => transaction === undefined || holdsFolder(transaction.record));
+  const isOthers = (one: Bracket): boolean =>
+    one.pid !== null && one.pid !== pid && !isElsewhere(context, ownerOf(one));
+  const ancestors = new Set(open.some(isOthers) ? await processes.ancestors(pid) : []);
+  const found = open.filter((one) => {
+    const owner = numberHere(context, ownerOf(one));
+    return by.within?.includes(one.id) === true || (owner !== null && ancestors.has(owner));
+  });
+  if (found.length > 0 || by.guess !== true) return found;
+  const [run, second] = nesting.innermost(open.filter((one) => one.run !== undefined));
+  const isGuessed =
+    run !== undefined && second === undefined && (by.pid === null || numberHere(context, ownerOf(run)) === pid);
+  return isGuessed ? [run] : [];
+}
+
+/** The process that a bracket belongs to. */
+function ownerOf({ pid, action, run, transaction }: Bracket): OwnerProcess {
+  return action ?? run?.record ?? transaction?.record ?? { pid };
+}

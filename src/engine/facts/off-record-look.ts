@@ -1,0 +1,201 @@
+import type { Omission } from "../../core/records/coverage.ts";
+import { type OffRecord, type OffRecordNote, sealOf } from "../../core/records/off-record.ts";
+import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { ScannedPath } from "../../worktree/worktree.ts";
+import { openActions } from "./actions.ts";
+import type { Context } from "../log/context.ts";
+
+/** How a look treats what is off the record. */
+export interface OffRecordOptions {
+  /** Paths at and beneath `only` that were left off the record come in: somebody has named them. */
+  readonly onRecord?: boolean;
+  /** Look past the commands that go on off the record: only what was noted stays out. */
+  readonly pastCommands?: boolean;
+  readonly only?: readonly WorkspacePath[];
+}
+
+/** Whether a path stays out; `returned`: somebody else has changed it since. */
+type Verdict = "held" | "going" | "returned" | "through";
+
+const WRITTEN =
+  "it was written off the record, and stays out until somebody changes it, or `chronicle snapshot --on-record` names it";
+const REMOVED =
+  "it was removed off the record, and counts as it was until somebody makes it again, or `chronicle snapshot --on-record` names it";
+const GOING = "a command off the record is going on, and this may be its work";
+
+/**
+ * Sorts out of a look at the disk what was changed off the record, before anything of it is read or stored. A noted path is
+ * known again by its stat, else by its salted hash: a file that was only touched or renamed stays out.
+ */
+export class OffRecordLook {
+  /** Paths that somebody else has changed since they were left off the record. */
+  readonly returned = new Set<WorkspacePath>();
+  /** Held because a command goes on: it is to be looked at again. */
+  readonly undecided: WorkspacePath[] = [];
+  readonly #context: Context;
+  readonly #state: OffRecord;
+  readonly #notes: ReadonlyMap<WorkspacePath, OffRecordNote>;
+  readonly #byInode: ReadonlyMap<string, OffRecordNote>;
+  readonly #options: OffRecordOptions;
+  /** While a command goes on: the paths that tools have said they change. */
+  readonly #declared: readonly WorkspacePath[] | undefined;
+  readonly #folders: ScannedPath[] = [];
+  readonly #held = new Map<WorkspacePath, string>();
+
+  private constructor(context: Context, state: OffRecord, notes: readonly OffRecordNote[], how: How) {
+    this.#context = context;
+    this.#state = state;
+    this.#notes = new Map(notes.map((note) => [note.path, note]));
+    this.#byInode = new Map(
+      notes.flatMap((note) => (note.state === undefined ? [] : [[inodeOf(note.state), note] as const])),
+    );
+    this.#options = how.options;
+    this.#declared = how.declared;
+  }
+
+  /** `undefined`: nothing is off the record. Throws `LOG_DAMAGED`. */
+  static async of(context: Context, options: OffRecordOptions): Promise<OffRecordLook | undefined> {
+    const state = context.offRecord.read();
+    if (state === undefined) return undefined;
+    const isGoing = state.going.length > 0 && options.pastCommands !== true;
+    const declared = isGoing ? (await openActions(context)).flatMap(({ paths }) => paths) : undefined;
+    return new OffRecordLook(context, state, await inForce(context, state.notes), { options, declared });
+  }
+
+  /** Do the notes still say what they said as the look began? To be asked with the lock held. */
+  get isCurrent(): boolean {
+    return this.#context.offRecord.read() === this.#state;
+  }
+
+  /** May the path be read although it was not handed over? */
+  mayRead(path: WorkspacePath): boolean {
+    return this.#declared === undefined && !this.#notes.has(path);
+  }
+
+  /** The paths of a batch that are to be read. Folders that stay out are decided at the end. */
+  async sift(batch: readonly ScannedPath[]): Promise<ScannedPath[]> {
+    const through: ScannedPath[] = [];
+    for (const one of batch) {
+      const verdict = await this.#judge(one.path, one.stat);
+      if (verdict === "through" || verdict === "returned") through.push(one);
+      else if (one.stat.kind === "dir") this.#folders.push(one);
+      else this.#hold(one.path, verdict, WRITTEN);
+    }
+    return through;
+  }
+
+  /** The paths that are gone and count as gone. */
+  async siftGone(gone: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
+    const through: WorkspacePath[] = [];
+    for (const path of gone) {
+      const verdict = await this.#judge(path, undefined);
+      if (verdict === "through" || verdict === "returned") through.push(path);
+      else this.#hold(path, verdict, REMOVED);
+    }
+    return through;
+  }
+
+  /** Folders that were put off and hold something that was taken: they are taken, too. */
+  foldersOf(taken: readonly WorkspacePath[]): ScannedPath[] {
+    if (this.#folders.length === 0) return [];
+    const above = new Set(taken.flatMap((path) => [...foldersAbove(path)]));
+    const through = this.#folders.filter(({ path }) => above.has(path));
+    for (const { path } of this.#folders) {
+      if (!above.has(path)) this.#hold(path, this.#declared === undefined ? "held" : "going", WRITTEN);
+    }
+    return through;
+  }
+
+  /** The omissions of a look; of what the rules leave out, too, it says which paths are off the record. */
+  async renamed(omitted: readonly Omission[]): Promise<Omission[]> {
+    const noted = omitted.filter(({ path, reason }) => reason === "excluded" && this.#notes.has(path));
+    if (noted.length === 0) return [...omitted];
+    const held = await this.heldAmong(noted.map(({ path }) => path));
+    return omitted.map((one) =>
+      one.reason === "excluded" && held.has(one.path) ? { path: one.path, reason: "off-record", detail: WRITTEN } : one,
+    );
+  }
+
+  /** The paths that stay out, as omissions. Paths in a folder that stays out are not listed by themselves. */
+  held(): Omission[] {
+    const held: Omission[] = [];
+    for (const path of [...this.#held.keys()].sort(comparePaths)) {
+      const last = held.at(-1);
+      if (last !== undefined && isWithin(path, last.path)) continue;
+      held.push({ path, reason: "off-record", detail: this.#held.get(path) ?? WRITTEN });
+    }
+    return held;
+  }
+
+  /** Those of the paths that are as they were left off the record, with why they are left alone. */
+  async heldAmong(paths: readonly WorkspacePath[]): Promise<ReadonlyMap<WorkspacePath, string>> {
+    const stats = await this.#context.worktree.stats(paths);
+    const held = new Map<WorkspacePath, string>();
+    for (const [i, path] of paths.entries()) {
+      const stat = stats[i];
+      if (stat === "unknown" || (await this.#judge(path, stat)) !== "held") continue;
+      held.set(path, stat === undefined ? REMOVED : `${WRITTEN}: nobody has a copy of it`);
+    }
+    return held;
+  }
+
+  /** All that is noted, and is so still. */
+  heldNow(): Promise<ReadonlyMap<WorkspacePath, string>> {
+    return this.heldAmong([...this.#notes.keys()]);
+  }
+
+  #hold(path: WorkspacePath, verdict: Verdict, detail: string): void {
+    if (verdict === "going") this.undecided.push(path);
+    this.#held.set(path, verdict === "going" ? GOING : detail);
+  }
+
+  async #judge(path: WorkspacePath, stat: FileStat | undefined): Promise<Verdict> {
+    const { onRecord = false, only = [] } = this.#options;
+    const note = this.#notes.get(path) ?? (stat === undefined ? undefined : this.#byInode.get(inodeOf(stat)));
+    const isNamed = onRecord && only.some((one) => isWithin(path, one));
+    if (note !== undefined && !isNamed && (await this.#matches(note, path, stat))) return "held";
+    if (this.#declared?.some((one) => isWithin(path, one)) === false) return "going";
+    if (note === undefined || (note.path !== path && !isNamed)) return "through";
+    this.returned.add(path);
+    return "returned";
+  }
+
+  async #matches({ state }: OffRecordNote, path: WorkspacePath, stat: FileStat | undefined): Promise<boolean> {
+    if (stat === undefined || state === undefined) return stat === state;
+    if (stat.kind !== state.kind) return false;
+    const isSameFile = stat.ino === state.ino && stat.dev === state.dev;
+    if (stat.kind === "dir") return isSameFile;
+    if (stat.size !== state.size) return false;
+    if (isSameFile && stat.mtimeNs === state.mtimeNs && stat.ctimeNs === state.ctimeNs) return true;
+    const hash = state.seal === undefined ? undefined : (await this.#context.worktree.inspect(path))?.hash;
+    return hash !== undefined && sealOf(this.#state, hash) === state.seal;
+  }
+}
+
+interface How {
+  readonly options: OffRecordOptions;
+  readonly declared: readonly WorkspacePath[] | undefined;
+}
+
+function inodeOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): string {
+  return `${dev}:${ino}`;
+}
+
+/** The notes of paths that nothing was recorded of since. */
+export async function inForce(
+  { index }: Pick<Context, "index">,
+  notes: readonly OffRecordNote[],
+): Promise<readonly OffRecordNote[]> {
+  const { seq } = await index.head();
+  const first = notes.reduce((least, note) => Math.min(least, note.seq), seq);
+  if (notes.length === 0 || first === seq) return notes;
+  const touched = new Set(await index.touched(first, seq));
+  const doubtful = notes.filter(({ path }) => touched.has(path));
+  const rows = await index.iterationsAt(
+    doubtful.map(({ path }) => path),
+    seq,
+  );
+  const ended = new Set(doubtful.filter((note, i) => (rows[i]?.seq ?? 0) > note.seq));
+  return ended.size === 0 ? notes : notes.filter((note) => !ended.has(note));
+}

@@ -1,0 +1,134 @@
+import type { OmittedChangeShape } from "../../api/shapes.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { Coverage, Omission } from "../../core/records/coverage.ts";
+import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import { encodeOmittedList, type ListedOmission, type OmittedStat } from "../../core/records/omitted-list.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { PathStat } from "../../worktree/worktree.ts";
+import type { Context } from "../log/context.ts";
+import { keepBytes } from "../log/keep-bytes.ts";
+import { exactPath, shownPath } from "../log/shape.ts";
+
+/**
+ * What a command does to paths that no capture takes. Only the omitted paths themselves are looked at: of an omitted
+ * folder its presence, never what lies in it.
+ */
+
+/** The omitted paths that were there before a command. */
+export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
+
+/** The store is Chronicle's own; what was unstable is tracked, and is read again. */
+const NOT_COMPARED: ReadonlySet<string> = new Set<Omission["reason"]>(["store", "unstable"]);
+
+/** Looks at what a capture has omitted: one `lstat` for each path. */
+export async function statOmitted(context: Context, { omitted }: Pick<Coverage, "omitted">): Promise<OmittedPaths> {
+  const compared = omitted.filter(({ reason }) => !NOT_COMPARED.has(reason));
+  const stats = await context.worktree.stats(compared.map(({ path }) => path));
+  const found = new Map<WorkspacePath, ListedOmission>();
+  compared.forEach((omission, i) => {
+    const stat = stats[i];
+    if (typeof stat === "object") found.set(omission.path, { omission, stat });
+  });
+  return found;
+}
+
+/** The differences between the paths that were omitted before and now. */
+export async function changesOfOmitted(context: Context, before: OmittedPaths): Promise<OmittedChange[]> {
+  const paths = [...before.keys()].sort(comparePaths);
+  const stats = await context.worktree.stats(paths);
+  return paths.flatMap((path, i) => {
+    const known = before.get(path);
+    return known === undefined ? [] : changeOf(path, known, stats[i]);
+  });
+}
+
+/**
+ * Keeps the list of what is omitted before an action that may touch anything; `undefined` where nothing is. The list is
+ * durable when it resolves: the caller holds a lease of the blob store until the action's record is.
+ */
+export async function keepOmittedList(context: Context, omitted: readonly Omission[]): Promise<Hash | undefined> {
+  const found = await statOmitted(context, { omitted });
+  if (found.size === 0) return undefined;
+  const rows = [...found.values()].sort((a, b) => comparePaths(a.omission.path, b.omission.path));
+  return keepBytes(context.blobs, encodeOmittedList(rows));
+}
+
+function changeOf(path: WorkspacePath, { omission, stat }: ListedOmission, now: PathStat): OmittedChange[] {
+  const { reason, detail } = omission;
+  const common = { path, reason, ...(detail === undefined ? {} : { detail }), kept: false };
+  if (now === undefined) return [{ ...common, type: "deleted", lost: true }];
+  // A path that cannot be looked at is not known to have changed.
+  if (now === "unknown" || isAsBefore(stat, now)) return [];
+  return [{ ...common, type: "modified", lost: !hasOnlyGrown(stat, now) && !isExcludedByPerson(omission) }];
+}
+
+/** Folders and special files are compared by their kind alone, others by their content's times and place. */
+function isAsBefore(before: OmittedStat, now: OmittedStat): boolean {
+  if (before.kind !== now.kind) return false;
+  if (before.kind === "dir" || before.kind === "special") return true;
+  return before.size === now.size && before.mtimeNs === now.mtimeNs && before.ino === now.ino;
+}
+
+/** A log or a database that something was added to has most likely lost nothing. */
+function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
+  return before.kind === "file" && now.kind === "file" && before.ino === now.ino && now.size > before.size;
+}
+
+/** A person has said that its content is none of Chronicle's business; that it is gone is still told. */
+export function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
+  return (
+    reason === "off-record" || reason === "erased" || (reason === "excluded" && /^exclude(-glob)?(:|$)/.test(detail))
+  );
+}
+
+/** The time for which `status` tells of a loss. */
+const TOLD_MS = 7 * 24 * 3_600_000;
+const MOST_LOSSES = 3;
+const MOST_PATHS = 5;
+
+/** A piece of work that may have lost something. */
+export interface Loser {
+  /** For people: `run 3f2a1b0c (rm -rf .git)`. */
+  readonly name: string;
+  readonly ended: string | null;
+  readonly omittedChanges: readonly OmittedChange[];
+}
+
+/** Notes for people about what was lost in the last days and is not there again, the latest first. */
+export async function lossNotes(context: Context, losers: readonly Loser[]): Promise<string[]> {
+  const notes: string[] = [];
+  for (const { name, ended, omittedChanges } of losers.toReversed()) {
+    if (notes.length === MOST_LOSSES) break;
+    if (ended === null || context.now() - Date.parse(ended) > TOLD_MS) continue;
+    const lost = await stillLost(context, omittedChanges);
+    if (lost.length === 0) continue;
+    const shown = lost.slice(0, MOST_PATHS).map(({ path }) => shownPath(path));
+    const more = lost.length > shown.length ? ` and ${lost.length - shown.length} more` : "";
+    notes.push(
+      `the ${name} removed or overwrote what the rules leave out, and it cannot be brought back: ${shown.join(", ")}${more}`,
+    );
+  }
+  return notes;
+}
+
+/** A removed path that is there again is not told any more. */
+export async function stillLost(context: Context, changes: readonly OmittedChange[]): Promise<OmittedChange[]> {
+  const lost = changes.filter((one) => one.lost);
+  if (lost.length === 0) return [];
+  const stats = await context.worktree.stats(lost.map(({ path }) => path));
+  return lost.filter(({ type }, i) => type !== "deleted" || stats[i] === undefined);
+}
+
+/** As programs see it. */
+export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
+  const { path, type, reason, detail, kept, lost } = change;
+  return {
+    path: shownPath(path),
+    ...exactPath(path),
+    change_type: type,
+    reason,
+    ...(detail === undefined ? {} : { detail }),
+    kept,
+    lost,
+  };
+}

@@ -1,0 +1,78 @@
+import type { LogEvent } from "../../core/values/event.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { Context } from "../log/context.ts";
+import { firstEvent, type OwnChange } from "./first-event.ts";
+import { indexedFrom } from "../log/history-start.ts";
+import type { PathClaim } from "../state/proved-rows.ts";
+import { readRange } from "../log/read-events.ts";
+
+/** Events after `fromSeq`, up to `toSeq`. */
+export interface SeqSpan {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+}
+
+/** Is an event of a file somebody's own? */
+type OwnFilter = (record: FileRecord, path: WorkspacePath) => boolean;
+
+/** An event of a file that is somebody's own. */
+export interface OwnEvent {
+  readonly seq: number;
+  readonly record: FileRecord;
+}
+
+/** The events of a span that are looked for. */
+interface Looking {
+  readonly isOwn: OwnFilter;
+  /** Gets the events that are not of files. */
+  readonly onOther?: (event: LogEvent) => void;
+  /** Asked once all were read: which own events are left out? */
+  readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
+}
+
+/** What somebody did to files. */
+export interface OwnWork {
+  readonly changes: readonly OwnChange[];
+  /** What was taken to be so of each path of their events, those too of which no change is told. */
+  readonly claims: readonly PathClaim[];
+}
+
+/** What somebody's own events in a span did to each path: what others did in between is not among it. */
+export async function ownChanges(
+  context: Context,
+  span: SeqSpan,
+  { isOwn, onOther, isOut }: Looking,
+): Promise<OwnWork> {
+  const { fromSeq, toSeq } = span;
+  if (toSeq <= fromSeq) return { changes: [], claims: [] };
+  const own = new Map<WorkspacePath, OwnEvent[]>();
+  // What began before a dropped archive goes on behind it.
+  const begins = (await indexedFrom(context)) ?? 1;
+  for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
+    const path = event.recordId.startsWith("file") ? pathOfRecordId(event.recordId) : undefined;
+    if (path === undefined) {
+      onOther?.(event);
+      continue;
+    }
+    const record = decodeFile(path, event.record);
+    if (!isOwn(record, path)) continue;
+    const known = own.get(path);
+    if (known === undefined) own.set(path, [{ seq: event.seq, record }]);
+    else known.push({ seq: event.seq, record });
+  }
+  const isLeftOut = await isOut?.();
+  const changes: OwnChange[] = [];
+  const claims: PathClaim[] = [];
+  for (const [path, all] of own) {
+    const events = isLeftOut === undefined ? all : all.filter((one) => !isLeftOut(one, path));
+    const [first] = events;
+    if (first === undefined) continue;
+    const before = await context.index.iterationAt(path, first.seq - 1);
+    claims.push({ path, seq: first.seq, before: { entry: before?.entry } });
+    const change = changeBetween(path, before?.entry, events.at(-1)?.record.entry);
+    if (change !== undefined) changes.push({ ...change, first: firstEvent(first.record, first.seq) });
+  }
+  return { changes: changes.sort((a, b) => comparePaths(a.path, b.path)), claims };
+}

@@ -1,0 +1,213 @@
+import type { Change } from "../../core/values/change.ts";
+import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import type { LoggedAction } from "./actions.ts";
+import type { Context } from "../log/context.ts";
+import { firstEvent, type FirstEvent, type OwnChange } from "./first-event.ts";
+import type { SeqSpan } from "./own-changes.ts";
+import type { PathClaim } from "../state/proved-rows.ts";
+import { readRange } from "../log/read-events.ts";
+
+/** Some events of files, as a piece of work. */
+export interface Work extends SeqSpan {
+  /** For people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
+  readonly label: string;
+  /** What people know it by, where that says more. */
+  readonly known?: string;
+  /** It has a beginning of its own: its undo goes back to the state after this event. */
+  readonly back?: number | undefined;
+  /** Every event there, whoever made it: those of restores and undos too. */
+  readonly everything?: true;
+  /** Said where some of it cannot be reached any more. */
+  readonly lost?: { readonly what: string; readonly before: number };
+  readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
+  /** The actions and runs in it: something may have been kept aside for them. */
+  readonly keepers?: readonly Keeper[];
+  /** It is what is left of this operation. */
+  readonly operation?: string;
+}
+
+/** An action or a run. */
+export type Keeper = Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq">;
+
+/** Those for which something was kept aside: they may have no event of a file. */
+export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
+  return all.filter((one) => one.omittedChanges.some(({ kept }) => kept));
+}
+
+/** A change on disk that is not recorded, with the action that would be said to have done it. */
+export interface PendingChange extends Change {
+  readonly action?: string | undefined;
+}
+
+/** The events of a piece of work. */
+export interface OwnEvents {
+  /** Their numbers, by path. */
+  readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
+  /** The first one of each path. */
+  readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
+  /** The event whose state the work as a whole goes back to, if it has a beginning of its own. */
+  readonly back?: number | undefined;
+  readonly seqs: ReadonlySet<number>;
+  /** The runs, actions, transactions and intents that they name. */
+  readonly ids: ReadonlySet<string>;
+  /** The operation that they are left of: it is taken back with them, also where there are none. */
+  readonly operation?: string | undefined;
+  /** Own changes on disk that a dry run does not record, and whose they are. */
+  readonly pending?: readonly PendingChange[];
+}
+
+/** Finds the events of a piece of work; `without`: those that are left out. */
+export async function eventsOfWork(
+  context: Context,
+  work: Work,
+  without: (seq: number, record: FileRecord, path: WorkspacePath) => boolean = () => false,
+): Promise<OwnEvents> {
+  const byPath = new Map<WorkspacePath, Set<number>>();
+  const firsts = new Map<WorkspacePath, FirstEvent>();
+  const seqs = new Set<number>();
+  const ids = new Set(keepersOf(work.keepers).map(({ id }) => id));
+  for await (const { seq, record, path } of fileEvents(context, work)) {
+    if (!work.isOwn(record, path, seq) || without(seq, record, path)) continue;
+    const known = byPath.get(path);
+    if (known === undefined) {
+      byPath.set(path, new Set([seq]));
+      firsts.set(path, firstEvent(record, seq));
+    } else known.add(seq);
+    seqs.add(seq);
+    for (const id of idsOf(record)) ids.add(id);
+  }
+  return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
+}
+
+/** The same with some more events of paths of its own. */
+export function withEvents(
+  own: OwnEvents,
+  more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
+): OwnEvents {
+  if (more.length === 0) return own;
+  const byPath = new Map([...own.byPath].map(([path, seqs]) => [path, new Set(seqs)]));
+  const firsts = new Map(own.firsts);
+  for (const { path, seq, record } of more) {
+    byPath.get(path)?.add(seq);
+    if (seq < (firsts.get(path)?.seq ?? 0)) firsts.set(path, firstEvent(record, seq));
+  }
+  const seqs = new Set([...own.seqs, ...more.map(({ seq }) => seq)]);
+  const ids = new Set([...own.ids, ...more.flatMap(({ record }) => idsOf(record))]);
+  return { ...own, byPath, firsts, seqs, ids };
+}
+
+/** The same without those of some paths. */
+export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>): OwnEvents {
+  const byPath = new Map([...own.byPath].filter(([path]) => !paths.has(path)));
+  return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
+}
+
+/** What is taken to be so of the paths: that the log has recorded these events of them. */
+export function claimsOf({ byPath }: OwnEvents): PathClaim[] {
+  return [...byPath].flatMap(([path, seqs]) => [...seqs].map((seq) => ({ path, seq })));
+}
+
+/** The operations that a file's event may belong to. */
+export function idsOf({ session, action, transaction, intent }: FileRecord): string[] {
+  return [session, action, transaction, intent].filter((id) => id !== undefined);
+}
+
+/** The iterations of files in a span. */
+export async function* fileEvents(
+  context: Context,
+  { fromSeq, toSeq }: SeqSpan,
+): AsyncGenerator<{ readonly seq: number; readonly record: FileRecord; readonly path: WorkspacePath }> {
+  for await (const event of readRange(context, fromSeq + 1, toSeq)) {
+    if (!event.recordId.startsWith("file")) continue;
+    const path = pathOfRecordId(event.recordId);
+    if (path !== undefined) yield { seq: event.seq, record: decodeFile(path, event.record), path };
+  }
+}
+
+/** What some consecutive iterations of a path, all of them own, did to it. */
+export interface Group {
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+}
+
+/** A path, its own groups (oldest first) and its last iteration. */
+export interface PathGroups {
+  readonly path: WorkspacePath;
+  readonly groups: readonly Group[];
+  readonly last: IterationRow | undefined;
+  readonly first: FirstEvent;
+}
+
+/** The own events of each path as groups; others' work lies between two of them. By path. */
+export async function groupsOf(
+  context: Context,
+  { byPath, firsts, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "pending">,
+): Promise<PathGroups[]> {
+  const unrecorded = new Map(pending.map((change) => [change.path, change]));
+  const paths = new Set([...byPath.keys(), ...unrecorded.keys()]);
+  const found: PathGroups[] = [];
+  for (const path of [...paths].sort(comparePaths)) {
+    const rows = await context.index.iterations(path);
+    const own = new Set(byPath.get(path));
+    const next = unrecorded.get(path);
+    const states: Pick<IterationRow, "seq" | "entry">[] = [...rows];
+    if (next !== undefined) {
+      states.push({ seq: UNRECORDED, entry: next.after });
+      own.add(UNRECORDED);
+    }
+    const first = firsts.get(path) ?? { seq: UNRECORDED, action: next?.action, isWritten: false };
+    found.push({ path, groups: groupRows(states, own), last: rows.at(-1), first });
+  }
+  return found;
+}
+
+/** Stands for the event that a capture would write. */
+const UNRECORDED = Number.MAX_SAFE_INTEGER;
+
+function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: ReadonlySet<number>): Group[] {
+  const groups: { before: Entry | undefined; after: Entry | undefined }[] = [];
+  let isGoingOn = false;
+  let before: Entry | undefined;
+  for (const { seq, entry } of rows) {
+    const isOwn = own.has(seq);
+    const last = groups.at(-1);
+    if (isOwn && isGoingOn && last !== undefined) last.after = entry;
+    else if (isOwn) groups.push({ before, after: entry });
+    isGoingOn = isOwn;
+    before = entry;
+  }
+  return groups;
+}
+
+/**
+ * What the groups of each path did: one change a group, so that what others did in between is not among it. Groups
+ * between which the path came back to the same state are one.
+ */
+export function ownChanges(paths: readonly PathGroups[]): Change[] {
+  return paths.flatMap(({ path, groups }) =>
+    joined(groups).flatMap((one) => changeBetween(path, one.before, one.after) ?? []),
+  );
+}
+
+function joined(groups: readonly Group[]): Group[] {
+  const found: Group[] = [];
+  for (const group of groups) {
+    const last = found.at(-1);
+    if (last !== undefined && sameEntry(last.after, group.before))
+      found[found.length - 1] = { ...last, after: group.after };
+    else found.push(group);
+  }
+  return found;
+}
+
+/** Each path before its first group, and after its last. */
+export function netChanges(paths: readonly PathGroups[]): OwnChange[] {
+  return paths.flatMap(({ path, groups, first }) => {
+    const change = changeBetween(path, groups[0]?.before, groups.at(-1)?.after);
+    return change === undefined ? [] : [{ ...change, first }];
+  });
+}

@@ -1,0 +1,48 @@
+import type { FileRecord } from "../../core/values/file-record.ts";
+import type { Within } from "../../core/records/within.ts";
+import type { Context } from "../log/context.ts";
+import { idsOf } from "./own-work.ts";
+import { loggedSessions, type Session } from "./logged-sessions.ts";
+import { actionsEver, allTransactions } from "./transactions.ts";
+
+/** The operations to which an event of a file belongs, by their ids. */
+export interface Owners {
+  of(record: FileRecord): readonly string[];
+  /** These ids, and those of what goes on around them: the runs, actions and transactions. */
+  around(ids: Iterable<string>): ReadonlySet<string>;
+  /** These runs and actions, and those that were begun within them. */
+  inner(ids: Iterable<string>): ReadonlySet<string>;
+}
+
+/** Who owns which event. An event names what did it; what that was done in, its record does. */
+export async function ownersIn(context: Context): Promise<Owners> {
+  const work = new Map<string, readonly string[]>();
+  const outer = new Map<string, readonly string[]>();
+  const begun = [...(await loggedSessions(context)).map(beginningOfRun), ...(await actionsEver(context))];
+  for (const { id, run, action, transaction } of begun) {
+    work.set(id, present(run, action));
+    outer.set(id, present(run, action, transaction));
+  }
+  for (const { id, parent } of await allTransactions(context)) outer.set(id, present(parent));
+  const around = (ids: Iterable<string>): ReadonlySet<string> => reached(ids, (id) => outer.get(id) ?? []);
+  const children = new Map<string, string[]>();
+  for (const [id, parents] of work) for (const one of parents) children.set(one, [...(children.get(one) ?? []), id]);
+  const inner = (ids: Iterable<string>): ReadonlySet<string> => reached(ids, (id) => children.get(id) ?? []);
+  return { around, inner, of: (record) => [...around(idsOf(record))] };
+}
+
+function beginningOfRun({ id, within }: Session): Within & { readonly id: string } {
+  return { id, ...within };
+}
+
+function present(...ids: readonly (string | undefined)[]): string[] {
+  return ids.filter((id) => id !== undefined);
+}
+
+/** These ids, and all that can be reached from them. */
+function reached(ids: Iterable<string>, next: (id: string) => readonly string[]): ReadonlySet<string> {
+  const all = new Set(ids);
+  // A set's iterator goes on with what is added on the way.
+  for (const id of all) for (const one of next(id)) all.add(one);
+  return all;
+}

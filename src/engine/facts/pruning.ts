@@ -1,0 +1,182 @@
+import type { Change } from "../../core/values/change.ts";
+import { ERASE } from "../../core/records/erase-record.ts";
+import type { Erasures } from "../../core/records/erasures.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { keepsSpan, keepsState } from "../../core/tree/kept-states.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { ProtectedNames } from "../../core/filter/protected-names.ts";
+import { pruneRecordId } from "../../core/records/prune-record.ts";
+import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import { erasedAmong } from "./contents-of-history.ts";
+import type { Context, HistoryContext } from "../log/context.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
+import { asPruning, givenUpInLog, type LoggedPruning } from "../log/pruning-in-log.ts";
+import { readEvent } from "../log/read-events.ts";
+import { shownPath } from "../log/shape.ts";
+
+/** The pruning in force, as the index finds it: for those who say what can still be gone back to. */
+
+const known = new WeakMap<object, LoggedPruning>();
+
+/** The last pruning, or `undefined` where nothing was ever pruned. */
+export async function pruningInForce(context: HistoryContext): Promise<LoggedPruning | undefined> {
+  const row = await context.index.record(pruneRecordId(context.workspaceId));
+  if (row === undefined) return undefined;
+  const seen = known.get(context.index);
+  if (seen?.seq === row.seq) return seen;
+  const pruning = await pruningAt(context, row);
+  known.set(context.index, pruning);
+  return pruning;
+}
+
+async function pruningAt(context: HistoryContext, row: EventRow): Promise<LoggedPruning> {
+  return asPruning(await readEvent(context, row));
+}
+
+const histories = new WeakMap<object, LoggedPruning[]>();
+
+/** All prunings, oldest first. What was read once is not read again. */
+async function allPrunings(context: HistoryContext, last: LoggedPruning): Promise<readonly LoggedPruning[]> {
+  const seen = histories.get(context.index) ?? [];
+  if (seen.at(-1)?.seq === last.seq) return seen;
+  const all: LoggedPruning[] = [];
+  for (const row of await context.index.recordHistory(pruneRecordId(context.workspaceId))) {
+    const one = seen[all.length];
+    all.push(one?.seq === row.seq ? one : await pruningAt(context, row));
+  }
+  histories.set(context.index, all);
+  return all;
+}
+
+/**
+ * The prunings that the lines of the log tell of, oldest first; before them the one that was in force where the lines begin. `inBase`: 1
+ * where there is such a one. Its line was dropped with an archive, and its contents may be freed.
+ */
+export async function loggedPrunings(
+  context: HistoryContext,
+): Promise<{ readonly all: readonly LoggedPruning[]; readonly inBase: number }> {
+  const { prunings } = await givenUpInLog(context.log, context.workspaceId);
+  const first = prunings[0]?.seq ?? Number.POSITIVE_INFINITY;
+  const last = await pruningInForce(context);
+  const known = last === undefined ? [] : await allPrunings(context, last);
+  const before = known.filter(({ seq }) => seq < first).slice(-1);
+  return { all: [...before, ...prunings], inBase: before.length };
+}
+
+/** The event that gave up something that was in force from event `since` until event `until`, or `undefined`. */
+export async function prunedBy(context: HistoryContext, since: number, until?: number): Promise<number | undefined> {
+  const last = await pruningInForce(context);
+  if (last === undefined || keepsSpan(last, since, until)) return undefined;
+  const all = await allPrunings(context, last);
+  // One that was taken back has given nothing up.
+  const kept = all.findLastIndex((one) => keepsSpan(one, since, until));
+  return all[kept + 1]?.seq ?? last.seq;
+}
+
+/** Throws `PRUNED` for a state that cannot be gone back to any more. */
+export async function refusePruned(context: HistoryContext, what: string, state: number): Promise<void> {
+  const pruning = await pruningInForce(context);
+  if (pruning === undefined || keepsState(pruning, state)) return;
+  const by = (await prunedBy(context, state, state + 1)) ?? pruning.seq;
+  throw new ChronicleError("PRUNED", `${what} was pruned by event ${by}`, {
+    hint: `\`seq:${pruning.floorSeq}\` and everything after it is kept; \`chronicle list --snapshots\` and \`chronicle actions\` show what is kept before`,
+    data: { by, floor_seq: pruning.floorSeq },
+  });
+}
+
+/** What pruned each of a path's iterations, if anything did: event numbers, in their order. */
+export async function iterationsPruned(
+  context: HistoryContext,
+  rows: readonly IterationRow[],
+): Promise<readonly (number | undefined)[]> {
+  if ((await pruningInForce(context)) === undefined) return rows.map(() => undefined);
+  const by: (number | undefined)[] = [];
+  for (const [i, { seq }] of rows.entries()) by.push(await prunedBy(context, seq, rows[i + 1]?.seq));
+  return by;
+}
+
+/** A content that is not in the store. */
+export interface MissingContent {
+  readonly path: WorkspacePath;
+  readonly hash: Hash;
+  /** For people: `the content of a.txt@3`. */
+  readonly what: string;
+  /** Only this iteration is meant. Default: any of the path that had the content. */
+  readonly iteration?: number;
+}
+
+/** Where contents may be missing, and which of an origin's history are left out on purpose. */
+type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
+
+/** The error for a content that is not in the store: `ERASED` or `PRUNED` if it was given up, else `BLOB_MISSING`. */
+export async function missingContent(context: MissingFrom, missing: MissingContent): Promise<ChronicleError> {
+  const { path, hash, what, iteration } = missing;
+  if ((await erasedAmong(context, [hash])).has(hash)) return erasedContent(await erasuresInForce(context), hash, what);
+  const rows = await context.index.iterations(path);
+  const by = await iterationsPruned(context, rows);
+  const meant = rows.flatMap((row, i) => {
+    const isMeant = iteration === undefined ? row.entry?.hash === hash : row.iteration === iteration;
+    return isMeant ? [by[i]] : [];
+  });
+  const [event] = meant;
+  if (event === undefined || meant.includes(undefined)) {
+    if (context.isCopy === true && context.store?.withheld().has(hash) === true) return atOrigin(missing);
+    return new ChronicleError("BLOB_MISSING", `${what} (${hash}) is not in the store`, {
+      hint: "run `chronicle verify` to see what else is missing",
+      data: { hash },
+    });
+  }
+  return new ChronicleError("PRUNED", `${what} was pruned by event ${event}`, {
+    hint: "`chronicle history FILE` shows which iterations are kept",
+    data: { by: event, hash },
+  });
+}
+
+/** The error for a content that was erased. */
+function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleError {
+  const by = erasures.of(hash);
+  const id = by?.recordId.slice(ERASE.length) ?? "";
+  const why = by?.reason === undefined ? "" : ` (${by.reason})`;
+  return new ChronicleError("ERASED", `${what} was erased by event ${by?.seq ?? 0}${why}`, {
+    hint: `until ${by?.until ?? ""} \`chronicle unerase ${id}\` brings it back, if no \`gc\` has freed it; later nothing does`,
+    data: { by: by?.seq ?? 0, erasure: id, until: by?.until ?? "", hash },
+  });
+}
+
+/** Why this content was given up, for a path that is left alone. */
+export async function erasedDetail(context: HistoryContext, hash: Hash, what: string): Promise<string> {
+  return erasedContent(await erasuresInForce(context), hash, what).message;
+}
+
+/** A copy of an origin's history knows of more than it holds. */
+function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
+  const isSecret = new ProtectedNames().holds(path);
+  return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {
+    hint: isSecret
+      ? "it is a secret by its name: `chronicle sync start … --with-protected` brings it, with a person's token"
+      : "a filter of the sync keeps it there, or the origin has freed it",
+    data: { hash },
+  });
+}
+
+/**
+ * Throws `PRUNED` if these changes need a content that a pruning has given up, and that is gone. `made`: contents that are yet to
+ * be stored.
+ */
+export async function refusePrunedContents(
+  context: HistoryContext,
+  changes: readonly Change[],
+  made: ReadonlySet<Hash> = new Set(),
+): Promise<void> {
+  if ((await pruningInForce(context)) === undefined) return;
+  const wanted = changes.flatMap(({ path, after }) =>
+    after?.hash === undefined || made.has(after.hash) ? [] : [{ path, hash: after.hash }],
+  );
+  const stored = await context.blobs.has(wanted.map((one) => one.hash));
+  for (const { path, hash } of wanted) {
+    if (stored.has(hash)) continue;
+    const error = await missingContent(context, { path, hash, what: `the earlier content of ${shownPath(path)}` });
+    if (error.code === "PRUNED") throw error;
+  }
+}

@@ -1,0 +1,97 @@
+import type { FileRecord } from "../../core/values/file-record.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import { holdsSteps } from "../../core/records/transaction-record.ts";
+import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import { greatestOf } from "../../util/long-lists.ts";
+import type { Context } from "../log/context.ts";
+import { doneIntents } from "../log/intents.ts";
+import { keepersWithin } from "./keepers.ts";
+import { fileEvents, type Work } from "./own-work.ts";
+import { readEvent } from "../log/read-events.ts";
+import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
+
+/** How the undo of a transaction names it, in its intent too. */
+export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
+  return `transaction ${id}`;
+}
+
+/**
+ * The changes that were made in a transaction: its actions', its savepoints', and, where it holds the folder, those that no
+ * action made while it was the innermost bracket. While it is active and not of a named session, also what was restored,
+ * undone and redone in it, whatever that was about but others' work since it began; in one of actions, only by the client
+ * that began it. Once it is committed, those are operations of their own.
+ */
+export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
+  const { fromSeq, status } = transaction;
+  const family = familyOf(await allTransactions(context), transaction.id);
+  const ids = new Set(family.map((one) => one.id));
+  const keepers = await keepersWithin(context, new Set(ids));
+  const actions = (await actionsAfter(context, fromSeq)).filter(
+    (one) => one.transaction !== undefined && ids.has(one.transaction),
+  );
+  for (const { id } of actions) ids.add(id);
+  const isAll = status === "active" && holdsSteps(transaction);
+  if (isAll) await addStepsWithin(context, transaction, ids);
+  const isOwn = (record: FileRecord): boolean => isOf(record, ids);
+  const { seq } = await context.index.head();
+  const toSeq = status === "active" ? seq : transaction.lastSeq;
+  // With an undo in it goes what that took back: nothing is left out.
+  return {
+    label: labelOf(transaction),
+    fromSeq,
+    toSeq,
+    back: fromSeq,
+    isOwn,
+    keepers,
+    ...(isAll ? { everything: true } : {}),
+  };
+}
+
+function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlySet<string>): boolean {
+  if (actor === "ambiguous") return false;
+  return [transaction, action, intent].some((id) => id !== undefined && ids.has(id));
+}
+
+/** Adds the restores, undos and redos that were begun in a transaction. */
+async function addStepsWithin(context: Context, transaction: LoggedTransaction, ids: Set<string>): Promise<void> {
+  const { fromSeq } = transaction;
+  for (const { id, intent } of await doneIntents(context, fromSeq)) {
+    if (!mayBeStepOf(transaction, intent)) continue;
+    // A write says itself to which transaction it belongs.
+    if (intent.kind === "write" || intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids })))
+      continue;
+    ids.add(id);
+  }
+}
+
+/** In a transaction of actions only the client that began it makes steps: of its name, and where the process is known, in that. */
+function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
+  if (scope === undefined) return true;
+  const isProcess = process === undefined || intent.process === undefined || intent.process === process;
+  return isProcess && intent.actor === actor && intent.client === client;
+}
+
+/** Is it an undo, or a redo, of nothing but what others have done since then? */
+async function isOthers(
+  context: Context,
+  { kind, took, met, target }: IntentRecord,
+  { fromSeq, ids }: { readonly fromSeq: number; readonly ids: ReadonlySet<string> },
+): Promise<boolean> {
+  if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
+  if (took !== undefined) {
+    // A conflicted path may have been merged in part, although its events count as left.
+    const about = [...took, ...(met ?? [])];
+    if (about.some(([first]) => first <= fromSeq)) return false;
+    const toSeq = Math.max(fromSeq, greatestOf(about.map(([, last]) => last)));
+    for await (const { seq, record } of fileEvents(context, { fromSeq, toSeq }))
+      if (about.some((range) => holdsSeq([range], seq)) && isOf(record, ids)) return false;
+    return true;
+  }
+  for (const prefix of ["intent:", "action:", "transaction:"]) {
+    const row = await context.index.record(`${prefix}${target}`);
+    if (row === undefined) continue;
+    const begun = (await readEvent(context, row)).record["from_seq"];
+    return typeof begun === "number" && begun >= fromSeq;
+  }
+  return false;
+}

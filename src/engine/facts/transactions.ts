@@ -1,0 +1,155 @@
+import type { TransactionShape } from "../../api/action-shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { decodeTransaction, type TransactionRecord } from "../../core/records/transaction-record.ts";
+import { meantBy } from "../../core/values/meant-by.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { leastOf } from "../../util/long-lists.ts";
+import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
+import type { Context } from "../log/context.ts";
+import { isElsewhere, isOwnerAlive } from "../log/owner-process.ts";
+import { readEvent, readEvents } from "../log/read-events.ts";
+
+const PREFIX = "transaction:";
+
+/** A transaction, and where it stands in the log. */
+export interface LoggedTransaction extends TransactionRecord {
+  readonly id: string;
+  /** Its last event. */
+  readonly lastSeq: number;
+  /** It is active, and the process that began it is gone. */
+  readonly orphaned: boolean;
+  /** Its process has its number in another PID namespace. */
+  readonly elsewhere: boolean;
+}
+
+/** All transactions, oldest first. */
+export async function allTransactions(context: Context): Promise<LoggedTransaction[]> {
+  return load(context, await context.index.records(PREFIX));
+}
+
+/** Those that are active, oldest first. */
+export async function activeTransactions(context: Context): Promise<LoggedTransaction[]> {
+  return load(context, await context.index.openRecords(PREFIX));
+}
+
+async function load(context: Context, rows: readonly EventRow[]): Promise<LoggedTransaction[]> {
+  const found: LoggedTransaction[] = [];
+  for (const row of rows) {
+    const record = decodeTransaction((await readEvent(context, row)).record);
+    const orphaned = record.status === "active" && !isOwnerAlive(context, record, record.startedAt);
+    found.push({
+      ...record,
+      id: row.recordId.slice(PREFIX.length),
+      lastSeq: row.seq,
+      orphaned,
+      elsewhere: isElsewhere(context, record),
+    });
+  }
+  return found.sort((a, b) => a.fromSeq - b.fromSeq);
+}
+
+/** One by its id or a beginning of it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+export function findTransaction(all: readonly LoggedTransaction[], id: string): LoggedTransaction {
+  const matching = meantBy(all, id, (one) => one.id);
+  const [only, second] = matching;
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no transaction ${JSON.stringify(id)}`, {
+      hint: "`chronicle transaction list` lists them",
+      data: { transaction: id },
+    });
+  }
+  if (second === undefined) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} transactions`, {
+    hint: "give more of the id; `chronicle transaction list` lists them",
+    data: { transaction: id },
+  });
+}
+
+/** A transaction and its savepoints, theirs too; the outermost first. */
+export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedTransaction[] {
+  const family = new Set([id]);
+  // A savepoint is begun after what it is in: one pass in that order finds them all.
+  for (const one of all) if (one.parent !== undefined && family.has(one.parent)) family.add(one.id);
+  return all.filter((one) => family.has(one.id));
+}
+
+/** All actions, where there are any. */
+export async function actionsHere(context: Context): Promise<readonly LoggedAction[]> {
+  return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
+}
+
+/** All actions, those too whose snapshot was pruned: what they did is theirs all the same. Oldest first. */
+export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
+  return actionsAfter(context, 0);
+}
+
+/** Those of which something was recorded after an event: among them all that were begun after it. */
+export async function actionsAfter(context: Context, seq: number): Promise<LoggedAction[]> {
+  const rows = (await context.index.records("action:")).filter((row) => row.seq > seq);
+  return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
+}
+
+/** Transactions as programs see them. `all`: every one there is. */
+export async function transactionShapes(
+  context: Context,
+  wanted: readonly LoggedTransaction[],
+  all: readonly LoggedTransaction[],
+): Promise<TransactionShape[]> {
+  const actions = await actionsAfter(context, leastOf(wanted.map((one) => one.fromSeq)));
+  return wanted.map((one) => {
+    const family = new Set(familyOf(all, one.id).map((member) => member.id));
+    const own = actions.filter(({ transaction }) => transaction !== undefined && family.has(transaction));
+    return shapeOf(
+      one,
+      own.toSorted((a, b) => a.seq - b.seq).map((action) => action.id),
+    );
+  });
+}
+
+function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape {
+  return {
+    id: one.id,
+    status: one.status,
+    started_at: one.startedAt,
+    ...(one.finishedAt === null ? {} : { finished_at: one.finishedAt }),
+    snapshots,
+    ...(one.name === undefined ? {} : { name: one.name }),
+    ...(one.parent === undefined ? {} : { parent: one.parent }),
+    actor: one.actor,
+    ...(one.session === undefined ? {} : { session: one.session }),
+    ...(one.scope === undefined ? {} : { scope: one.scope }),
+    ...(one.orphaned ? { orphaned: true as const } : {}),
+    ...(one.run === undefined ? {} : { run: one.run }),
+    ...(one.changed === undefined ? {} : { changed: one.changed }),
+  };
+}
+
+/** Notes for people about open transactions. */
+export async function openNotes(context: Context): Promise<string[]> {
+  const open = (await activeTransactions(context)).filter((one) => !one.orphaned);
+  return open.map((one) => {
+    const id = one.id.slice(0, 8);
+    const owner = one.pid === null ? "" : `, until process ${one.pid} ends it`;
+    const whose = one.session === undefined ? "" : `, session ${one.session}`;
+    return `the transaction ${calledOf(one)} is open since ${one.startedAt} (${one.actor}${whose})${owner}: \`chronicle transaction commit ${id}\` or \`rollback ${id}\` ends it`;
+  });
+}
+
+function calledOf({ id, name }: LoggedTransaction): string {
+  return `${id.slice(0, 8)}${name === undefined ? "" : ` (${name})`}`;
+}
+
+/** What is to be known of transactions whose owner is gone, for people. */
+export async function orphanNotes(context: Context): Promise<string[]> {
+  const orphans = (await activeTransactions(context)).filter((one) => one.orphaned);
+  return orphans.map((one) => {
+    const what = one.onOwnerDeath === "keep" ? "commits it" : "rolls it back";
+    return `the transaction ${calledOf(one)} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}, as far as it was recorded before its process died; ${otherwise(one)}`;
+  });
+}
+
+/** How to end it in another way than its rule does. */
+function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
+  const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
+  return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;
+}

@@ -1,0 +1,49 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import { cameFromOrigin, decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import { proposedPath } from "../../core/records/proposal-record.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { indexedFrom } from "../log/history-start.ts";
+import { readRange } from "../log/read-events.ts";
+import { followedOrigin } from "./followed-origin.ts";
+
+/** What is changed in the folder of a replica must stay as it was recorded until its origin has answered. */
+
+/** The own event up to which the origin has answered: later states are to be kept. `undefined`: no sync goes on. */
+export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
+  return (await followedOrigin(context))?.settled;
+}
+
+/** Throws `REFUSED` where events are to be removed of which an origin was not told: the changes would be lost to it. */
+export async function refuseUnsent(context: HistoryContext): Promise<void> {
+  const followed = await followedOrigin(context);
+  if (followed === undefined) return;
+  const { settled, url } = followed;
+  const { seq: head } = await context.index.head();
+  const begins = (await indexedFrom(context)) ?? 1;
+  for await (const { recordId, record, seq } of readRange(context, Math.max(settled + 1, begins), head)) {
+    if (!isJournaled(recordId, record)) continue;
+    throw new ChronicleError("REFUSED", `event ${seq} is a change that ${url} has not answered yet`, {
+      hint: "wait until the sync is quiet (`chronicle sync flush`), or stop it, and try again",
+      data: { seq, upstream: url },
+    });
+  }
+}
+
+/** The contents of own changes of which the origin was not told up to its answer to event `settled`. */
+export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
+  const { seq: head } = await context.index.head();
+  const begins = (await indexedFrom(context)) ?? 1;
+  const found = new Set<Hash>();
+  for await (const { recordId, record } of readRange(context, Math.max(settled + 1, begins), head)) {
+    const { hash } = record;
+    if (typeof hash === "string" && isHash(hash) && isJournaled(recordId, record)) found.add(hash);
+  }
+  return found;
+}
+
+function isJournaled(recordId: string, record: Parameters<typeof decodeFile>[1]): boolean {
+  if (proposedPath(recordId) !== undefined) return true;
+  const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
+  return path !== undefined && !cameFromOrigin(decodeFile(path, record));
+}

@@ -1,0 +1,418 @@
+import { checkLine, parseLine } from "../../core/log/chain.ts";
+import { asCommit, CommitFollower } from "../../core/log/commit-mark.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { EMPTY_HEAD, type EventDraft, type Head, type LogEvent } from "../../core/values/event.ts";
+import { decodeSentinel, headBefore, sentinelId } from "../../core/records/sentinel.ts";
+import type { IndexHead } from "../../storage/index-store.ts";
+import type { LogEnd, LogPosition, RawLine } from "../../storage/event-log.ts";
+import { sealEvents } from "../../core/log/chain.ts";
+import type { HistoryContext, KeptHead } from "./context.ts";
+import { indexedFrom, oldestSeq } from "./history-start.ts";
+import { logHolds, logHoldsHead } from "./log-holds.ts";
+import { project, projectAnchor, type PlacedEvent } from "./project.ts";
+import { provedHead } from "./signing.ts";
+import { refuseOtherHistory } from "./refuse-other-history.ts";
+import { laterCommitEnd } from "./torn-tail.ts";
+
+/** How many events are brought into the index at once. */
+const BATCH = 20_000;
+/** How often a look is taken again because other processes were faster. */
+const MAX_ATTEMPTS = 20;
+
+/** What a look at the log found. */
+export interface CatchUp {
+  readonly head: IndexHead;
+  /** Why nothing may be written, if so. */
+  readonly damage: ChronicleError | undefined;
+}
+
+/** `recover` needs the lock; `locked`: the caller holds it, though nothing is to be recovered. */
+export interface CatchUpOptions {
+  readonly recover: boolean;
+  readonly locked?: boolean;
+}
+
+/** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
+interface BadTail {
+  /** The offset of the first line behind the last whole commit. */
+  readonly from: LogPosition;
+  /** The offset of the bad line; `undefined`: all lines are sound, and the last commit has no end. */
+  readonly bad?: LogPosition;
+  readonly lineNumber: number;
+  readonly detail: string;
+  /** It is sound, but of another workspace. */
+  readonly foreign?: boolean;
+}
+
+/**
+ * Replays the events that the index does not know yet, whole commits only.
+ *
+ * `recover` (only with the lock held): a torn tail is moved to quarantine, from the first line of its commit on, and
+ * recorded. Only the last commit can be torn: the next one is not begun before it is durable. So it is damage where a
+ * later commit has its end behind it, and where the index or the kept head knows of the event: that was acknowledged.
+ * Damage throws with `recover`, and is reported otherwise.
+ */
+export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
+  for (let attempt = 1; ; attempt += 1) {
+    context.index.fresh();
+    const known = await context.index.head();
+    const last = attempt === MAX_ATTEMPTS;
+    try {
+      const found = await lookAndReplay(context, options);
+      // Without the lock others go on meanwhile: what looks like a loss may only be newer than this look.
+      if (found.damage === undefined || last || !(await hasGrown(context))) return found;
+    } catch (error) {
+      if (last || !(await wasOvertaken(context, known, error))) throw error;
+    }
+  }
+}
+
+/** Has the log grown since it was last looked at? */
+async function hasGrown({ log }: HistoryContext): Promise<boolean> {
+  const { bytes } = log.head;
+  return (await log.refresh()).bytes !== bytes;
+}
+
+/** Has another process brought the same events into the index in the meantime? */
+async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unknown): Promise<boolean> {
+  if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") return false;
+  context.index.fresh();
+  return (await context.index.head()).seq > seq;
+}
+
+async function lookAndReplay(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
+  const end = await context.log.refresh();
+  const known = await indexedSoFar(context);
+  const oldest = await oldestSeq(context.log);
+  const lost = known.seq === 0 ? undefined : await lostSince(context, known, { end, oldest });
+  if (lost !== undefined) return stop(known.seq <= end.seq ? known : { ...known, ...headOf(end) }, lost, options);
+  const isElsewhere = known.seq > 0 && (await beginsElsewhere(context, oldest));
+  if (isElsewhere) await startAnew(context, options);
+  const before = isElsewhere ? await indexedSoFar(context) : known;
+  const settled = before.seq === end.seq && before.hash === end.hash && end.tornBytes === 0;
+  // What another process wrote and did not live to sync must be durable before the index vouches for it.
+  if (!settled) await context.log.sync();
+  const bad = settled ? undefined : await replay(context, before);
+  const head = settled ? before : await context.index.head();
+  const damage = await judge(context, { head, bad, indexed: known.seq, oldest });
+  if (damage !== undefined) return stop(head, damage, options);
+  if (options.recover && (bad !== undefined || end.tornBytes > 0)) {
+    const position = { seq: head.seq + 1, offset: head.offset };
+    const cut = await cutTail(context, position, bad?.detail ?? `${end.tornBytes} bytes without an end of line`);
+    return { head: cut, damage: undefined };
+  }
+  return { head, damage: undefined };
+}
+
+/** Where the index is; an empty one begins with what the history starts on. */
+async function indexedSoFar({ index, blobs, anchor }: HistoryContext): Promise<IndexHead> {
+  const head = await index.head();
+  return head.seq > 0 || anchor === undefined ? head : projectAnchor({ index, blobs }, anchor);
+}
+
+function stop(head: IndexHead, damage: ChronicleError, options: { readonly recover: boolean }): CatchUp {
+  if (options.recover) throw damage;
+  return { head, damage };
+}
+
+/**
+ * What is wrong where the log does not hold the very event any more up to which the index knows it. What follows it may be
+ * anything: an event that does not go on from it is cut off as a torn tail.
+ */
+async function lostSince(
+  context: HistoryContext,
+  known: IndexHead,
+  { end, oldest }: { readonly end: LogEnd; readonly oldest: number },
+): Promise<ChronicleError | undefined> {
+  if (known.seq === end.seq && known.hash === end.hash && known.offset === end.bytes) return undefined;
+  const holds = await holdsNow(context, known, { head: end, oldest, look: logHolds });
+  if (holds === true) return undefined;
+  if (known.seq > end.seq) return shorter(end, known.seq);
+  return holds === false ? replaced(known.seq) : garbled(known.seq);
+}
+
+function headOf({ seq, hash }: Head): Head {
+  return { seq, hash };
+}
+
+/** Does the history that ends at `head` hold an event? `undefined`: its line is damaged. */
+async function holdsNow(
+  context: HistoryContext,
+  event: Head,
+  { head, oldest, look }: { readonly head: Head; readonly oldest: number; readonly look: typeof logHolds },
+): Promise<boolean | undefined> {
+  if (event.seq < oldest) return agreesWithSentinel(context, event, oldest);
+  return event.seq <= head.seq && look(context, event);
+}
+
+/**
+ * Of the events before the oldest line, which were compacted away, the sentinel still names the last one. Nothing can be
+ * said of the others.
+ */
+async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
+  if (seq !== oldest - 1) return true;
+  for await (const [first] of context.log.read({ seq: oldest, offset: 0 })) {
+    if (first !== undefined) return first.bytes.includes(`"prev_hash":"${hash}"`);
+  }
+  return false;
+}
+
+/**
+ * Does the index begin elsewhere than the log (the archive was dropped, or put back)? Then it must start anew: what it
+ * answers must be what a rebuilt one would.
+ */
+async function beginsElsewhere(context: HistoryContext, oldest: number): Promise<boolean> {
+  if (oldest === 1 && context.log.firstSeq === 1) return false;
+  return (await indexedFrom(context)) !== oldest;
+}
+
+/** Empties the index; only with the lock, since whoever holds it relies on what the index says. */
+async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
+  if (locked) return context.index.reset();
+  using _held = await context.lock.exclusive(context.waitMs);
+  // Looks again: somebody else may have done it.
+  await catchUp(context, { recover: false, locked: true });
+}
+
+/** Discards the index and fills it again, with the lock. */
+export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> {
+  using _held = await context.lock.exclusive(context.waitMs);
+  await context.index.reset();
+  return catchUp(context, { recover: false, locked: true });
+}
+
+/** Readers bring events in too, without the lock: where one was faster, this goes on from there. */
+async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
+  for (let start = from; ;) {
+    try {
+      return await replayFrom(context, start);
+    } catch (error) {
+      const now = await context.index.head();
+      const isRace = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && now.seq > start.seq;
+      if (!isRace) throw error;
+      start = now;
+    }
+  }
+}
+
+async function replayFrom(context: HistoryContext, start: IndexHead): Promise<BadTail | undefined> {
+  const replayed = new Replay(context, start);
+  for await (const lines of context.log.read({ seq: start.seq + 1, offset: start.offset })) {
+    for (const line of lines) {
+      const bad = replayed.take(line);
+      if (bad === undefined) continue;
+      await replayed.bringIn();
+      return bad;
+    }
+    if (replayed.isLarge) await replayed.bringIn();
+  }
+  await replayed.bringIn();
+  return replayed.unended();
+}
+
+/** Lines that are brought into the index, whole commits at once. */
+class Replay {
+  readonly #context: HistoryContext;
+  readonly #start: IndexHead;
+  #prev: Head | undefined;
+  #commits: CommitFollower | undefined;
+  #whole: PlacedEvent[] = [];
+  /** The events of the commit that has no end so far. */
+  #open: PlacedEvent[] = [];
+  #openLine = 0;
+
+  constructor(context: HistoryContext, start: IndexHead) {
+    this.#context = context;
+    this.#start = start;
+    this.#prev = start.seq === 0 ? undefined : { seq: start.seq, hash: start.hash };
+  }
+
+  get isLarge(): boolean {
+    return this.#whole.length >= BATCH;
+  }
+
+  /** Takes the next line; what is wrong with it, if it does not go on from the one before. */
+  take(line: RawLine): BadTail | undefined {
+    const { workspaceId, isCopy } = this.#context;
+    this.#prev ??= headBeforeFirst(line, workspaceId);
+    const checked = checkLine(line.bytes, this.#prev);
+    if ("fault" in checked) return this.#bad(line, checked.fault.detail);
+    const { event } = checked;
+    if (this.#start.seq === 0 && this.#commits === undefined) refuseOtherHistory(event);
+    if (isForeign(event, workspaceId)) {
+      return { ...this.#bad(line, `it begins the history of ${event.recordId}`), foreign: true };
+    }
+    this.#commits ??= new CommitFollower(this.#prev.seq, isCopy);
+    const mark = this.#commits.take(event);
+    // Whether the ends of somebody else's commits are right is for `verify` to say.
+    if (typeof mark === "string" && isCopy !== true) return this.#bad(line, mark);
+    if (this.#open.length === 0) this.#openLine = line.lineNumber;
+    this.#open.push({ event, offset: line.offset, length: line.bytes.length });
+    this.#prev = event;
+    if (mark !== undefined || isCopy === true) {
+      for (const one of this.#open) this.#whole.push(one);
+      this.#open = [];
+    }
+    return undefined;
+  }
+
+  async bringIn(): Promise<void> {
+    const placed = this.#whole;
+    this.#whole = [];
+    if (placed.length > 0) await project(this.#context, placed);
+  }
+
+  /** The last commit, if it has no end. */
+  unended(): BadTail | undefined {
+    const [first] = this.#open;
+    if (first === undefined) return undefined;
+    const { seq } = first.event;
+    const from = { seq, offset: first.offset };
+    return { from, lineNumber: this.#openLine, detail: `the commit that begins at event ${seq} has no end` };
+  }
+
+  #bad(line: RawLine, detail: string): BadTail {
+    const seq = (this.#prev?.seq ?? this.#start.seq) + 1;
+    const bad = { seq, offset: line.offset };
+    const [first] = this.#open;
+    const from = first === undefined ? bad : { seq: first.event.seq, offset: first.offset };
+    return { from, bad, lineNumber: line.lineNumber, detail };
+  }
+}
+
+/** What a history's first line goes on from: nothing, or what a compaction's sentinel says. */
+function headBeforeFirst(line: RawLine, workspaceId: string): Head {
+  try {
+    const event = parseLine(line.bytes);
+    if (event.op !== "compact" || event.recordId !== sentinelId(workspaceId)) return EMPTY_HEAD;
+    decodeSentinel(event);
+    return headBefore(event);
+  } catch (error) {
+    // What is wrong with the line is found when it is checked.
+    if (error instanceof ChronicleError) return EMPTY_HEAD;
+    throw error;
+  }
+}
+
+/** Is it the first event of somebody else's history? */
+function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
+  return seq === 1 && recordId !== `workspace:${workspaceId}`;
+}
+
+interface Findings {
+  readonly head: IndexHead;
+  readonly bad: BadTail | undefined;
+  /** The index's seq before this look. */
+  readonly indexed: number;
+  readonly oldest: number;
+}
+
+async function judge(
+  context: HistoryContext,
+  { head, bad, indexed, oldest }: Findings,
+): Promise<ChronicleError | undefined> {
+  const last = context.heads.last(context.workspaceId);
+  const holds =
+    last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest, look: logHoldsHead }));
+  // A head that says nothing else than the history need not be proved.
+  if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
+  const kept = last === undefined ? undefined : await provedHead(context);
+  const bound = Math.max(indexed, kept?.seq ?? 0);
+  if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedAt(bad);
+  if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound, kept) : damagedAt(bad);
+  if (kept === undefined || holds === true) return undefined;
+  return holds === false ? replaced(kept.seq) : garbled(kept.seq);
+}
+
+/**
+ * Is a bad line damage, as far as the log itself tells? Else a crash has torn it. Lines of a copy come in appends of many
+ * commits, and come again.
+ */
+async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
+  if (foreign === true || isSealed(context, bad)) return true;
+  return context.isCopy !== true && (await laterCommitEnd(context.log, bad, from.seq)) !== undefined;
+}
+
+/** Is the line in the archive, or the first one behind it? Such lines were durable before anything could go on. */
+export function isSealed(
+  { log, anchor }: Pick<HistoryContext, "log" | "anchor">,
+  { seq, offset }: LogPosition,
+): boolean {
+  const first = (anchor?.seq ?? 0) + 1;
+  return seq < log.firstSeq || (seq > first && offset === 0);
+}
+
+function damagedAt({ from, bad = from, lineNumber, detail }: BadTail): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${bad.seq}: ${detail}`, {
+    hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: { seq: bad.seq, offset: bad.offset, line: lineNumber },
+  });
+}
+
+function garbled(seq: number): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `the log is damaged: event ${seq} is not what was recorded`, {
+    hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: { seq },
+  });
+}
+
+/** The index knows of more events than the log has lines: cut off, or the last ones are garbled. */
+function shorter(end: LogEnd, bound: number): ChronicleError {
+  if (end.tornBytes === 0) return rolledBack(end.seq, bound);
+  return new ChronicleError(
+    "LOG_DAMAGED",
+    `the log is damaged behind event ${end.seq}: ${end.tornBytes} bytes there are no events`,
+    {
+      hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
+      data: { seq: end.seq + 1, bound },
+    },
+  );
+}
+
+function rolledBack(seq: number, bound: number, kept?: KeptHead): ChronicleError {
+  const before = `event ${bound} was recorded before${kept?.seq === bound ? ", as the signed head says" : ""}`;
+  return new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `the log ends at event ${seq}, but ${before}: the log was cut, or the store was put back from an older copy`,
+    { hint: seq === 0 ? NOTHING_LEFT : CONTRADICTED, data: { seq, bound } },
+  );
+}
+
+function replaced(seq: number): ChronicleError {
+  return new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `event ${seq} is not the one that was recorded: the log was replaced`,
+    { hint: CONTRADICTED, data: { seq } },
+  );
+}
+
+const NOTHING_LEFT =
+  "nothing is recorded until the log is put back from a copy; if there is none, `chronicle forget` gives the history up";
+
+const CONTRADICTED =
+  "nothing is recorded until the newer copy is put back (see `chronicle verify`); if there is none, a person goes on from " +
+  "what is there by `chronicle head --accept`";
+
+async function cutTail(context: HistoryContext, position: LogPosition, detail: string): Promise<IndexHead> {
+  const name = await context.log.quarantine(position);
+  const part = await context.log.quarantined(name);
+  const head = await context.index.head();
+  const draft: EventDraft = {
+    op: "upsert",
+    recordId: `recovery:${context.newId()}`,
+    record: {
+      cut_from_seq: position.seq,
+      cut_from_byte: position.offset,
+      reason: detail.toWellFormed(),
+      kept_as: name,
+      ...(part === undefined ? {} : { bytes: part.bytes, sha256: part.hash }),
+    },
+  };
+  // An empty log has no event to be recorded after: its torn beginning is only moved away.
+  if (head.seq === 0) return head;
+  const commit = asCommit([draft], context.workspaceId, { first: head.seq + 1 });
+  const sealed = sealEvents({ seq: head.seq, hash: head.hash }, commit, new Date(context.now()).toISOString());
+  await context.log.append(sealed);
+  const placed = sealed.map((event) => ({ event, offset: head.offset, length: Buffer.byteLength(event.line) }));
+  return project(context, placed);
+}

@@ -1,0 +1,37 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { TrackedRoot } from "../../worktree/worktree.ts";
+import { catchUp } from "./catch-up.ts";
+import { workspaceRecord } from "./own-record.ts";
+import type { Context } from "./context.ts";
+
+/**
+ * Takes over what was changed elsewhere of what is tracked and of how much is kept, for who stays open for long. Answers
+ * whether what is tracked was changed: then everything is to be looked at, and what watches begins anew.
+ */
+export async function followSettings(context: Context): Promise<boolean> {
+  await rereadRetention(context);
+  await catchUp(context, { recover: false });
+  const { roots: wanted } = await workspaceRecord(context);
+  const roots = context.worktree.roots.map((root): TrackedRoot => {
+    const found = wanted.find((one) => (one.id ?? undefined) === root.id);
+    return found === undefined ? root : { ...root, filter: found.filter, limits: found.limits };
+  });
+  if (JSON.stringify(roots) === JSON.stringify(context.worktree.roots)) return false;
+  context.worktree.configure(roots);
+  context.live.giveBack(undefined);
+  return true;
+}
+
+const told = new WeakMap<object, string>();
+
+/** Limits that cannot be understood are no reason to record nothing: those before them stay, and that is told once. */
+async function rereadRetention({ retention, tell }: Context): Promise<void> {
+  try {
+    await retention.reread();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "USAGE") throw error;
+    if (told.get(retention) === error.message) return;
+    told.set(retention, error.message);
+    tell?.(`${error.message}: the limits stay as they were`);
+  }
+}

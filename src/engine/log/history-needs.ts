@@ -1,0 +1,250 @@
+import { type Aside, ASIDE_MS, decodeAside, isKeptAt } from "../../core/records/aside.ts";
+import type { BaseBatch, BaseRecord } from "../../core/log/base.ts";
+import { contentsOfConflict, decodeConflict, type ConflictRecord } from "../../core/records/conflict-record.ts";
+import { ERASE } from "../../core/records/erase-record.ts";
+import { Erasures } from "../../core/records/erasures.ts";
+import type { Json, LogEvent } from "../../core/values/event.ts";
+import { fileRecordId } from "../../core/values/file-record.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import { keepsSpan, NeededContents, type KeptStates } from "../../core/tree/kept-states.ts";
+import { displayPath, type WorkspacePath } from "../../core/values/path.ts";
+import { decodePlan } from "../../core/tree/plan.ts";
+import { decodePrune } from "../../core/records/prune-record.ts";
+import { decodeIntent } from "../../core/records/records.ts";
+import { decodeWorkspace } from "../../core/records/workspace-record.ts";
+import { contentsOfVersion, decodeVersion } from "../../core/records/write-back-record.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import { baseOf } from "./project.ts";
+
+/** What the ids of records of versions, and of prunings, begin with. */
+const VERSION = "version:";
+const PRUNE = "prune:";
+
+/** The prefixes of the ids of records that may name contents kept aside. */
+const MAY_KEEP_ASIDE = ["session:", "action:", "intent:"];
+
+type RecordEvent = Pick<LogEvent, "recordId" | "record">;
+
+function hashIn(value: Json | undefined): Hash[] {
+  return typeof value === "string" && isHash(value) ? [value] : [];
+}
+
+/** Contents that a record needs as long as its state is kept: those of files, of paths outside, of open conflicts. */
+function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
+  if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
+  if (recordId.startsWith("conflict:")) return record["state"] === "open" ? ofConflict(decodeConflict(record)) : [];
+  return undefined;
+}
+
+/** A content, and whether it is only told of what an origin had there. */
+type Named = Pick<NeededContent, "hash" | "isUpstream">;
+
+function named(hash: Hash): Named {
+  return { hash, isUpstream: false };
+}
+
+function ofConflict(conflict: ConflictRecord): Named[] {
+  const own = conflict.current?.hash;
+  return contentsOfConflict(conflict).map((hash) => ({
+    hash,
+    isUpstream: conflict.sync !== undefined && hash !== own,
+  }));
+}
+
+/** An action that was closed may end after all, but for most nobody says so: the list is not kept for longer than what is kept aside. */
+function listsUntil({ ended }: LogEvent["record"]): number | undefined {
+  return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
+}
+
+/** What an operation needs until it is done: its plan, what it puts there, and both sides of what it will not merge. */
+function contentsOfIntent(record: LogEvent["record"]): Named[] {
+  if (record["state"] !== "open") return [];
+  const { plan, contents = [], conflicts = [], changes = [] } = decodeIntent(record);
+  return [
+    ...(plan === undefined ? [] : [named(plan)]),
+    ...contents.map(named),
+    ...changes.flatMap(({ after }) => (after?.hash === undefined ? [] : [named(after.hash)])),
+    ...conflicts.flatMap((one) => ofConflict(one.record)),
+  ];
+}
+
+/** A content that a history needs, and the first place that says so. */
+export interface NeededContent {
+  readonly hash: Hash;
+  /** The event that names it. */
+  readonly seq: number;
+  readonly where: string;
+  /** In bytes; `undefined` where the record does not say. */
+  readonly size: number | undefined;
+  /** A conflict with an origin tells of it as the origin's: where that has freed it before it came, it is not here by right. */
+  readonly isUpstream: boolean;
+}
+
+/** What a history has given up. */
+export interface GivenUp {
+  readonly pruning?: KeptStates | undefined;
+  readonly erasures?: Erasures | undefined;
+}
+
+/** The private contents that a record names, and where it names them. */
+export interface PrivateContents {
+  readonly aside: Aside | undefined;
+  /** Lists of omitted paths, of an action that may end still. */
+  readonly lists: readonly Hash[];
+  /** The time (ms since the epoch) until which these are kept; `undefined`: as long as they are named. */
+  readonly listsUntil: number | undefined;
+  readonly where: string;
+  /** The event that names them. */
+  readonly seq: number;
+}
+
+/** Everything private that is kept at a time (ms since the epoch): lists, plans, and the contents that plans name. */
+export async function* privateContents(
+  blobs: Pick<BlobStore, "get">,
+  { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
+  now: number,
+): AsyncGenerator<Pick<NeededContent, "hash" | "where" | "seq">> {
+  for (const { aside, lists, listsUntil, where, seq } of privates) {
+    if (listsUntil === undefined || listsUntil > now) for (const hash of lists) yield { hash, where, seq };
+    if (aside === undefined || !isKeptAt(aside, now)) continue;
+    yield { hash: aside.plan, where, seq };
+    const bytes = await blobs.get(aside.plan);
+    const left = bytes === undefined ? [] : erasures.leftAside(aside.plan, decodePlan(bytes));
+    for (const { before, after } of left) {
+      for (const hash of [before?.hash, after?.hash])
+        if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq };
+    }
+  }
+}
+
+/**
+ * Which contents a history needs, event by event: the one rule by which `gc` frees and `verify` misses.
+ *
+ * Contents of files are needed as long as a state that holds them is kept; the filters of snapshots and coverages, and the base of a
+ * history, always; the plan of an operation until it is done. What was erased is not needed by what had named it before.
+ */
+export class HistoryNeeds {
+  readonly #pruning: KeptStates | undefined;
+  readonly #need: (content: NeededContent) => void;
+  /** For what the history itself is made of: nothing licenses it to be gone. */
+  readonly #always: (content: NeededContent) => void;
+  readonly #contents: NeededContents<readonly NeededContent[]>;
+  /** Versions that bases hold, and the last pruning that one tells of: its line may have been dropped with an archive. */
+  readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
+  #earlier: KeptStates | undefined;
+  readonly #plans = new Map<string, readonly NeededContent[]>();
+  readonly #privates = new Map<string, PrivateContents>();
+  #keepsAside = true;
+  /** What the rows of the last base name: the erasures that are about it may stand behind them in the same base. */
+  #ofBase: NeededContent[] | undefined;
+  /** The erasures that are known before the history is read, and those that its bases hold. */
+  readonly erasures: Erasures;
+
+  constructor({ pruning, erasures = new Erasures() }: GivenUp, need: (content: NeededContent) => void) {
+    this.#pruning = pruning;
+    this.erasures = erasures;
+    this.#always = need;
+    this.#need = (content) => {
+      if (this.#ofBase !== undefined) this.#ofBase.push(content);
+      else if (!erasures.license(content.hash, content.seq)) need(content);
+    };
+    this.#contents = new NeededContents(pruning, (all) => {
+      for (const one of all) this.#need(one);
+    });
+  }
+
+  /** The next event. */
+  event(event: LogEvent, where: string): void {
+    this.#endBase();
+    this.#record(event, event.seq, where);
+    const base = baseOf(event);
+    if (base !== undefined) this.#always({ ...named(base), seq: event.seq, where, size: undefined });
+  }
+
+  /**
+   * Rows of the base that the last event names. The bases of its snapshots are not needed: they were compacted away.
+   */
+  rows(
+    { entries = [], records = [] }: BaseBatch,
+    { seq }: Pick<LogEvent, "seq">,
+    where: string,
+    whereOf?: (path: WorkspacePath) => string,
+  ): void {
+    this.#ofBase ??= [];
+    for (const { path, iteration, entry, seq: recorded } of entries) {
+      // Whoever does not ask where is not told: a base can hold hundreds of thousands.
+      const place =
+        whereOf !== undefined ? whereOf(path) : where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
+      const content = { where: place, size: entry?.size, seq: recorded };
+      this.#contents.set(fileRecordId(path), seq, entry?.hash && [{ ...named(entry.hash), ...content }]);
+    }
+    for (const record of records) {
+      if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
+      if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
+      // A version is of its own event still, and what was freed of it does not come back.
+      if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
+      else this.#record(record, seq, where, record.seq);
+    }
+  }
+
+  #endBase(): void {
+    const held = this.#ofBase;
+    this.#ofBase = undefined;
+    for (const one of held ?? []) this.#need(one);
+  }
+
+  /** The history is at its end. */
+  finish(): void {
+    this.#endBase();
+    this.#contents.finish();
+    for (const { record, where } of this.#versions) this.#version(record, this.#pruning ?? this.#earlier, where);
+    for (const contents of this.#plans.values()) for (const one of contents) this.#always(one);
+  }
+
+  /**
+   * What is private: it is never among what is needed elsewhere, so that no replica is given it. A plan of what was kept
+   * aside names contents, which are needed as long as it is.
+   */
+  get privates(): readonly PrivateContents[] {
+    const all = [...this.#privates.values()];
+    return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
+  }
+
+  /** `own`: the event that recorded it, which a base tells of later. */
+  #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
+    this.#note({ recordId, record }, { seq: own, where });
+    const inForce = contentsInForce({ recordId, record });
+    if (inForce !== undefined) {
+      const size = typeof record["size"] === "number" ? record["size"] : undefined;
+      const contents = inForce.map((one) => ({ ...one, seq: own, where, size }));
+      this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
+    } else if (recordId.startsWith(VERSION)) {
+      this.#version({ record, seq }, this.#pruning, where);
+    } else if (recordId.startsWith("snapshot:") || recordId.startsWith("coverage:")) {
+      for (const hash of hashIn(record["filter"])) this.#always({ ...named(hash), seq, where, size: undefined });
+    } else if (recordId.startsWith("intent:")) {
+      const place = { seq, where: `plan of ${recordId}`, size: undefined };
+      const contents = contentsOfIntent(record).map((one) => ({ ...one, ...place }));
+      if (contents.length === 0) this.#plans.delete(recordId);
+      else this.#plans.set(recordId, contents);
+    }
+  }
+
+  #note({ recordId, record }: RecordEvent, place: Pick<PrivateContents, "seq" | "where">): void {
+    if (recordId.startsWith("workspace:")) this.#keepsAside = decodeWorkspace(record).keepsAside !== false;
+    if (!MAY_KEEP_ASIDE.some((prefix) => recordId.startsWith(prefix))) return;
+    const aside = decodeAside(record);
+    const lists = hashIn(record["omitted_before"]);
+    if (aside === undefined && lists.length === 0) this.#privates.delete(recordId);
+    else this.#privates.set(recordId, { aside, lists, listsUntil: listsUntil(record), ...place });
+  }
+
+  #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
+    // Deleted, where the replica has made good for it.
+    if (Object.keys(record).length === 0) return;
+    // It was never the state of its path: it counts like an iteration that the next event has replaced.
+    if (!keepsSpan(pruning, seq, seq + 1)) return;
+    for (const hash of contentsOfVersion(decodeVersion(record)))
+      this.#need({ ...named(hash), seq, where, size: undefined });
+  }
+}

@@ -1,0 +1,34 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+
+/**
+ * The index says something else than the log proves. It is thrown before anything is changed, so the caller may rebuild the
+ * index and do the same again.
+ */
+export class IndexDisagrees extends ChronicleError {
+  constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {
+    super("INTEGRITY_VIOLATION", `the index does not agree with the log: ${what}`, {
+      hint: "run `chronicle rebuild`; if that does not help, `chronicle verify` says what is damaged",
+      data,
+    });
+  }
+}
+
+/** The error where an index that was just rebuilt from the log does not have the root that the log states. */
+export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `the log contradicts itself, also after a rebuild: ${cause.message}`, {
+    hint: "nothing was written; run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: cause.data,
+    cause,
+  });
+}
+
+/** Runs a proof. Whatever is wrong with the index on the way is a disagreement. */
+export async function disagreeing<T>(proof: () => Promise<T>): Promise<T> {
+  try {
+    return await proof();
+  } catch (error) {
+    const isIndex = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION";
+    if (!isIndex || error instanceof IndexDisagrees) throw error;
+    throw new IndexDisagrees(error.message, error.data);
+  }
+}

@@ -1,0 +1,25 @@
+import { decodeIntent, type IntentRecord } from "../../core/records/records.ts";
+import type { Context } from "./context.ts";
+import { readEvents } from "./read-events.ts";
+
+const PREFIX = "intent:";
+
+/** An operation as its last event leaves it. */
+export interface LoggedIntent {
+  readonly id: string;
+  readonly intent: IntentRecord;
+  /** Of that event. */
+  readonly seq: number;
+  readonly ts: string;
+}
+
+/** All intents that are done, by their last events; `after`: only those whose last event is behind it. */
+export async function doneIntents(context: Context, after = 0): Promise<LoggedIntent[]> {
+  const rows = (await context.index.records(PREFIX)).filter((row) => row.seq > after);
+  const found: LoggedIntent[] = [];
+  for (const { recordId, seq, ts, record } of await readEvents(context, rows)) {
+    const intent = decodeIntent(record);
+    if (intent.state === "done") found.push({ id: recordId.slice(PREFIX.length), intent, seq, ts });
+  }
+  return found;
+}

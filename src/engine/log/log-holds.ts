@@ -1,0 +1,59 @@
+import type { Head, LogEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { EventLog } from "../../storage/event-log.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "./context.ts";
+import { IndexDisagrees } from "./index-disagrees.ts";
+import { isInBase } from "./read-base.ts";
+import { eventCounted, wholeOrNone } from "./read-events.ts";
+
+/**
+ * Whether the log holds an event. The log itself is asked: the index only says where to look, for it is derived, and whoever
+ * forges the log can forge the index with it. So neither a wrong index accuses a log, nor does it vouch for one.
+ */
+
+type Asked = Pick<HistoryContext, "index" | "log">;
+
+/**
+ * Does the log hold this very event? Its seq must not be before the oldest line. `undefined`: its line is damaged. Throws
+ * `IndexDisagrees` where the log holds it, and the index says something else.
+ */
+export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boolean | undefined> {
+  const row = await context.index.locate(seq);
+  const line = await lineAt(context, row);
+  const event = line?.event ?? (await eventCounted(context, seq));
+  if (event === undefined) return undefined;
+  if (event.hash !== hash) return false;
+  if (row?.hash !== hash || row.length !== line?.length) throw new IndexDisagrees(`about event ${seq}`, { seq });
+  return true;
+}
+
+/** The kept head that was last found in a log, by its hash. */
+const found = new WeakMap<EventLog, Hash>();
+
+/**
+ * The same of a kept head, which each look asks about: once it was found in a log, it is not looked for again. That the log is
+ * still the same one is asked of its end, by `logHolds`.
+ */
+export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
+  if (found.get(context.log) === head.hash) return true;
+  const holds = await logHolds(context, head);
+  if (holds === true && head.hash !== "") found.set(context.log, head.hash);
+  return holds;
+}
+
+interface FoundLine {
+  readonly event: LogEvent;
+  readonly length: number;
+}
+
+/** The line where the index has an event, if it is that event's and sound. */
+async function lineAt({ log }: Asked, row: EventRow | undefined): Promise<FoundLine | undefined> {
+  if (row === undefined || isInBase(row)) return undefined;
+  for await (const [first] of log.read({ seq: row.seq, offset: row.offset })) {
+    if (first === undefined) continue;
+    const event = wholeOrNone(first.bytes);
+    return event?.seq === row.seq ? { event, length: first.bytes.length } : undefined;
+  }
+  return undefined;
+}

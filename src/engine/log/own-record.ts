@@ -1,0 +1,25 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { decodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
+import type { HistoryContext } from "./context.ts";
+import { readEvent } from "./read-events.ts";
+
+/** What was read last, so that it is only read again when there is another one: each call of a hook asks for it. */
+const records = new WeakMap<object, { readonly hash: Hash; readonly record: WorkspaceRecord }>();
+
+/** The workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index without one. */
+export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
+  const row = await context.index.record(`workspace:${context.workspaceId}`);
+  if (row === undefined && context.log.head.seq > 0) {
+    // Every log has one: the index is damaged, or is being filled by somebody else right now.
+    throw new ChronicleError("INTEGRITY_VIOLATION", "the index does not know the workspace's own record");
+  }
+  if (row === undefined) {
+    throw new ChronicleError("NOT_FOUND", "the workspace has no record of itself", { hint: "run `chronicle verify`" });
+  }
+  const read = records.get(context.index);
+  if (read !== undefined && read.hash === row.hash) return read.record;
+  const record = decodeWorkspace((await readEvent(context, row)).record);
+  records.set(context.index, { hash: row.hash, record });
+  return record;
+}

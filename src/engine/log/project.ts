@@ -1,0 +1,172 @@
+import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { leavesOpen } from "../../core/records/open-record.ts";
+import { markOf } from "../../core/log/commit-mark.ts";
+import { LogTree } from "../../core/log/log-tree.ts";
+import type { BaseEntry } from "../../core/log/base.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { remoteWorkIn } from "../../core/records/remote-work.ts";
+import { decodeSentinel } from "../../core/records/sentinel.ts";
+import type {
+  CommitRow,
+  EventRow,
+  StoredTree,
+  IndexBatch,
+  IndexHead,
+  IterationRow,
+} from "../../storage/index-store.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import type { IndexStore } from "../../storage/index-store.ts";
+import { baseRecordRow, readBase } from "./read-base.ts";
+
+/**
+ * From events to rows of the index: what the index knows is this function of the log, and nothing else.
+ */
+
+/** An event and where its line stands. */
+export interface PlacedEvent {
+  readonly event: LogEvent;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The row of an event. */
+export function eventRow({ event, offset, length }: PlacedEvent): EventRow {
+  const { seq, ts, op, recordId, hash, record } = event;
+  return { seq, ts, op, recordId, hash, offset, length, open: leavesOpen(recordId, record) };
+}
+
+/** The iteration that a file event brings, or `undefined` for events of other records. */
+export function iterationOf(event: LogEvent): IterationRow | undefined {
+  if (!event.recordId.startsWith("file")) return undefined;
+  const path = pathOfRecordId(event.recordId);
+  if (path === undefined) return undefined;
+  const record = decodeFile(path, event.record);
+  return { path, seq: event.seq, iteration: record.iteration, entry: record.entry };
+}
+
+/** The base that an event starts the history on, or `undefined`. */
+export function baseOf(event: LogEvent): Hash | undefined {
+  if (!event.recordId.startsWith("snapshot:") && event.op !== "compact") return undefined;
+  const base = event.record["base"];
+  return typeof base === "string" && isHash(base) ? base : undefined;
+}
+
+/** Where the index will be after these events. */
+function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
+  const last = placed.at(-1);
+  if (last === undefined) return head;
+  const tree = new LogTree(head.frontier, head.seq);
+  for (const { event } of placed) tree.append(event.hash);
+  return {
+    seq: last.event.seq,
+    hash: last.event.hash,
+    offset: last.offset + last.length + 1,
+    frontier: tree.frontier(),
+  };
+}
+
+/** Bases whose entries are at hand already, so that they need not be read back. */
+export type BasesAtHand = ReadonlyMap<Hash, Iterable<BaseEntry>>;
+
+/** Where events are brought in. */
+export interface ProjectionTarget {
+  readonly index: IndexStore;
+  readonly blobs: BlobStore;
+}
+
+export interface ProjectOptions {
+  readonly atHand?: BasesAtHand | undefined;
+  /** Folder hashes as of the last event, where they are known. */
+  readonly tree?: StoredTree | undefined;
+}
+
+/**
+ * Brings events into the index, with the bases that they name. A compaction's base is only needed where the history
+ * begins on it: else it repeats what the events before it have brought.
+ */
+export async function project(
+  { index, blobs }: ProjectionTarget,
+  placed: readonly PlacedEvent[],
+  { atHand, tree }: ProjectOptions = {},
+): Promise<IndexHead> {
+  const before = await index.head();
+  const start = sentinelAtStart(before, placed);
+  const head = advance(start === undefined ? before : headOfSentinel(start), placed);
+  const records: EventRow[] = [];
+  const sources: Iterable<IterationRow>[] = [];
+  let rows: IterationRow[] = [];
+  const trees: (readonly [number, Iterable<BaseEntry>])[] = [];
+  for (const { event } of placed) {
+    const row = iterationOf(event);
+    if (row !== undefined) rows.push(row);
+    const base = baseOf(event);
+    if (base === undefined || (event.op === "compact" && event !== start)) continue;
+    let entries = event === start ? undefined : atHand?.get(base);
+    if (entries === undefined) {
+      const read = await readBase(blobs, base, `that event ${event.seq} starts on`);
+      entries = read.entries;
+      for (const record of read.records) records.push(baseRecordRow(base, read.recordsAt, record));
+    }
+    sources.push(rows, rowsOfBase(entries));
+    rows = [];
+    trees.push([event.seq, entries]);
+  }
+  const iterations = sources.length === 0 ? rows : { [Symbol.iterator]: () => flatten([...sources, rows]) };
+  const events = [...records, ...placed.map(eventRow)];
+  const remoteWork = remoteWorkIn(placed.map(({ event }) => event));
+  const batch: IndexBatch = { head, events, iterations, remoteWork, commits: commitsOf(placed) };
+  await index.apply(tree === undefined ? batch : { ...batch, tree });
+  for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
+  return head;
+}
+
+/** Brings the state into an empty index that a history starts on which has no line before it. */
+export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: HistoryAnchor): Promise<IndexHead> {
+  const { seq, hash, base, frontier } = anchor;
+  const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on behind event ${seq}`);
+  const head = { seq, hash, offset: 0, frontier };
+  const events = records.map((record) => baseRecordRow(base, recordsAt, record));
+  await index.apply({ head, events, iterations: rowsOfBase(entries) });
+  await putBaseTrees(index, seq, entries);
+  return head;
+}
+
+function commitsOf(placed: readonly PlacedEvent[]): CommitRow[] {
+  return placed.flatMap(({ event }) => {
+    const mark = markOf(event);
+    return mark === undefined ? [] : { first: mark.first, last: event.seq, isRooted: mark.root !== undefined };
+  });
+}
+
+/** The first of the events, if it is a compaction and nothing is known of what was before it. */
+function sentinelAtStart(head: IndexHead, placed: readonly PlacedEvent[]): LogEvent | undefined {
+  const event = placed[0]?.event;
+  return head.seq === 0 && event?.op === "compact" ? event : undefined;
+}
+
+function headOfSentinel(event: LogEvent): IndexHead {
+  const { size, head, frontier } = decodeSentinel(event);
+  return { seq: size, hash: head, offset: 0, frontier };
+}
+
+/** Made anew each time they are asked for: a base can hold hundreds of thousands. */
+function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {
+  return {
+    *[Symbol.iterator]() {
+      for (const { path, seq, iteration, entry } of entries) yield { path, seq, iteration, entry };
+    },
+  };
+}
+
+function* flatten<T>(sources: Iterable<Iterable<T>>): Generator<T> {
+  for (const source of sources) yield* source;
+}
+
+async function putBaseTrees(index: IndexStore, seq: number, entries: Iterable<BaseEntry>): Promise<void> {
+  const hashes: (readonly [WorkspacePath, Hash])[] = [];
+  for (const { path, folderHash } of entries) if (folderHash !== undefined) hashes.push([path, folderHash]);
+  if (hashes.length > 0) await index.putTreeHashes(seq, { hashes, after: 0 });
+}

@@ -1,0 +1,156 @@
+import { readEventFast } from "../../core/log/chain.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { ERASE } from "../../core/records/erase-record.ts";
+import { Erasures } from "../../core/records/erasures.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { keepsAllOf, keptByAny, type KeptStates } from "../../core/tree/kept-states.ts";
+import { decodePrune, pruneRecordId, type PruneRecord } from "../../core/records/prune-record.ts";
+import { isGraceOver } from "../../core/records/tombstone.ts";
+import type { EventLog, LogPosition } from "../../storage/event-log.ts";
+import type { Context } from "./context.ts";
+
+/** The prunings and the erasures of a history, read from the lines of the log alone: for those who free or miss contents because of them. */
+
+/** A pruning, and its event. */
+export interface LoggedPruning extends PruneRecord {
+  readonly seq: number;
+  /** When it was recorded, in milliseconds since the epoch. */
+  readonly ts: number;
+}
+
+const NOTHING_PRUNED: KeptStates = { floorSeq: 0, kept: [] };
+
+const PRUNE_LINE = Buffer.from('"record_id":"prune:');
+const ERASE_LINE = Buffer.from(`"record_id":"${ERASE}`);
+
+/** What is read of a log here. */
+type LinesOfLog = Pick<EventLog, "read">;
+
+/** Which lines are read, and which erasures count. */
+interface HowToRead {
+  /** Default: the first line. */
+  readonly from?: LogPosition;
+  /** Only erasures whose time is over then, in milliseconds since the epoch. Default: all. */
+  readonly due?: number;
+}
+
+/**
+ * All prunings that a log tells of, oldest first, and its erasures, read from its lines alone. Throws `LOG_DAMAGED` for one that cannot be
+ * understood.
+ */
+export async function givenUpInLog(
+  log: LinesOfLog,
+  workspaceId: string,
+  { from, due }: HowToRead = {},
+): Promise<{ readonly prunings: readonly LoggedPruning[]; readonly erasures: Erasures }> {
+  const prunings: LoggedPruning[] = [];
+  const erasures = new Erasures(due);
+  for await (const event of givenUpEvents(log, workspaceId, from)) {
+    if (isErasure(event)) erasures.add(event.recordId, event.seq, event.record);
+    else prunings.push(asPruning(event));
+  }
+  return { prunings, erasures };
+}
+
+async function* givenUpEvents(
+  log: LinesOfLog,
+  workspaceId: string,
+  from: LogPosition = { seq: 1, offset: 0 },
+): AsyncGenerator<LogEvent> {
+  for await (const lines of log.read(from)) {
+    for (const { bytes } of lines) {
+      // Most lines are not even looked at as JSON.
+      const event = bytes.includes(PRUNE_LINE) || bytes.includes(ERASE_LINE) ? eventIn(bytes) : undefined;
+      if (event === undefined) continue;
+      if (event.recordId === pruneRecordId(workspaceId) || isErasure(event)) yield event;
+    }
+  }
+}
+
+function isErasure({ recordId }: LogEvent): boolean {
+  return recordId.startsWith(ERASE);
+}
+
+/** `undefined` for what is no event at all: whoever reads the log in earnest says so. */
+function eventIn(bytes: Uint8Array): LogEvent | undefined {
+  try {
+    return readEventFast(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The pruning that an event records. Throws `LOG_DAMAGED`. */
+export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "record">): LoggedPruning {
+  return { ...decodePrune(record), seq, ts: Date.parse(ts) };
+}
+
+/**
+ * What the prunings of a log let go for good, oldest first. One that a person has asked for lets nothing go for a grace period, and with
+ * it none that comes later within that time: until then, each state is kept that was kept when it came. One that lets its contents go at
+ * once ends that: it is only written where none before it waits.
+ */
+export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
+  let keeping: (LoggedPruning | undefined)[] = [undefined];
+  let isWaiting = false;
+  for (const one of all) {
+    const isYoung = one.cause === "asked" && one.now !== true && !isGraceOver(one.ts, now);
+    isWaiting = one.now !== true && (isWaiting || isYoung);
+    keeping = isWaiting ? [...keeping, one] : [one];
+  }
+  return keptByAny(keeping);
+}
+
+/** The prunings whose contents are kept for a time yet, and that still give something up: they can be brought back. Oldest first. */
+export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
+  const inForce = all.at(-1);
+  if (inForce === undefined) return [];
+  const from = all.findLastIndex((one) => one.now === true) + 1;
+  return all.filter((one, i) => {
+    const isYoung = i >= from && one.cause === "asked" && !isGraceOver(one.ts, now);
+    return isYoung && !keepsAllOf(inForce, all[i - 1] ?? NOTHING_PRUNED);
+  });
+}
+
+/** What a history has given up, as its lines say. */
+export interface LoggedGivenUp {
+  /** The pruning in force. */
+  readonly pruning: LoggedPruning | undefined;
+  readonly erasures: Erasures;
+}
+
+/** For verifying: a damaged record gives up nothing, and its line is reported when its turn comes. */
+export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
+  const erasures = new Erasures();
+  let last: LogEvent | undefined;
+  for await (const event of givenUpEvents(log, workspaceId)) {
+    if (isErasure(event)) despiteDamage(() => erasures.add(event.recordId, event.seq, event.record));
+    else last = event;
+  }
+  const pruning = last;
+  return { pruning: pruning === undefined ? undefined : despiteDamage(() => asPruning(pruning)), erasures };
+}
+
+function despiteDamage<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return undefined;
+    throw error;
+  }
+}
+
+/** What of a history is pruned, for people. `undefined`: nothing is. */
+export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string | undefined {
+  if (floorSeq === 0) return undefined;
+  const states = kept.length === 1 ? "1 earlier state is" : `${kept.length} earlier states are`;
+  return `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`;
+}
+
+/** What of a history is erased, for people. */
+export function erasedNote(erasures: Erasures): string {
+  const events = erasures.all.map(({ seq }) => seq);
+  const shown = events.slice(-3).join(", ");
+  const by = events.length === 1 ? `event ${shown}` : `${events.length} events, the last ones ${shown}`;
+  return `${erasures.size} ${erasures.size === 1 ? "content" : "contents"} erased by ${by}: their bytes may be gone, their hashes stay in the log`;
+}

@@ -1,0 +1,67 @@
+import { storeFull } from "../../core/text/store-full.ts";
+import type { ScannedPath } from "../../worktree/worktree.ts";
+import type { Context } from "./context.ts";
+
+/** What going back may take beyond the limit: what is there now is kept before it is replaced. */
+const RESERVE_SHARE = 10;
+const RESERVE_BYTES = 1024 * 1024;
+
+export interface QuotaOptions {
+  /** It is kept so that something else can be gone back to: the reserve is for that. */
+  readonly reserve?: boolean;
+}
+
+/**
+ * Throws `LIMIT_EXCEEDED` if the store would take more than `max_store_bytes` with so many bytes more (default: if it
+ * takes that already): what is there is kept, what is new is refused. Costs no look at the disk while there is room.
+ */
+export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
+  if (mayTake(context, bytes, options)) return context.store.grew(bytes);
+  throw storeFull({
+    taken: context.store.takes(),
+    wanted: bytes,
+    limit: context.retention.limits.max_store_bytes,
+  });
+}
+
+/**
+ * The same before these are read and kept. Most of what is looked at again is recorded already: what has the recorded
+ * size counts nothing, as long as there is any room.
+ */
+export async function refuseBatchOverQuota(
+  context: Context,
+  batch: readonly ScannedPath[],
+  options: QuotaOptions,
+): Promise<void> {
+  const files = batch.filter(({ stat }) => stat.kind === "file");
+  const all = sizeOf(files);
+  if (all === 0 || mayTake(context, all, options)) return context.store.grew(all);
+  const paths = files.map((one) => one.path);
+  const recorded = await context.index.iterationsAt(paths, (await context.index.head()).seq);
+  refuseOverQuota(context, sizeOf(files.filter(({ stat }, i) => recorded[i]?.entry?.size !== stat.size)), options);
+}
+
+/** The same for one file elsewhere: one that was recorded with this size counts nothing, as long as there is any room. */
+export async function refuseFileOverQuota(
+  context: Context,
+  { size, recorded }: { readonly size: number; readonly recorded: () => Promise<number | undefined> },
+  options: QuotaOptions,
+): Promise<void> {
+  if (mayTake(context, size, options)) return context.store.grew(size);
+  refuseOverQuota(context, (await recorded()) === size ? 0 : size, options);
+}
+
+function sizeOf(files: readonly ScannedPath[]): number {
+  return files.reduce((sum, { stat }) => sum + stat.size, 0);
+}
+
+/** What is compressed, or there already, takes less than was announced: it looks before it says no. */
+function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
+  const max = retention.limits.max_store_bytes;
+  const limit = reserve === true ? max + Math.floor(max / RESERVE_SHARE) + RESERVE_BYTES : max;
+  return max === 0 || !isOver(store.takes(), bytes, limit) || !isOver(store.takes({ fresh: true }), bytes, limit);
+}
+
+function isOver(taken: number, bytes: number, limit: number): boolean {
+  return bytes === 0 ? taken >= limit : taken + bytes > limit;
+}

@@ -1,0 +1,139 @@
+import { parseLine, readEventFast } from "../../core/log/chain.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "./context.ts";
+import { isInBase, readBaseRecord } from "./read-base.ts";
+
+/**
+ * The body of an event that the index has located. Where another line stands there, either the log is damaged
+ * (`LOG_DAMAGED`), or the index, which can be built anew (`INTEGRITY_VIOLATION`).
+ */
+export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
+  if (isInBase(row)) return readBaseRecord(context.blobs, row);
+  let damage: ChronicleError | undefined;
+  try {
+    for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
+      const first = lines[0];
+      if (first === undefined) continue;
+      const event = eventIn(first.bytes, row);
+      if (event.seq === row.seq && event.hash === row.hash) return event;
+      break;
+    }
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+    damage = error;
+  }
+  damage ??= damagedEvent(row, "it is not where the index says");
+  if ((await eventCounted(context, row.seq)) === undefined) throw damage;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${row.seq}`, { cause: damage });
+}
+
+/** The event by the log alone: its own line, counted from the oldest one. `undefined`: that is not sound, or not there. */
+export async function eventCounted(
+  { log }: Pick<HistoryContext, "log">,
+  wanted: number,
+): Promise<LogEvent | undefined> {
+  let seq: number | undefined;
+  for await (const lines of log.read({ seq: 1, offset: 0 })) {
+    for (const { bytes } of lines) {
+      const first = seq === undefined ? wholeOrNone(bytes) : undefined;
+      seq = seq === undefined ? first?.seq : seq + 1;
+      if (seq === undefined || seq > wanted) return undefined;
+      if (seq !== wanted) continue;
+      const event = first ?? wholeOrNone(bytes);
+      return event?.seq === wanted ? event : undefined;
+    }
+  }
+  return undefined;
+}
+
+/** The event of a line; `undefined`: it is not whole. */
+export function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
+  try {
+    return parseLine(bytes);
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
+
+function soundOrNone(bytes: Uint8Array): LogEvent | undefined {
+  try {
+    return readEventFast(bytes);
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
+
+function eventIn(bytes: Uint8Array, row: EventRow): LogEvent {
+  try {
+    return readEventFast(bytes);
+  } catch (cause) {
+    throw damagedEvent(row, cause instanceof Error ? cause.message : "it cannot be read", cause);
+  }
+}
+
+function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `event ${seq} cannot be read: ${why}`, {
+    hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: { seq, offset },
+    cause,
+  });
+}
+
+/** Where the next event wanted is further on than this, it is looked up instead of read up to. */
+const FAR = 1_000;
+
+/** The bodies of many events, in the order of their rows. Those that lie close together are read in one pass. */
+export async function readEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<LogEvent[]> {
+  const found = new Map<number, LogEvent>();
+  const wanted = rows.filter((row) => !isInBase(row)).sort((a, b) => a.seq - b.seq);
+  for (let at = 0; at < wanted.length;) at = await readRun(context, wanted, { at, found });
+  const events: LogEvent[] = [];
+  for (const row of rows) events.push(found.get(row.seq) ?? (await readEvent(context, row)));
+  return events;
+}
+
+/** Reads on from one row as long as the next ones are near. Answers the first row that was not reached. */
+async function readRun(
+  context: HistoryContext,
+  wanted: readonly EventRow[],
+  { at: start, found }: { readonly at: number; readonly found: Map<number, LogEvent> },
+): Promise<number> {
+  let at = start;
+  let row = wanted[at];
+  if (row === undefined) return at;
+  let seq = row.seq;
+  for await (const lines of context.log.read({ seq, offset: row.offset })) {
+    for (const { bytes } of lines) {
+      if (seq === row.seq) {
+        // What is not where it should be is looked up by itself, and told there.
+        const event = soundOrNone(bytes);
+        if (event?.seq === row.seq && event.hash === row.hash) found.set(seq, event);
+        at += 1;
+        row = wanted[at];
+        if (row === undefined || row.seq - seq > FAR) return at;
+      }
+      seq += 1;
+    }
+  }
+  return Math.max(at, start + 1);
+}
+
+/** Every event with `from <= seq <= to`, in order, in one pass over the log. */
+export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
+  if (to < from) return;
+  const row = await context.index.locate(from);
+  if (row === undefined || isInBase(row)) return;
+  for await (const lines of context.log.read({ seq: from, offset: row.offset })) {
+    for (const line of lines) {
+      const event = readEventFast(line.bytes);
+      if (event.seq > to) return;
+      yield event;
+      // What lies behind the head may be a torn tail.
+      if (event.seq === to) return;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import { posix } from "node:path";
+import { sortTargets, type ActionTargets, type Target } from "../../core/records/action-targets.ts";
+import { splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { Context } from "./context.ts";
+
+type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
+
+/**
+ * What a tool would reach by the paths that it names: links on the way are resolved, and of a link at the end what it
+ * leads to is at stake as well. So a workspace that is named by way of a link is still the workspace, and a link in it
+ * that leads out is known to. A link that is exchanged after this leads nowhere: what is kept is opened without links.
+ */
+export function resolveTargets(context: Context, targets: Touched): Touched {
+  const { roots } = context.worktree;
+  const deep = new Set(targets.outsideDeep);
+  const named: Target[] = [
+    ...targets.paths.map((path) => ({ path: absoluteOf(context, path), deep: false })),
+    ...targets.outside.map((path) => ({ path, deep: deep.has(path) })),
+  ];
+  const reached = named.map((one) => ({ one, real: context.outside.resolve(one.path) }));
+  if (reached.every(({ one, real }) => real.name === one.path && real.end === one.path)) return targets;
+  const all = reached.flatMap(({ one, real }): Target[] => {
+    const target = { path: real.name, deep: one.deep };
+    return real.end === real.name ? [target] : [target, { path: real.end, deep: false }];
+  });
+  const { wholeWorkspace, ...sorted } = sortTargets(all, { roots });
+  const swept = [...(targets.swept ?? []), ...(sorted.swept ?? [])];
+  return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
+}
+
+/** Where a path of the workspace is on its machine. */
+export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  const folder = worktree.roots.find((one) => one.id === root)?.folder ?? "/";
+  return posix.join(folder, inner);
+}

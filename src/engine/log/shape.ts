@@ -1,0 +1,71 @@
+import type { ChangeShape, CoverageShape, OmissionShape, RestoreShape, SkippedShape } from "../../api/shapes.ts";
+import { changeType, type Change } from "../../core/values/change.ts";
+import type { Coverage, Omission } from "../../core/records/coverage.ts";
+import { displayPath, isUtf8Path, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { looksLikeRoot } from "../../core/text/shown-path.ts";
+import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
+
+/** From the engine's values to the shapes that programs see. */
+
+/** The exact bytes, where the shown path is not exact: it is escaped, or looks as one of a further root does. */
+export function exactPath(path: WorkspacePath): { path_b64?: string } {
+  const { root, path: inner } = splitRoot(path);
+  const isExact = isUtf8Path(inner) && (root !== undefined || !looksLikeRoot(inner));
+  return isExact ? {} : { path_b64: pathToBytes(inner).toString("base64") };
+}
+
+/** A path in JSON: the text itself where it is text (JSON escapes what must be), with `@<root>:` for further roots. */
+export function shownPath(path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  if (!isUtf8Path(inner)) return displayPath(path);
+  return root === undefined ? inner : `@${root}:${inner}`;
+}
+
+/** A path as `parseGivenPath` takes it: exactly this one, whatever it is called. */
+export function givenPath(path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  const at = root === undefined ? "" : `@${root}:`;
+  if (!isUtf8Path(inner)) return `${at}base64:${pathToBytes(inner).toString("base64")}`;
+  return /^(?:base64:|@|\.\/)/.test(inner) ? `${at}./${inner}` : at + inner;
+}
+
+/** A change. */
+export function changeShape(change: Change): ChangeShape {
+  const { before, after, path } = change;
+  return {
+    path: shownPath(path),
+    ...exactPath(path),
+    change_type: changeType(change),
+    kind: (after ?? before)?.kind ?? "file",
+    before_hash: before?.hash ?? "",
+    after_hash: after?.hash ?? "",
+    before_size: before?.size ?? 0,
+    after_size: after?.size ?? 0,
+    size_delta: (after?.size ?? 0) - (before?.size ?? 0),
+    ...(before === undefined ? {} : { before_permissions: before.mode }),
+    ...(after === undefined ? {} : { after_permissions: after.mode }),
+  };
+}
+
+/** An omission. */
+export function omissionShape(one: Omission): OmissionShape {
+  return { path: shownPath(one.path), reason: one.reason, ...(one.detail === undefined ? {} : { detail: one.detail }) };
+}
+
+/** A coverage receipt. */
+export function coverageShape(coverage: Coverage): CoverageShape {
+  const { complete, omitted, unapplied } = coverage;
+  const rules =
+    unapplied === undefined ? {} : { unapplied: unapplied.map(({ source, detail }) => ({ source, detail })) };
+  return { complete, omitted: omitted.map(omissionShape), ...rules };
+}
+
+/** A path that was left alone. */
+export function skippedShape(one: Pick<BlockedPath, "path" | "detail"> & { readonly reason: string }): SkippedShape {
+  return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
+}
+
+/** A content that was written at the last moment, and where it was kept. */
+export function conflictShape(one: ApplyReport["conflicts"][number]): RestoreShape["conflicts"][number] {
+  return { path: shownPath(one.path), kept_at: shownPath(one.keptAt) };
+}

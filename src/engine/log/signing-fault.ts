@@ -1,0 +1,16 @@
+import type { SigningReason } from "../../api/shapes.ts";
+import type { SignerRecord } from "../../core/records/signer-record.ts";
+
+/** A signer, and the event that names it. */
+export interface LoggedSigner extends SignerRecord {
+  readonly seq: number;
+}
+
+/** Why a history is not signed. */
+export interface SigningFault {
+  readonly reason: SigningReason;
+  /** A sentence without its full stop. */
+  readonly message: string;
+  /** What can be done. */
+  readonly hint: string;
+}

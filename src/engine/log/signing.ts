@@ -1,0 +1,164 @@
+import type { SigningReason, SigningShape } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { decodeSigner, signerRecordId } from "../../core/records/signer-record.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { HistoryContext, KeptHead } from "./context.ts";
+import { logHolds } from "./log-holds.ts";
+import { readEvent } from "./read-events.ts";
+import type { LoggedSigner, SigningFault } from "./signing-fault.ts";
+
+/**
+ * Whether the heads of a history can be signed. Its first commit names the signer, and from then on a head must be kept.
+ * Where the key or the head is missing, nobody can tell any more that the log is the one that was recorded: it goes on to be
+ * recorded, is not signed, and nothing of it is given up, until a person accepts what is there.
+ */
+
+const ACCEPT =
+  "`chronicle verify` says what can be proved; if this is the right history, a person goes on with it by `chronicle head --accept`";
+
+const GIVE_BACK =
+  "it belongs to another user, or its permissions keep this one out: `chronicle doctor` says how to get it back, and what was recorded " +
+  "until then is signed with the next change";
+
+/** The signer in force, as the index finds it. */
+async function signerInForce(context: HistoryContext): Promise<LoggedSigner | undefined> {
+  const row = await context.index.record(signerRecordId(context.workspaceId));
+  return row === undefined ? undefined : signerAt(context, row);
+}
+
+/** The signer that was read last, by the index it was found with. */
+const lastRead = new WeakMap<object, { readonly row: EventRow; readonly signer: LoggedSigner }>();
+
+async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedSigner> {
+  const known = lastRead.get(context.index);
+  if (known?.row.seq === row.seq && known.row.hash === row.hash) return known.signer;
+  const signer = { ...decodeSigner((await readEvent(context, row)).record), seq: row.seq };
+  lastRead.set(context.index, { row, signer });
+  return signer;
+}
+
+/**
+ * The kept head, where it is known to be one of this history's: signed with our own key, or with that of a signer that the
+ * log names. Any other could have been put there by anybody.
+ */
+export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
+  const kept = context.heads.last(context.workspaceId);
+  if (kept === undefined || kept.seq === 0) return undefined;
+  if (kept.valid) return kept;
+  return (await signedBySigner(context, kept)) === undefined ? undefined : kept;
+}
+
+/** The last signer that the log names whose signature a head has. */
+async function signedBySigner(context: HistoryContext, kept: KeptHead): Promise<LoggedSigner | undefined> {
+  const rows = await context.index.recordHistory(signerRecordId(context.workspaceId));
+  for (const row of rows.toReversed()) {
+    const signer = await readable(signerAt(context, row));
+    if (signer !== undefined && kept.isSignedBy(signer.key)) return signer;
+  }
+  return undefined;
+}
+
+/** A signer whose line is damaged is none. */
+async function readable(reading: Promise<LoggedSigner | undefined>): Promise<LoggedSigner | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Why the history may not be signed; `undefined`: it may. The index must be up to the log, and the log must not contradict
+ * the kept head (`catchUp` says so).
+ */
+export async function signingFault(context: HistoryContext): Promise<SigningFault | undefined> {
+  const { heads, workspaceId, isCopy } = context;
+  if (isCopy === true || (await context.index.head()).seq === 0) return undefined;
+  const signer = await readable(signerInForce(context));
+  if (signer === undefined) {
+    return fault("no-signer", "this history names no signer: its beginning is not the one that was recorded");
+  }
+  const broken = keyFault(context, signer);
+  if (broken !== undefined) return broken;
+  const kept = heads.last(workspaceId) ?? (await firstHead(context));
+  if (kept === undefined) {
+    return fault("no-head", `the signed head of this history is gone: there is no file heads/${workspaceId}`);
+  }
+  return kept.valid ? undefined : coverFault(context, signer, kept);
+}
+
+function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault | undefined {
+  let key: string | undefined;
+  try {
+    key = heads.verifierKey();
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    return { reason: "bad-key", message: error.message, hint: error.hint ?? ACCEPT };
+  }
+  const back = `put it back from a copy; without one, a new key is made where a person accepts what is there: ${ACCEPT}`;
+  if (key === undefined) {
+    return fault("no-key", `the signing key is gone: there is no file ${heads.keyFile}`, back);
+  }
+  if (key === signer.key) return undefined;
+  return fault("other-key", `${heads.keyFile} is not the key that signs this history since event ${signer.seq}`, back);
+}
+
+/** A head that another key has signed counts where that key signed before, and the head covers the event that names ours. */
+async function coverFault(
+  context: HistoryContext,
+  signer: LoggedSigner,
+  kept: KeptHead,
+): Promise<SigningFault | undefined> {
+  if (kept.unreadable !== undefined) return fault("bad-head", `the signed head: ${kept.unreadable}`, GIVE_BACK);
+  const by = kept.seq === 0 ? undefined : await signedBySigner(context, kept);
+  if (by === undefined) {
+    const what = "is damaged, or was not signed with the key of this history";
+    return fault("bad-head", `the signed head of this history, heads/${context.workspaceId}, ${what}`);
+  }
+  if (kept.seq >= signer.seq) return undefined;
+  return fault(
+    "other-key",
+    `event ${signer.seq} names another key, and no head that the key before it signed covers it`,
+  );
+}
+
+/** The head of the first commit, while no other has been kept: only if the log holds that very event. */
+async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
+  const first = context.heads.first(context.workspaceId);
+  if (first?.valid !== true) return undefined;
+  return (await logHolds(context, first)) === true ? first : undefined;
+}
+
+function fault(reason: SigningReason, message: string, hint = ACCEPT): SigningFault {
+  return { reason, message, hint };
+}
+
+/** Whether what is recorded is signed. `damage`: what the look at the log has found. */
+export async function signingShape(context: HistoryContext, damage: ChronicleError | undefined): Promise<SigningShape> {
+  const nothing = { reason: null, detail: null, hint: null, key: null, since: null };
+  if (context.isCopy === true) return { ...nothing, state: "copy" };
+  if (damage !== undefined) {
+    return { ...nothing, state: "read-only", detail: damage.message, hint: damage.hint ?? null };
+  }
+  const signer = await readable(signerInForce(context));
+  const known = { key: signer?.key ?? null, since: signer?.seq ?? null };
+  const found = await signingFault(context);
+  if (found === undefined) return { ...nothing, ...known, state: "signed" };
+  const { reason, message: detail, hint } = found;
+  return { ...known, state: "unsigned", reason, detail, hint };
+}
+
+/** Throws `REFUSED` where the history is not signed: `what` could remove the only proof of what was recorded. */
+export async function refuseUnsigned(context: HistoryContext, what: string): Promise<void> {
+  const found = await signingFault(context);
+  if (found !== undefined) throw unsigned(found, what, context.workspaceId);
+}
+
+/** The error for something that is refused where a history is not signed. */
+export function unsigned({ reason, message, hint }: SigningFault, what: string, workspaceId: string): ChronicleError {
+  return new ChronicleError("REFUSED", `${what} is refused while this history is not signed: ${message}`, {
+    hint,
+    data: { workspace: workspaceId, reason },
+  });
+}

@@ -1,0 +1,163 @@
+import type { ChangeShape, DiffShape } from "../../api/shapes.ts";
+import type { DiffOptions } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { changeBetween, composeChanges, invert } from "../../core/tree/plan.ts";
+import { displayPath, isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../../core/text/text-diff.ts";
+import { compare, type LookOptions, readDisk } from "../capture/read-disk.ts";
+import { erasedAmong } from "../facts/contents-of-history.ts";
+import type { Context } from "../log/context.ts";
+import { resolveMoment, type ResolvedMoment } from "./moments.ts";
+import { knownPaths } from "../log/known-paths.ts";
+import { proveChanges } from "../state/proved-changes.ts";
+import { missingContent } from "../facts/pruning.ts";
+import { protectedNames } from "../state/protected.ts";
+import { changeShape } from "../log/shape.ts";
+
+/** Contents larger than this are not compared line by line. */
+const MAX_TEXT = 4 * 1024 * 1024;
+
+/**
+ * The changes from the state after event `from` to that after event `to` (which may be earlier), in path order, proved
+ * against the log. Throws `IndexDisagrees`.
+ */
+export async function changesBetween(context: Context, from: number, to: number): Promise<Change[]> {
+  const touched = await context.index.touched(Math.min(from, to), Math.max(from, to));
+  const before = await context.index.iterationsAt(touched, from);
+  const after = await context.index.iterationsAt(touched, to);
+  const changes = touched.flatMap((path, i) => changeBetween(path, before[i]?.entry, after[i]?.entry) ?? []);
+  await proveChanges(context, changes, { from, to });
+  return changes;
+}
+
+/** What is on disk but not recorded, without recording it. */
+export async function unrecordedChanges(
+  context: Context,
+  how: Pick<LookOptions, "absentRoot"> = {},
+): Promise<Change[]> {
+  return (await unrecorded(context, how)).changes;
+}
+
+/** The same, and the event whose state the disk was compared with: others may record while the disk is looked at. */
+async function unrecorded(
+  context: Context,
+  how: Pick<LookOptions, "absentRoot"> = {},
+): Promise<{ readonly changes: Change[]; readonly seq: number }> {
+  const reading = await readDisk(context, { ...how, hashOnly: true });
+  const { changes, seq } = await compare(context, reading);
+  return { changes: [...changes], seq };
+}
+
+/** The difference between two moments; `now` is the disk. */
+export async function diffMoments(
+  context: Context,
+  from: string,
+  to: string,
+  options: DiffOptions = {},
+): Promise<DiffShape> {
+  const a = await resolveMoment(context, from);
+  const b = await resolveMoment(context, to);
+  const wanted = await knownPaths(context, options.paths);
+  const { changes: all, now } = await changesOf(context, [a, b]);
+  const changes = within(all, wanted);
+  const shapes: ChangeShape[] = [];
+  for (const change of changes) {
+    shapes.push(
+      options.patch === true ? { ...changeShape(change), ...(await patchOf(context, change)) } : changeShape(change),
+    );
+  }
+  const [fromSeq, toSeq] = [a, b].map((moment) => (moment.now ? now : undefined) ?? moment.seq);
+  return { from: a.label, to: b.label, from_seq: fromSeq ?? a.seq, to_seq: toSeq ?? b.seq, changes: shapes };
+}
+
+/** The changes, and the event that the disk was compared with, where one of the moments is now. */
+interface Difference {
+  readonly changes: Change[];
+  readonly now?: number;
+}
+
+async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Difference> {
+  if (a.now && b.now) return { changes: [] };
+  if (!a.now && !b.now) return { changes: await changesBetween(context, a.seq, b.seq) };
+  // The disk first: what somebody records meanwhile then is in the recorded half.
+  const { changes, seq: now } = await unrecorded(context);
+  const whole = composeChanges(await changesBetween(context, a.now ? b.seq : a.seq, now), changes);
+  return { changes: a.now ? invert(whole) : whole, now };
+}
+
+/** The changes at or beneath the paths (all, when none are given). */
+function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
+  if (paths === undefined || paths.length === 0) return [...changes];
+  return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
+}
+
+/** The patch of a change, or why there is none: patches go where files with secrets do not, so none shows a secret. What was erased is in none. */
+export async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+  if (await isOfSecret(context, change)) return { protected: true };
+  return (await isOfErased(context, change)) ? { erased: true } : shownPatch(context, change);
+}
+
+async function isOfErased(context: Context, { before, after }: Change): Promise<boolean> {
+  const hashes = [before?.hash, after?.hash].filter((hash) => hash !== undefined);
+  return before?.hash !== after?.hash && (await erasedAmong(context, hashes)).size > 0;
+}
+
+async function isOfSecret(context: Context, { path, before, after }: Change): Promise<boolean> {
+  const isFile = before?.kind === "file" || after?.kind === "file";
+  return isFile && (await protectedNames(context)).holds(path);
+}
+
+async function shownPatch(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+  const { before, after } = change;
+  const isSameContent = before?.hash !== undefined && before.hash === after?.hash && before.kind === after.kind;
+  if (isSameContent)
+    return textOf(unifiedDiff({ ...sidesOf(change), before: new Uint8Array(), after: new Uint8Array() }));
+  if (Math.max(before?.size ?? 0, after?.size ?? 0) > MAX_TEXT) return { too_large: true };
+  const old = await contentOf(context, before);
+  const fresh = await contentOf(context, after);
+  // Git has no patch from a file to a link: one is deleted, the other created.
+  if (old === undefined || fresh === undefined || before?.kind === after?.kind)
+    return textOf(unifiedDiff({ ...sidesOf(change), before: old, after: fresh }));
+  const [gone, made] = [
+    textOf(unifiedDiff({ ...sidesOf(change), before: old })),
+    textOf(unifiedDiff({ ...sidesOf(change), after: fresh })),
+  ];
+  if (gone.patch === undefined || made.patch === undefined) return gone.patch === undefined ? gone : made;
+  return { patch: gone.patch + made.patch };
+}
+
+function textOf(diff: TextDiff): Partial<ChangeShape> {
+  if (diff.kind === "text") return { patch: diff.patch };
+  return diff.kind === "binary" ? { binary: true } : { too_large: true };
+}
+
+/** The name, exactly: the patch quotes it as git does. */
+function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "beforeMode" | "afterMode"> {
+  const { root, path: inner } = splitRoot(path);
+  const name = root === undefined ? inner : `@${root}:${inner}`;
+  return { path: name, beforeMode: gitMode(before), afterMode: gitMode(after) };
+}
+
+/** Only the owner's `x` counts, as in git. */
+function gitMode(entry: Entry | undefined): GitMode {
+  if (entry?.kind === "symlink") return "120000";
+  return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
+}
+
+/** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`, `PRUNED`, `ERASED`. */
+export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
+  if (entry?.hash === undefined) return undefined;
+  const stored = await context.blobs.get(entry.hash);
+  if (stored !== undefined) return stored;
+  const onDisk = await context.worktree.read(entry.path);
+  if (onDisk !== undefined && sha256(onDisk) === entry.hash) return onDisk;
+  const what = `the content of ${displayPath(entry.path)}`;
+  const missing = await missingContent(context, { path: entry.path, hash: entry.hash, what });
+  if (missing.code === "PRUNED" || missing.code === "ERASED") throw missing;
+  throw new ChronicleError("BLOB_MISSING", `${what} (${entry.hash}) is neither in the store nor on the disk`, {
+    hint: "if it is being edited, try again; else `chronicle verify` says what is missing",
+  });
+}

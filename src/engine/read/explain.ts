@@ -1,0 +1,77 @@
+import type { ExplainShape } from "../../api/shapes.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import { foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { erasedContents } from "../facts/contents-of-history.ts";
+import type { Context } from "../log/context.ts";
+import { parseGivenPath } from "../log/given-path.ts";
+import { offRecordAmong } from "../capture/off-record.ts";
+import { readDisk } from "../capture/read-disk.ts";
+import { rememberRecorded } from "../capture/remember-recorded.ts";
+import { shownPath } from "../log/shape.ts";
+
+/**
+ * Why a path is or is not tracked. What is recorded stays tracked until it is gone, whatever the rules say by now. What the
+ * rules take in may still be left out as it is now: it is too large, cannot be read, or is more than the limits allow.
+ */
+export async function explain(context: Context, given: string): Promise<ExplainShape> {
+  const path = parseGivenPath(given);
+  const { tracked, rule, pattern, source, unreadable } = await context.worktree.explain(path);
+  const { seq } = await context.index.head();
+  const recorded = (await context.index.iterationAt(path, seq))?.entry !== undefined;
+  const omitted =
+    tracked || recorded || context.offRecord.read() !== undefined
+      ? await leftOut(context, { path, recorded, unreadable })
+      : undefined;
+  return {
+    path: shownPath(path),
+    tracked: recorded || (tracked && omitted === undefined),
+    recorded,
+    rule,
+    ...(pattern === undefined ? {} : { pattern }),
+    ...(source === undefined ? {} : { source }),
+    ...(omitted === undefined ? {} : { omitted: { reason: omitted.reason, detail: omitted.detail ?? "" } }),
+  };
+}
+
+interface Looked {
+  readonly path: WorkspacePath;
+  readonly recorded: boolean;
+  readonly unreadable: string | undefined;
+}
+
+/** Why a capture would not take what is at the path now. Nothing is read for it, unless contents were erased. */
+async function leftOut(
+  context: Context,
+  { path, recorded, unreadable }: Looked,
+): Promise<Pick<Omission, "reason" | "detail"> | undefined> {
+  await rememberRecorded(context);
+  const link = recorded ? undefined : await linkAbove(context, path);
+  if (link !== undefined)
+    return { reason: "special", detail: `${shownPath(link)} is a link: it is recorded itself, and never followed` };
+  const held = (await offRecordAmong(context, [path])).get(path);
+  if (held !== undefined) return { reason: "off-record", detail: held };
+  const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
+  const found = omitted.find((one) => {
+    if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
+    // For a folder the rule means that new paths in it are left out, not the folder itself or recorded paths.
+    return one.reason !== "over-limit" || (!recorded && one.path !== path);
+  });
+  if (found !== undefined) return found;
+  return unreadable === undefined ? erasedNow(context, path) : { reason: "unreadable", detail: unreadable };
+}
+
+/** What was erased is known by its content alone: only where something was is a file read for it. */
+async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
+  if ((await erasedContents(context)).size === 0) return undefined;
+  const { omitted } = await readDisk(context, { only: [path], hashOnly: true });
+  return omitted.find((one) => one.reason === "erased" && one.path === path);
+}
+
+/** The link in place of a folder above the path, if there is one. */
+async function linkAbove(context: Context, path: WorkspacePath): Promise<WorkspacePath | undefined> {
+  for (const folder of foldersAbove(path)) {
+    const entry = await context.worktree.inspect(folder);
+    if (entry?.kind === "symlink") return folder;
+  }
+  return undefined;
+}

@@ -1,0 +1,222 @@
+import type { HistoryOptions } from "../../api/file-api.ts";
+import type { IterationShape, LogEventShape, ManifestFileShape, ManifestShape } from "../../api/shapes.ts";
+import type { ContentStream, LogOptions } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { LogEvent, RecordBody } from "../../core/values/event.ts";
+import { decodeReplicaEvent, decodeUpstream, type UpstreamIteration } from "../../core/values/file-record.ts";
+import { ManifestHasher } from "../../core/tree/merkle.ts";
+import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
+import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import { erasedAmong } from "../facts/contents-of-history.ts";
+import type { Context } from "../log/context.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { eventShape } from "./event-shape.ts";
+import { parseGivenPath } from "../log/given-path.ts";
+import { resolveMoment } from "./moments.ts";
+import { historyStart } from "../log/history-start.ts";
+import { isProtected } from "../state/protected.ts";
+import { unknownPath } from "../log/known-paths.ts";
+import { iterationsPruned, missingContent } from "../facts/pruning.ts";
+import { isInBase } from "../log/read-base.ts";
+import { proveHistory, proveRow, refuseSize } from "../state/proved-content.ts";
+import { readEvents } from "../log/read-events.ts";
+import { originIterations } from "../facts/origin-iterations.ts";
+import { exactPath, givenPath, shownPath } from "../log/shape.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
+
+/** Reading the past: iterations, contents, events, manifests. */
+
+/** The iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` with paths of the same name. */
+export async function historyOf(
+  context: Context,
+  given: string,
+  { after = 0, limit }: HistoryOptions = {},
+): Promise<IterationShape[]> {
+  const path = parseGivenPath(given);
+  // One more than is shown: where an iteration ends is where the next one begins.
+  const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
+  if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
+    throw await unknownPath(context, path);
+  const pruned = await iterationsPruned(context, found);
+  const rows = found.slice(0, limit);
+  const events = await eventsOf(context, rows);
+  const taken = new Map([...events].flatMap(([seq, { record }]) => takenOver(seq, record)));
+  const hashes = rows.flatMap(({ entry }) => entry?.hash ?? []);
+  const erased = await erasedAmong(context, hashes);
+  const erasures = await erasuresInForce(context);
+  const there = await originIterations(context, path, [...taken.values()]);
+  return rows.map((row, i) => {
+    const hash = row.entry?.hash;
+    const by = hash === undefined ? undefined : pruned[i];
+    const upstream = there.get(taken.get(row.seq)?.seq ?? 0);
+    return {
+      ...iterationShape(row, events.get(row.seq)),
+      ...(by === undefined ? {} : { pruned_by: by }),
+      ...(hash === undefined || !erased.has(hash) ? {} : { erased_by: erasures.of(hash)?.seq ?? 0 }),
+      ...(upstream === undefined ? {} : { upstream }),
+    };
+  });
+}
+
+/** What a replica took over with an event of its own. */
+function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIteration][] {
+  return upstream === undefined ? [] : [[seq, decodeUpstream(upstream)]];
+}
+
+/** What an event says of an iteration. */
+type Recorded = Pick<LogEvent, "ts" | "record">;
+
+/** The events of iterations, by their seqs. One may be compacted away: then a base has brought the iteration. */
+async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
+  const found = new Map<number, Recorded>();
+  const located: EventRow[] = [];
+  for (const { seq } of rows) {
+    const row = await context.index.locate(seq);
+    if (row !== undefined) located.push(row);
+    else found.set(seq, { ts: await beginning(context, seq), record: { cause: "compact" } });
+  }
+  for (const event of await readEvents(context, located)) found.set(event.seq, event);
+  return found;
+}
+
+async function beginning(context: Context, seq: number): Promise<string> {
+  const start = await historyStart(context);
+  if (start !== undefined) return start.ts;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${seq}`);
+}
+
+function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recorded | undefined): IterationShape {
+  const { actor, cause } = recorded?.record ?? {};
+  return {
+    iteration,
+    timestamp: Date.parse(recorded?.ts ?? ""),
+    size: entry?.size ?? 0,
+    hash: entry?.hash ?? "",
+    ...(entry === undefined ? { deleted: true } : {}),
+    kind: entry?.kind ?? "absent",
+    permissions: entry?.mode ?? 0,
+    seq,
+    cause: typeof cause === "string" && cause !== "" ? cause : "baseline",
+    actor: typeof actor === "string" ? actor : "",
+    ...belonging(recorded?.record ?? {}),
+  };
+}
+
+/** What an iteration is a part of. */
+function belonging({ session, action, turn, replica }: RecordBody): Partial<IterationShape> {
+  const by = replica === undefined ? undefined : decodeReplicaEvent(replica);
+  return {
+    ...(typeof session === "string" && session !== "" ? { session } : {}),
+    ...(typeof action === "string" && action !== "" ? { action } : {}),
+    ...(typeof turn === "string" && turn !== "" ? { turn } : {}),
+    ...(by === undefined ? {} : { replica: { id: by.id, local_seq: by.localSeq } }),
+  };
+}
+
+/** Recorded paths with this file name, deleted ones too. */
+export async function findPaths(context: Context, name: string): Promise<string[]> {
+  return (await context.index.pathsNamed(name)).map(shownPath);
+}
+
+/** The content of an iteration; without a number, of the last one that is not a deletion. */
+export async function openIteration(context: Context, given: string, iteration?: number): Promise<ContentStream> {
+  const path = parseGivenPath(given);
+  const rows = await context.index.iterations(path);
+  if (rows.length === 0) throw await notRecorded(context, path);
+  const row =
+    iteration === undefined
+      ? rows.findLast((one) => one.entry !== undefined)
+      : rows.find((one) => one.iteration === iteration);
+  const entry = row?.entry;
+  const range = `${rows[0]?.iteration}..${rows.at(-1)?.iteration}`;
+  if (row === undefined || entry === undefined) {
+    await proveHistory(context, path);
+    const what = row === undefined ? `has no iteration ${iteration}` : `iteration ${row.iteration} is a deletion`;
+    throw new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))}: ${what} (it has ${range})`, {
+      hint: `\`chronicle history ${quotePath(givenPath(path))}\` lists them`,
+    });
+  }
+  if (entry.hash === undefined)
+    throw new ChronicleError("REFUSED", `${JSON.stringify(shownPath(path))} is a folder`, {
+      hint: "name a file in it",
+    });
+  await proveRow(context, row, { isLast: iteration === undefined });
+  const { hash, kind, size } = entry;
+  const reader = await context.blobs.open(hash);
+  if (reader === undefined) {
+    const what = `the content of ${shownPath(path)}@${row.iteration}`;
+    throw await missingContent(context, { path, hash, what, iteration: row.iteration });
+  }
+  refuseSize(row, reader);
+  const is = (await isProtected(context, row)) ? ({ class: "protected" } as const) : {};
+  return { path: shownPath(path), iteration: row.iteration, size, hash, kind, ...is, pieces: () => reader.pieces() };
+}
+
+/** The error for a path that the index does not know, where that is true. */
+async function notRecorded(context: Context, path: WorkspacePath): Promise<ChronicleError> {
+  await proveHistory(context, path);
+  return unknownPath(context, path);
+}
+
+/** How many events are looked up at once; a base may have brought many that are passed over. */
+const MOST_ROWS = 10_000;
+const FEWEST_ROWS = 100;
+
+/** Events of the log. */
+export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
+  const head = await context.index.head();
+  const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
+  const wanted: EventRow[] = [];
+  // Where each event counts, no more are looked up than are wanted.
+  const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
+  let from = Math.max(1, options.from ?? 1);
+  let to = Math.min(head.seq, options.to ?? head.seq);
+  const descending = options.reverse === true;
+  while (from <= to && wanted.length < limit) {
+    const rows = await context.index.events({ from, to, limit: step, descending });
+    for (const row of rows)
+      if (wanted.length < limit && !isInBase(row) && row.recordId.startsWith(options.prefix ?? "")) wanted.push(row);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < step) break;
+    if (descending) to = last.seq - 1;
+    else from = last.seq + 1;
+  }
+  return (await readEvents(context, wanted)).map(eventShape);
+}
+
+function fileShape(row: IterationRow): ManifestFileShape | undefined {
+  const { entry, path } = row;
+  if (entry === undefined) return undefined;
+  return {
+    kind: entry.kind,
+    hash: entry.hash ?? "",
+    size: entry.size,
+    mtime_ms: entry.mtimeMs,
+    permissions: entry.mode,
+    ...exactPath(path),
+  };
+}
+
+/** The manifest at a moment, under the root that commits to it (recomputed from the entries). */
+export async function manifestAt(context: Context, text: string): Promise<ManifestShape> {
+  const moment = await resolveMoment(context, text);
+  const files: Record<string, ManifestFileShape> = Object.create(null) as Record<string, ManifestFileShape>;
+  const hasher = new ManifestHasher(() => undefined);
+  for await (const rows of context.index.entriesAt(moment.seq)) {
+    for (const row of rows.toSorted((a, b) => comparePaths(a.path, b.path))) {
+      const shape = fileShape(row);
+      if (shape === undefined || row.entry === undefined) continue;
+      hasher.add(row.entry);
+      files[shownPath(row.path)] = shape;
+    }
+  }
+  const { snapshot } = moment;
+  return {
+    number: snapshot?.number ?? -1,
+    id: snapshot?.id ?? "",
+    timestamp: snapshot?.ts ?? "",
+    parent: snapshot?.parent ?? null,
+    root: hasher.finish(context.worktree.roots.flatMap(({ id }) => (id === undefined ? [] : [id]))),
+    files,
+  };
+}

@@ -1,0 +1,260 @@
+import { type SeqSpan, spansBehind, spansBetween } from "../../core/values/clock-jumps.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { parseMoment, type Moment } from "../../core/values/moment.ts";
+import { isShownBeginning, meantBy } from "../../core/values/meant-by.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { Context } from "../log/context.ts";
+import { historyStart, type HistoryStart } from "../log/history-start.ts";
+import { refusePruned } from "../facts/pruning.ts";
+import { firstFill } from "../facts/brought-paths.ts";
+import { listSnapshots, type Snapshot } from "./snapshot.ts";
+
+/** A moment of the history: the state after event `seq`. */
+export interface ResolvedMoment {
+  readonly label: string;
+  readonly seq: number;
+  /** The event that was asked for, if it is inside a commit: `seq` is the end of that. */
+  readonly asked?: number;
+  /** The snapshot that names it, or the last one at or before it. */
+  readonly snapshot: Snapshot | undefined;
+  /** The disk, not the history: `seq` is the head. */
+  readonly now: boolean;
+}
+
+/** The one resolver of moments. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
+  const moment = parseMoment(text);
+  const snapshots = await listSnapshots(context);
+  const start = await historyStart(context);
+  const base = await resolveBase(context, moment, { text, snapshots, start });
+  const resolved = moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots, start });
+  if (!resolved.now) await refusePruned(context, resolved.label, await keptState(context, resolved));
+  return resolved;
+}
+
+/**
+ * The state that a pruning may have kept. An action is kept by the state before its own event, which ends the commit that a
+ * capture began: where no file changes from there to the end, the two states are one.
+ */
+async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
+  if (asked === undefined) return seq;
+  return (await context.index.touched(asked, seq)).length === 0 ? asked : seq;
+}
+
+interface Asked {
+  readonly text: string;
+  readonly snapshots: readonly Snapshot[];
+  readonly start: HistoryStart | undefined;
+}
+
+/** The error for a state that no line of the log knows any more. */
+function compactedAway(what: string, by: number): never {
+  throw new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
+    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
+    data: { seq: by },
+  });
+}
+
+function missing(what: string, hint: string, data: Readonly<Record<string, unknown>> = {}): never {
+  throw new ChronicleError("NOT_FOUND", what, { hint, data });
+}
+
+const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
+
+/** A number or a length of time that is the beginning of an id: of the ids that lists show, one in forty is nothing but digits. */
+async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
+  const word = text.trim().replace(/~.*$/, "");
+  if (base.kind !== "number" && base.kind !== "ago") return undefined;
+  if (!isShownBeginning(word)) return undefined;
+  return (await idsMeant(context, word)).length === 0 ? undefined : word;
+}
+
+async function resolveBase(context: Context, moment: Moment, asked: Asked): Promise<ResolvedMoment> {
+  const { base } = moment;
+  const word = await idInstead(context, moment, asked);
+  if (word !== undefined) return ofWord(context, word, asked);
+  const head = await context.index.head();
+  switch (base.kind) {
+    case "now":
+      return { label: "now", seq: head.seq, snapshot: asked.snapshots.at(-1), now: true };
+    case "number":
+      return ofSnapshot(
+        asked.snapshots.find((one) => one.number === base.n) ?? missing(`there is no snapshot ${base.n}`, LOOK),
+      );
+    case "baseline":
+      return ofSnapshot(asked.snapshots[0] ?? missing("there is no baseline yet", "run `chronicle init`"));
+    case "latest":
+      return ofLatest(context, asked);
+    case "seq":
+      return atEndOfCommit(context, atSeq(`seq:${base.seq}`, base.seq, { ...asked, head: head.seq }), asked);
+    case "ago":
+      return atTime(context, context.now() - base.ms, asked);
+    case "time":
+      return atTime(context, base.ms, asked);
+    case "word":
+      return ofWord(context, base.text, asked);
+  }
+}
+
+function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
+  const label = `snapshot ${snapshot.number}`;
+  if (snapshot.compactedBy !== undefined) return compactedAway(label, snapshot.compactedBy);
+  return { label, seq: snapshot.stateSeq, snapshot, now: false };
+}
+
+/**
+ * The last snapshot; in a replica whose folder was brought up to its origin since then, the state that this made: what was there
+ * before is no state of the work.
+ */
+async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<ResolvedMoment> {
+  const last = snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`");
+  const filled = await firstFill(context);
+  if (filled === undefined || filled < last.seq || filled < (start?.seq ?? 0)) return ofSnapshot(last);
+  return { label: `seq:${filled} (as it first came from the origin)`, seq: filled, snapshot: last, now: false };
+}
+
+function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefined {
+  return snapshots.findLast((one) => one.seq <= seq);
+}
+
+/**
+ * A moment is the end of a commit: in the middle of one, a folder may be gone and what it held not yet. A copy of an origin's
+ * history may end before the end of its last commit: there that is as far as it is held.
+ */
+async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapshots }: Asked): Promise<ResolvedMoment> {
+  const { seq, label } = moment;
+  const commit = await context.index.commitFrom(seq);
+  if (commit === undefined || commit.first > seq || commit.last === seq) return moment;
+  const end = commit.last;
+  context.tell?.(`${label} is inside a commit: the state at its end is meant, seq:${end}`);
+  return {
+    ...moment,
+    label: `seq:${end} (the end of the commit that ${label} is in)`,
+    seq: end,
+    snapshot: before(snapshots, end),
+    asked: seq,
+  };
+}
+
+function atSeq(
+  label: string,
+  seq: number,
+  { head, snapshots, start }: Omit<Asked, "text"> & { readonly head: number },
+): ResolvedMoment {
+  const first = snapshots[0];
+  // A compaction changes no file: the state right before it is that of its base.
+  if (start?.firstLine === seq + 1 && seq < start.seq) return atSeq(label, start.seq, { head, snapshots, start });
+  if (start !== undefined && seq < start.seq) return compactedAway(`the state at ${label}`, start.seq);
+  if (start === undefined && (first === undefined || seq < first.seq)) {
+    return missing(`there is no state at ${label}: the history begins at seq:${first?.seq ?? 0}`, LOOK);
+  }
+  if (seq > head)
+    return missing(`there is no event ${seq}: the log ends at ${head}`, "`chronicle status` shows the head");
+  return { label, seq, snapshot: before(snapshots, seq), now: false };
+}
+
+async function atTime(context: Context, ms: number, asked: Asked): Promise<ResolvedMoment> {
+  const limit = new Date(ms).toISOString();
+  const head = await context.index.head();
+  const { start } = asked;
+  const last = await lastAtOrBefore(context, limit, { from: start?.firstLine ?? 1, to: head.seq });
+  if (start !== undefined) {
+    if (last === undefined && limit < start.ts) return compactedAway(`the state at ${limit}`, start.seq);
+    return atSeq(limit, last ?? start.seq, { ...asked, head: head.seq });
+  }
+  const first = asked.snapshots[0];
+  if (first === undefined) return missing(`nothing was recorded yet at ${limit}`, LOOK);
+  if (last === undefined || last < first.seq) return atBeginning(context, limit, first);
+  return atSeq(limit, last, { ...asked, head: head.seq });
+}
+
+/** A time before the history begins is its beginning: the earliest state that is known of that time. */
+function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
+  const { number, ts } = first;
+  context.tell?.(
+    `nothing was recorded yet at ${limit}: the history begins at ${ts}, with snapshot ${number}, which is meant`,
+  );
+  return { ...ofSnapshot(first), label: `snapshot ${number} (the history begins at ${ts})` };
+}
+
+/**
+ * The last event of a span whose time is at or before a time. A clock that ran ahead of what follows it is passed over: what
+ * follows is looked at first. What a clock recorded that was behind counts as of the time before it. Within each stretch without a jump times grow, so its event is found by halving.
+ */
+async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
+  const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
+  const jumps = await index.clockJumps();
+  const behind = await spansBehind(jumps, span, async (within, ts) => {
+    const last = await lastWhere(within, async (seq) => ((await tsOf(seq)) ?? "") < ts);
+    const seq = last === undefined ? within.from : last + 1;
+    const found = seq > within.to ? undefined : await tsOf(seq);
+    return found === undefined
+      ? undefined
+      : { seq, ts: found, before: seq > span.from ? await tsOf(seq - 1) : undefined };
+  });
+  for (const { from, to, ts } of spansBetween(jumps, span, behind)) {
+    if (ts !== undefined && ts <= limit) return to;
+    if (ts !== undefined) continue;
+    const last = await lastWhere({ from, to }, async (seq) => ((await tsOf(seq)) ?? "~") <= limit);
+    if (last !== undefined) return last;
+  }
+  return undefined;
+}
+
+/** The last of a span for which something holds that holds for none behind one for which it does not. */
+async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
+  if (from > to || !(await holds(from))) return undefined;
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (await holds(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
+
+/** The records whose id a word is, or begins. */
+async function idsMeant({ index }: Context, word: string): Promise<readonly EventRow[]> {
+  const all: { readonly id: string; readonly row: EventRow }[] = [];
+  for (const kind of ID_KINDS) {
+    for (const row of await index.records(kind + word)) all.push({ id: row.recordId.slice(kind.length), row });
+  }
+  return meantBy(all, word, ({ id }) => id).map(({ row }) => row);
+}
+
+async function ofWord(context: Context, word: string, { snapshots, start, text }: Asked): Promise<ResolvedMoment> {
+  const named = snapshots.find((one) => one.name === word);
+  if (named !== undefined) return ofSnapshot(named);
+  const found = await idsMeant(context, word);
+  if (found.length > 1) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(text)} stands for ${found.length} ids`, {
+      hint: `give more of it: ${found
+        .slice(0, 4)
+        .map(({ recordId }) => recordId.split(":")[1])
+        .join(", ")}`,
+    });
+  }
+  const only = found[0];
+  if (only === undefined) return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, LOOK);
+  const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
+  if (snapshot !== undefined) return ofSnapshot(snapshot);
+  // An operation or a session as a moment is the state right before it began.
+  const [first] = await context.index.recordHistory(only.recordId);
+  const seq = (first?.seq ?? 1) - 1;
+  if (start !== undefined && seq < start.seq) return atSeq(`before ${word}`, seq, { head: seq, snapshots, start });
+  return { label: `before ${word}`, seq, snapshot: before(snapshots, seq), now: false };
+}
+
+function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked): ResolvedMoment {
+  const from = base.snapshot;
+  const at = from === undefined ? -1 : snapshots.indexOf(from);
+  // From a position between two snapshots, one step back is the snapshot before it.
+  const exact = from !== undefined && from.stateSeq === base.seq && !base.now;
+  const target = snapshots[at - back + (exact ? 0 : 1)];
+  if (at < 0 || target === undefined) {
+    return missing(`there are not ${back} snapshots before ${text.replace(/~.*$/, "")}`, LOOK);
+  }
+  return ofSnapshot(target);
+}

@@ -1,0 +1,180 @@
+import type { SnapshotShape } from "../../api/shapes.ts";
+import type { SnapshotOptions } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isValidSnapshotName } from "../../core/values/moment.ts";
+import { decodePin, pinRecordId } from "../../core/records/pin-record.ts";
+import { decodeSnapshot, encodeSnapshot, type SnapshotRecord } from "../../core/records/records.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { capture, type Capture } from "../capture/capture.ts";
+import { parseGivenPath } from "../log/given-path.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { keepFilters } from "../log/filters.ts";
+import { historyStart, type HistoryStart } from "../log/history-start.ts";
+import { prunedBy } from "../facts/pruning.ts";
+import { refuseOverQuota } from "../log/quota.ts";
+import { readEvent } from "../log/read-events.ts";
+import { coverageShape } from "../log/shape.ts";
+import { rootToState } from "../state/root-to-state.ts";
+
+/** A snapshot: its record, and where it stands. */
+export interface Snapshot extends SnapshotRecord {
+  readonly id: string;
+  /** It names the state right after this event. */
+  readonly seq: number;
+  readonly ts: string;
+  /** The event at which its state is found: its own, or where the history begins, if its files are those. */
+  readonly stateSeq: number;
+  /** Its state is compacted away: the event that did it. */
+  readonly compactedBy?: number;
+  /** Its state is pruned: the event that did it. */
+  readonly prunedBy?: number;
+}
+
+/** Records of snapshots that were read, by the hash and seq of their rows: all rows of a base have its hash. */
+const read = new WeakMap<object, Map<string, SnapshotRecord>>();
+
+async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord> {
+  const known = read.get(context.index) ?? new Map<string, SnapshotRecord>();
+  read.set(context.index, known);
+  const key = `${row.hash} ${row.seq}`;
+  const seen = known.get(key);
+  if (seen !== undefined) return seen;
+  const record = decodeSnapshot((await readEvent(context, row)).record);
+  known.set(key, record);
+  return record;
+}
+
+/** All snapshots, by number. */
+export async function listSnapshots(context: Context): Promise<Snapshot[]> {
+  const rows = await context.index.records("snapshot:");
+  const start = await historyStart(context);
+  const pins = await pinnedLater(context);
+  const snapshots: Snapshot[] = [];
+  for (const row of rows) {
+    const record = await recordOf(context, row);
+    const { seq, ts } = row;
+    const id = row.recordId.slice("snapshot:".length);
+    const pinned = pins.get(pinRecordId(id)) ?? record.pinned;
+    const state = stateOf(seq, record, start);
+    const by =
+      state.compactedBy === undefined ? await prunedBy(context, state.stateSeq, state.stateSeq + 1) : undefined;
+    snapshots.push({ ...record, id, seq, ts, pinned, ...state, ...(by === undefined ? {} : { prunedBy: by }) });
+  }
+  return snapshots.sort((a, b) => a.number - b.number);
+}
+
+/** Snapshots that were pinned, or let go of, after they were made. */
+async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
+  const pins = new Map<string, boolean>();
+  for (const row of await context.index.records("pin:")) {
+    pins.set(row.recordId, decodePin((await readEvent(context, row)).record).pinned);
+  }
+  return pins;
+}
+
+/** A snapshot before the beginning of the history is gone, unless its files are those of the beginning. */
+function stateOf(
+  seq: number,
+  { root }: SnapshotRecord,
+  start: HistoryStart | undefined,
+): Pick<Snapshot, "stateSeq" | "compactedBy"> {
+  if (start === undefined || seq >= start.seq) return { stateSeq: seq };
+  return root === start.root ? { stateSeq: start.seq } : { stateSeq: seq, compactedBy: start.seq };
+}
+
+/** The snapshot with the greatest number, or `undefined`. */
+export async function latestSnapshot(context: Context): Promise<Snapshot | undefined> {
+  return (await listSnapshots(context)).at(-1);
+}
+
+/** What a new snapshot is to say. */
+export interface SnapshotDraft {
+  readonly cause: string;
+  readonly session?: string;
+  readonly message?: string;
+  readonly name?: string;
+  readonly pin?: boolean;
+}
+
+/** Captures, then names the moment. */
+export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
+  if (options.name !== undefined && !isValidSnapshotName(options.name)) {
+    throw new ChronicleError("USAGE", `${JSON.stringify(options.name)} cannot be the name of a snapshot`, {
+      hint: "use letters, digits, dots and dashes, beginning with a letter, and no word that means something else",
+    });
+  }
+  refuseOverQuota(context);
+  const { onRecord = [] } = options;
+  if (onRecord.length > 0)
+    await capture(context, { cause: "capture", only: onRecord.map(parseGivenPath), onRecord: true });
+  const captured = await capture(context, {
+    cause: "capture",
+    ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
+    ...(options.acceptDeletions === true ? { acceptsDeletions: true } : {}),
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+  });
+  const snapshot = await nameMoment(context, captured, {
+    cause: "snapshot",
+    ...(options.message === undefined ? {} : { message: options.message }),
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.pin === undefined ? {} : { pin: options.pin }),
+  });
+  return snapshotShape(snapshot);
+}
+
+/** Writes a snapshot of the head, with the coverage of the capture that led there. */
+export async function nameMoment(context: Context, captured: Capture, draft: SnapshotDraft): Promise<Snapshot> {
+  const filter = await keepFilters(context, captured.filters);
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const all = await listSnapshots(context);
+    const previous = all.at(-1);
+    if (draft.name !== undefined && all.some((one) => one.name === draft.name)) {
+      throw new ChronicleError("REFUSED", `there is a snapshot named ${JSON.stringify(draft.name)} already`, {
+        hint: "choose another name; `chronicle list --snapshots` shows those in use",
+      });
+    }
+    const record: SnapshotRecord = {
+      number: (previous?.number ?? -1) + 1,
+      cause: draft.cause,
+      root: await rootToState(context, head.seq),
+      parent: previous?.number ?? null,
+      pinned: draft.pin ?? false,
+      actor: context.actor,
+      changed: (await context.index.touched(previous?.seq ?? 0, head.seq)).length,
+      coverage: captured.coverage,
+      filter,
+      entries: captured.entries,
+      bytes: captured.bytes,
+      ...(draft.name === undefined ? {} : { name: draft.name }),
+      ...(draft.message === undefined ? {} : { message: draft.message.toWellFormed() }),
+      ...(draft.session === undefined ? {} : { session: draft.session }),
+    };
+    const id = context.newId();
+    const [event] = await commit.append([{ op: "upsert", recordId: `snapshot:${id}`, record: encodeSnapshot(record) }]);
+    if (event === undefined) throw new ChronicleError("IO", "the snapshot was not written");
+    return { ...record, id, seq: event.seq, ts: event.ts, stateSeq: event.seq };
+  });
+}
+
+/** A snapshot as programs see it. */
+export function snapshotShape(snapshot: Snapshot): SnapshotShape {
+  return {
+    number: snapshot.number,
+    id: snapshot.id,
+    seq: snapshot.seq,
+    root: snapshot.root,
+    coverage: coverageShape(snapshot.coverage),
+    timestamp: snapshot.ts,
+    cause: snapshot.cause,
+    ...(snapshot.name === undefined ? {} : { name: snapshot.name }),
+    pinned: snapshot.pinned,
+    ...(snapshot.message === undefined ? {} : { message: snapshot.message }),
+    parent: snapshot.parent,
+    ...(snapshot.session === undefined ? {} : { session: snapshot.session }),
+    changed: snapshot.changed,
+    ...(snapshot.compactedBy === undefined ? {} : { compacted_by: snapshot.compactedBy }),
+    ...(snapshot.prunedBy === undefined ? {} : { pruned_by: snapshot.prunedBy }),
+  };
+}

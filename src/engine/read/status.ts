@@ -1,0 +1,228 @@
+import type { SigningShape, StatusShape } from "../../api/shapes.ts";
+import type { ProgressOptions } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import { type ClockJump, notableJumps } from "../../core/values/clock-jumps.ts";
+import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
+import { coverageOf } from "../../core/records/coverage.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isSharedFileSystem, lackedBy, readsAll, type FolderTraits } from "../../core/tree/folder-traits.ts";
+import { pathInRoot, ROOT } from "../../core/values/path.ts";
+import { quoteCommand } from "../../core/shell/quote-command.ts";
+import { latestActions, type LoggedAction } from "../facts/actions.ts";
+import { compare, readDisk, type Reading } from "../capture/read-disk.ts";
+import { catchUp } from "../log/catch-up.ts";
+import { openConflicts } from "../facts/open-conflicts.ts";
+import type { Context } from "../log/context.ts";
+import { foldersOf } from "../log/hosted.ts";
+import { type Loser, lossNotes } from "../facts/omitted-changes.ts";
+import { offRecordNotes } from "../capture/off-record.ts";
+import { openIntents } from "../capture/operate.ts";
+import { lossNote, lostInCrash } from "../capture/put-back.ts";
+import { signingShape } from "../log/signing.ts";
+import { toldProtectedFiles } from "../state/protected.ts";
+import { archivedSince } from "../commit/refuse-archived.ts";
+import { provedRoot } from "../state/root-to-state.ts";
+import type { Session } from "../facts/logged-sessions.ts";
+import { listSessions, wordlessEnd } from "../actions/session.ts";
+import { changeShape, coverageShape } from "../log/shape.ts";
+import { latestSnapshot, type Snapshot } from "./snapshot.ts";
+import type { ScanReport, TrackedRoot } from "../../worktree/worktree.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { openNotes, orphanNotes } from "../facts/transactions.ts";
+
+/** Where things stand; records nothing. */
+export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
+  const { head, damage } = await catchUp(context, { recover: false });
+  const reading = await readDisk(context, { hashOnly: true, ...options });
+  const { changes, latest, notes } = await recordedParts(context, reading, damage);
+  const lost = damage === undefined ? lossNote(await lostInCrash(context, reading)) : [];
+  const signing = await signingShape(context, damage);
+  const folders = foldersWithTraits(context);
+  return {
+    workspace: context.workspaceId,
+    path: context.worktree.roots[0]?.folder ?? "",
+    roots: folders.map(({ root, lacks, traits }) => ({
+      id: root.id ?? null,
+      path: root.folder,
+      ...(root.only === undefined ? {} : { only: root.only }),
+      ...(lacks.length === 0 ? {} : { file_system: traits.fileSystem, lacks }),
+    })),
+    root: damage === undefined ? await provedRoot(context, head.seq) : "",
+    seq: head.seq,
+    head: { seq: head.seq, hash: head.hash },
+    changes: (changes ?? []).map(changeShape),
+    coverage: coverageShape(coverageOf(reading.omitted, reading.report.unapplied)),
+    snapshots: latest === undefined ? 0 : latest.number + 1,
+    latest_snapshot: latest?.number ?? null,
+    ...(changes === undefined ? { entries: 0, bytes: 0 } : recordedSize(reading.report, changes)),
+    protected: await toldProtectedFiles(context, damage),
+    read_only: damage !== undefined,
+    signing,
+    notes: [
+      ...signingNotes(signing),
+      ...notes,
+      ...folders.flatMap((one) => folderNotes(one, reading.report)),
+      ...offRecordNotes(context, reading.omitted),
+      ...lost,
+    ],
+  };
+}
+
+/** A tracked folder, and what its disk can hold. */
+interface FolderWithTraits {
+  readonly root: TrackedRoot;
+  readonly traits: FolderTraits;
+  readonly lacks: string[];
+}
+
+function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
+  return foldersOf(worktree.roots).map((root) => {
+    const traits = worktree.traitsOf(pathInRoot(root.id, ROOT));
+    return { root, traits, lacks: lackedBy(traits) };
+  });
+}
+
+/** Where no stat tells of every edit, and there is too much to read all of it, something may go unseen. */
+function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
+  return [...sharedNotes(folder), ...lackNotes(folder, size)];
+}
+
+function sharedNotes({ root, traits: { fileSystem } }: FolderWithTraits): string[] {
+  if (!isSharedFileSystem(fileSystem)) return [];
+  return [
+    `other machines may change ${root.folder} (${fileSystem}) without a word to this one: all of it is looked at each time`,
+  ];
+}
+
+function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport): string[] {
+  if (lacks.length === 0) return [];
+  const held = `${root.folder} is on ${traits.fileSystem}, which cannot hold ${lacks.join(", ")}: that is no change, and is not restored`;
+  if (traits.ctime || readsAll(traits, size)) return [held];
+  const weak = `an edit in ${root.folder} that keeps size and time of a file may go unseen: the disk keeps no times of change, and it is too much to read at each look`;
+  return [held, weak];
+}
+
+/** The number and the bytes of the recorded paths: those on disk, without what is not recorded yet. */
+function recordedSize(
+  { entries, bytes }: Pick<StatusShape, "entries" | "bytes">,
+  changes: readonly Change[],
+): Pick<StatusShape, "entries" | "bytes"> {
+  let size = { entries, bytes };
+  for (const { before, after } of changes) {
+    const more = Number(before !== undefined) - Number(after !== undefined);
+    size = { entries: size.entries + more, bytes: size.bytes + sizeOf(before) - sizeOf(after) };
+  }
+  return size;
+}
+
+function sizeOf(entry: Entry | undefined): number {
+  return entry?.kind === "file" ? entry.size : 0;
+}
+
+/** What the history says. */
+interface RecordedParts {
+  /** `undefined`: it is not known what is recorded. */
+  readonly changes: readonly Change[] | undefined;
+  readonly latest: Snapshot | undefined;
+  readonly notes: readonly string[];
+}
+
+/** Where the log lacks events that the index knows, a part of this may not be known any more: that is in the notes. */
+async function recordedParts(
+  context: Context,
+  reading: Reading,
+  damage: ChronicleError | undefined,
+): Promise<RecordedParts> {
+  const failures = new Set<string>();
+  const known = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (damage === undefined || !(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+      failures.add(`what is recorded cannot be read: ${error.message}`);
+      return undefined;
+    }
+  };
+  const compared = await known(() => compare(context, reading));
+  const latest = await known(() => latestSnapshot(context));
+  const notes = (await known(() => notesOf(context))) ?? [];
+  return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
+}
+
+/** The first of all notes: whether what is recorded proves anything. */
+function signingNotes({ state, detail, hint }: SigningShape): string[] {
+  if (detail === null) return [];
+  const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;
+  return [hint === null ? what : `${what}; ${hint}`];
+}
+
+/** Those of undos, and those of the sync of this folder, which are settled elsewhere. */
+function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
+  const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
+  const ofUndo = conflicts.length - ofSync;
+  const notes: string[] = [];
+  if (ofUndo > 0) {
+    const what = ofUndo === 1 ? "1 conflict of an undo waits" : `${ofUndo} conflicts of undos wait`;
+    notes.push(`${what} for a decision: \`chronicle conflicts\` shows both sides`);
+  }
+  if (ofSync > 0) {
+    const what =
+      ofSync === 1 ? "1 conflict of this folder's sync waits" : `${ofSync} conflicts of this folder's sync wait`;
+    notes.push(`${what} for a decision: \`chronicle sync conflicts\` shows both sides`);
+  }
+  return notes;
+}
+
+async function notesOf(context: Context): Promise<string[]> {
+  const notes: string[] = [];
+  const archived = await archivedSince(context);
+  if (archived !== undefined) {
+    notes.push(`archived since ${archived}: it is only read; \`chronicle workspaces unarchive\` takes it up again`);
+  }
+  for (const { intent } of await openIntents(context)) {
+    notes.push(
+      `interrupted half-way: ${intent.summary} (${intent.paths} paths); changes here may be its own; the next command that changes something finishes it`,
+    );
+  }
+  addAll(notes, clockNotes(notableJumps(await context.index.clockJumps())));
+  addAll(notes, [...(await openNotes(context)), ...(await orphanNotes(context))]);
+  addAll(notes, conflictNotes(await openConflicts(context)));
+  const sessions = await listSessions(context);
+  const losers = [...(await latestActions(context, MOST_ACTIONS)).map(loserOfAction), ...sessions.map(loserOf)];
+  addAll(notes, await lossNotes(context, losers.toSorted(byEnd)));
+  for (const session of sessions) {
+    if (session.unclosed === true) notes.push(wordlessEnd(session));
+    if (session.state !== "running") continue;
+    if (session.kind === "agent") notes.push(`an agent's session is open: ${session.id} (${session.actor})`);
+    else notes.push(`recording: ${quoteCommand(session.command) || "watch"} (process ${session.pid})`);
+  }
+  return notes;
+}
+
+/** One note for all places where the clock went back. */
+function clockNotes(jumps: readonly ClockJump[]): string[] {
+  const last = jumps.at(-1);
+  if (last === undefined) return [];
+  const times = jumps.length === 1 ? "" : `${jumps.length} times, last `;
+  return [
+    `the clock went back ${times}at event ${last.seq}, from ${last.before} to ${last.ts}: times of events before it may be wrong. ` +
+      "Where a clock ran ahead, moments by time pass it over; `seq:N` names a state without a time",
+  ];
+}
+
+function loserOf({ id, kind, command, ended, omittedChanges }: Session): Loser {
+  const what = command.length === 0 ? "" : ` (${quoteCommand(command)})`;
+  return { name: `${kind} ${id.slice(0, 8)}${what}`, ended, omittedChanges };
+}
+
+/** The number of last actions that are asked whether they have lost something. */
+const MOST_ACTIONS = 50;
+
+function loserOfAction({ id, summary, ended, omittedChanges }: LoggedAction): Loser {
+  return { name: `action ${id.slice(0, 8)} (${summary})`, ended, omittedChanges };
+}
+
+function byEnd(a: Loser, b: Loser): number {
+  return (a.ended ?? "") < (b.ended ?? "") ? -1 : 1;
+}

@@ -1,0 +1,71 @@
+import { canonicalJson } from "../../core/values/canonical-json.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { RecordBody } from "../../core/values/event.ts";
+
+/** Most bytes of a user's record id, in UTF-8. */
+const MAX_RECORD_ID_BYTES = 1024;
+
+const PREFIX = "user:";
+
+/** The record id in the log for a user's own id. Throws `USAGE` for one that is refused. */
+export function userRecordId(id: string): string {
+  if (typeof id !== "string" || id === "") throw refused("a record id is empty", "give the record a name");
+  if (!id.isWellFormed()) throw refused("a record id holds half a character", "use well-formed text");
+  const bytes = Buffer.byteLength(id);
+  if (bytes > MAX_RECORD_ID_BYTES) {
+    throw refused(`a record id has ${bytes} bytes`, `use at most ${MAX_RECORD_ID_BYTES}`);
+  }
+  return PREFIX + id;
+}
+
+/** The user's own id. */
+export function ownId(recordId: string): string {
+  return recordId.slice(PREFIX.length);
+}
+
+/** Is it the record of a user? */
+export function isUserRecord(recordId: string): boolean {
+  return recordId.startsWith(PREFIX);
+}
+
+/** How deep in nested agents: a whole number from 0. Throws `USAGE`. */
+export function checkedDepth(depth: number | undefined): number {
+  if (depth === undefined) return 0;
+  if (Number.isSafeInteger(depth) && depth >= 0) return depth;
+  throw refused(`a recursion depth is ${String(depth)}`, "it is a whole number from 0");
+}
+
+/**
+ * A copy of a record that holds nothing but plain JSON values. Throws `USAGE` for anything that would not come back as it
+ * went in.
+ */
+export function plainRecord(record: RecordBody): RecordBody {
+  if (record === null || typeof record !== "object" || Array.isArray(record)) {
+    throw refused("a record is not an object", 'put the value into one: {"value": …}');
+  }
+  try {
+    const text = canonicalJson(record, { outer: 1 });
+    refuseHiddenKeys(record);
+    return JSON.parse(text) as RecordBody;
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    throw refused(`the record is refused: ${error.message}`, "a record holds plain JSON values only");
+  }
+}
+
+/** Keys that JSON would leave out, and the one that would change what an object is. The depth is known to be bounded. */
+function refuseHiddenKeys(value: unknown): void {
+  if (value === null || typeof value !== "object") return;
+  for (const key of Reflect.ownKeys(value)) {
+    if (key === "length" && Array.isArray(value)) continue;
+    if (typeof key === "symbol" || !Object.prototype.propertyIsEnumerable.call(value, key)) {
+      throw refused(`the record has a hidden key ${String(key)}`, "a record holds plain JSON values only");
+    }
+    if (key === "__proto__") throw refused("the record has a key __proto__", "rename it");
+    refuseHiddenKeys((value as Record<string, unknown>)[key]);
+  }
+}
+
+function refused(message: string, hint: string): ChronicleError {
+  return new ChronicleError("USAGE", message, { hint });
+}

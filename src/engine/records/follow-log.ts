@@ -1,0 +1,170 @@
+import { checkLine, parseLine } from "../../core/log/chain.ts";
+import { CommitFollower } from "../../core/log/commit-mark.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Head, LogEvent } from "../../core/values/event.ts";
+import { decodeRecordSentinel } from "../../core/records/record-sentinel.ts";
+import { recordText, type RecordState } from "../../core/records/record-state.ts";
+import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts";
+import { laterCommitEnd } from "../log/torn-tail.ts";
+
+/** A state, and where the line of the next event begins. */
+export interface Place {
+  readonly state: RecordState;
+  offset: number;
+}
+
+/** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
+export interface BadLine {
+  /** The seq of the bad line, or of the first line of the commit. */
+  readonly position: LogPosition;
+  /** The offset of the first line behind the last whole commit. */
+  readonly from: LogPosition;
+  /** All lines are sound, and the last commit has no end. */
+  readonly isUnended?: true;
+  readonly lineNumber: number;
+  readonly detail: string;
+}
+
+/** What is certain about a log from elsewhere: so many events were recorded, and the last one had this hash. */
+export type Bound = Head;
+
+export interface FollowOptions {
+  /** Lines up to here were recorded for certain: behind a bad one, those that are sound by themselves still count. */
+  readonly bound: Bound;
+}
+
+export interface Followed {
+  readonly bad: BadLine | undefined;
+  /** The event at the bound is another one. */
+  readonly replaced: boolean;
+}
+
+/** Brings a state up to the last whole commit of the log. Lines are fully checked. */
+export async function followLog(log: EventLog, place: Place, { bound }: FollowOptions): Promise<Followed> {
+  const follower = new RecordFollower(place, bound);
+  let bad: BadLine | undefined;
+  for await (const lines of log.read({ seq: place.state.head.seq + 1, offset: place.offset })) {
+    for (const line of lines) {
+      if (bad !== undefined) {
+        salvage(place.state, line);
+        continue;
+      }
+      bad = follower.take(line);
+      if (bad === undefined) continue;
+      if (!(await isDamage(log, bad, bound))) return { bad, replaced: follower.replaced };
+      follower.endCommit();
+      salvage(place.state, line);
+    }
+  }
+  bad ??= follower.unended();
+  // It is missing its end, and was acknowledged all the same: what there is of it still counts.
+  if (bad?.isUnended === true && (await isDamage(log, bad, bound))) follower.endCommit();
+  return { bad, replaced: follower.replaced };
+}
+
+interface OpenLine {
+  readonly event: LogEvent;
+  readonly text: string;
+  readonly line: Omit<RawLine, "bytes"> & { readonly end: number };
+}
+
+/** Applies the lines of a log to a state, a whole commit at once. */
+class RecordFollower {
+  readonly #place: Place;
+  readonly #bound: Bound;
+  readonly #commits: CommitFollower;
+  #prev: Head;
+  #open: OpenLine[] = [];
+  /** The event at the bound is another one. */
+  replaced = false;
+
+  constructor(place: Place, bound: Bound) {
+    this.#place = place;
+    this.#bound = bound;
+    this.#prev = place.state.head;
+    this.#commits = new CommitFollower(this.#prev.seq);
+  }
+
+  /** Takes the next line; what is wrong with it, if it does not go on from the one before. */
+  take(line: RawLine): BadLine | undefined {
+    const checked = checkedEvent(line, this.#prev);
+    if (typeof checked === "string") return this.#bad(line, checked);
+    const mark = this.#commits.take(checked);
+    if (typeof mark === "string") return this.#bad(line, mark);
+    const { file, offset, lineNumber, bytes } = line;
+    const place = { file, offset, lineNumber, end: offset + bytes.length + 1 };
+    this.#open.push({ event: checked, text: recordText(bytes, checked), line: place });
+    this.#prev = checked;
+    if (mark !== undefined) this.endCommit();
+    return undefined;
+  }
+
+  endCommit(): void {
+    for (const { event, text, line } of this.#open) {
+      this.#place.state.apply(event, text);
+      this.#place.offset = line.end;
+      if (event.seq === this.#bound.seq && event.hash !== this.#bound.hash) this.replaced = true;
+    }
+    this.#open = [];
+  }
+
+  /** The last commit, if it has no end. */
+  unended(): BadLine | undefined {
+    const [first] = this.#open;
+    if (first === undefined) return undefined;
+    const { offset, lineNumber } = first.line;
+    const from = { seq: first.event.seq, offset };
+    const detail = `the commit that begins at event ${from.seq} has no end`;
+    return { position: from, from, lineNumber, detail, isUnended: true };
+  }
+
+  #bad({ offset, lineNumber }: RawLine, detail: string): BadLine {
+    const position = { seq: this.#prev.seq + 1, offset };
+    const [first] = this.#open;
+    const from = first === undefined ? position : { seq: first.event.seq, offset: first.line.offset };
+    return { position, from, lineNumber, detail };
+  }
+}
+
+/**
+ * Is a bad line damage? Else it is in the last commit, which was torn by a crash, and never acknowledged.
+ */
+export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
+  const { seq, offset } = position;
+  // Lines of the archive, and the first one behind it, were durable before anything could go on.
+  if (from.seq <= bound.seq || seq < log.firstSeq || (seq > 1 && offset === 0)) return true;
+  return isUnended !== true && (await laterCommitEnd(log, position, from.seq)) !== undefined;
+}
+
+/** The event of a line, or what is wrong with it. */
+export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
+  const checked = checkLine(line.bytes, prev);
+  if ("fault" in checked) return checked.fault.detail;
+  const { event } = checked;
+  const isOurs = event.seq > 1 || event.recordId.startsWith("store:");
+  if (!isOurs) return `the log begins with ${event.recordId}: it is no record store`;
+  if (event.op !== "compact") return event;
+  try {
+    decodeRecordSentinel(event);
+    return event;
+  } catch (error) {
+    if (error instanceof ChronicleError) return error.message;
+    throw error;
+  }
+}
+
+function salvage(state: RecordState, line: RawLine): void {
+  const event = soundEvent(line);
+  if (event === undefined || event.seq <= state.head.seq || event.op === "compact") return;
+  state.apply(event, recordText(line.bytes, event));
+}
+
+/** A line that is whole by itself, whatever stands before it. */
+export function soundEvent(line: RawLine): LogEvent | undefined {
+  try {
+    return parseLine(line.bytes);
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,239 @@
+import { parseLine } from "../../core/log/chain.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { EMPTY_HEAD } from "../../core/values/event.ts";
+import { decodeCheckpoint, decodeRecordBase, type ReadState } from "../../core/records/record-checkpoint.ts";
+import { decodeRecordSentinel, type RecordSentinel } from "../../core/records/record-sentinel.ts";
+import { RecordState } from "../../core/records/record-state.ts";
+import type { EventLog, LogEnd } from "../../storage/event-log.ts";
+import { refuseOtherHistory } from "../log/refuse-other-history.ts";
+import { type BadLine, type Bound, followLog, isDamage, type Place, soundEvent } from "./follow-log.ts";
+import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
+
+/** What a look at the whole store has found. */
+export interface Loaded extends Place {
+  /** The seq of the checkpoint that was used; `undefined`: none. */
+  readonly checkpoint: number | undefined;
+  /** A tail that a crash has torn; the next writer moves it away. */
+  readonly torn: BadLine | undefined;
+  /** What is known of the log from elsewhere. */
+  readonly bound: Bound;
+  /** Why nothing may be written. */
+  readonly damage: ChronicleError | undefined;
+  /** What is wrong with `head.json`: then nothing tells where the log was when it was closed last. */
+  readonly headFault: string | undefined;
+  /** For people. */
+  readonly notes: readonly string[];
+}
+
+/** Where a replay may begin. */
+interface Start extends Place {
+  readonly checkpoint: number | undefined;
+}
+
+/**
+ * The state of a store: its checkpoint and what was appended since, else the base on which the log starts, else the whole
+ * log. A checkpoint that is damaged or does not fit the log is discarded. `acknowledged`: what this object has appended
+ * itself.
+ *
+ * Throws `INTEGRITY_VIOLATION` for a log that is no record store's.
+ */
+export async function loadState(log: EventLog, files: RecordFiles, acknowledged: Bound): Promise<Loaded> {
+  const notes: string[] = [];
+  const end = await log.refresh();
+  const store = await storeOf(log);
+  const { kept, fault } = readKeptEnd(files, { end, store }, notes);
+  const checkpoint = readCheckpoint(files, { notes, kept, store });
+  const witnesses = [acknowledged, checkpoint?.state.head, kept as Bound | undefined];
+  const bound = witnesses.reduce<Bound>(
+    (most, one) => (one !== undefined && one.seq > most.seq ? one : most),
+    EMPTY_HEAD,
+  );
+  const start = fits(checkpoint, log, end, notes);
+  const first = start === undefined ? undefined : await attempt(log, start, bound);
+  // A first line behind it that does not go on: whose fault it is, the whole log tells.
+  if (first !== undefined && !isMisfit(first, start))
+    return await settle(first, { log, end, bound, headFault: fault, notes });
+  if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
+  const whole = await wholeLog(log, files, notes);
+  if (whole instanceof ChronicleError) {
+    const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined, torn: undefined };
+    return { ...nothing, bound, damage: whole, headFault: fault, notes };
+  }
+  return await settle(await attempt(log, whole, bound), { log, end, bound, headFault: fault, notes });
+}
+
+interface Attempt extends Start {
+  readonly bad: BadLine | undefined;
+  readonly replaced: boolean;
+}
+
+async function attempt(log: EventLog, start: Start, bound: Bound): Promise<Attempt> {
+  const place = { state: start.state, offset: start.offset };
+  const { bad, replaced } = await followLog(log, place, { bound });
+  return { ...place, checkpoint: start.checkpoint, bad, replaced };
+}
+
+function isMisfit({ bad }: Attempt, start: Start | undefined): boolean {
+  return bad !== undefined && bad.isUnended !== true && bad.position.offset === start?.offset;
+}
+
+interface Judged {
+  readonly log: EventLog;
+  readonly end: LogEnd;
+  readonly bound: Bound;
+  readonly headFault: string | undefined;
+  readonly notes: string[];
+}
+
+async function settle(
+  { bad, replaced, ...place }: Attempt,
+  { log, end, bound, headFault, notes }: Judged,
+): Promise<Loaded> {
+  const { seq } = place.state.head;
+  const isTorn = bad !== undefined && !(await isDamage(log, bad, bound));
+  let damage: ChronicleError | undefined;
+  if (bad !== undefined && !isTorn) damage = damagedAt(bad);
+  else if (replaced) damage = rolledBack(`event ${bound.seq} is not the one that was recorded: the log was replaced`);
+  else if (seq < bound.seq)
+    damage = rolledBack(`the log ends at event ${seq}, but event ${bound.seq} was recorded before`);
+  if (damage !== undefined) notes.push(damage.message);
+  const from = { seq: seq + 1, offset: place.offset };
+  const tail = { position: from, from, lineNumber: 0, detail: "" };
+  const torn = isTorn
+    ? bad
+    : end.tornBytes > 0
+      ? { ...tail, detail: `${end.tornBytes} bytes without an end of line` }
+      : undefined;
+  if (torn !== undefined && damage === undefined) {
+    notes.push(`the log was torn by a crash behind event ${seq} (${torn.detail}): the next change moves the rest away`);
+  }
+  return { ...place, torn: damage === undefined ? torn : undefined, bound, damage, headFault, notes };
+}
+
+function damagedAt(bad: BadLine): ChronicleError {
+  const { seq, offset } = bad.position;
+  return new ChronicleError(
+    "LOG_DAMAGED",
+    `the log is damaged at line ${bad.lineNumber} (event ${seq}): ${bad.detail}`,
+    {
+      hint: "nothing is written any more; what is undamaged can be read and exported: restore the folder from a backup",
+      data: { seq, offset, line: bad.lineNumber },
+    },
+  );
+}
+
+function rolledBack(message: string): ChronicleError {
+  return new ChronicleError("ROLLBACK_DETECTED", message, {
+    hint: "put the right log back; to go on with this one all the same, remove head.json and snapshot.json",
+  });
+}
+
+/** How far the log was at the last close. A damaged file is a fault: a log that was cut could not be told from a whole one. */
+function readKeptEnd(
+  files: RecordFiles,
+  { end, store }: { readonly end: LogEnd; readonly store: string | undefined },
+  notes: string[],
+): { readonly kept: KeptEnd | undefined; readonly fault: string | undefined } {
+  const text = files.readHead();
+  const kept = text === undefined ? undefined : decodeKeptEnd(text);
+  if (kept !== undefined) {
+    const isOther = store !== undefined && kept.store !== store;
+    return { kept, fault: isOther ? `head.json is of the store ${kept.store}, the log of ${store}` : undefined };
+  }
+  if (text !== undefined) {
+    const fault = "head.json is damaged: nothing says how long the log was when it was closed last";
+    notes.push(`${fault}; the next close writes it anew`);
+    return { kept, fault };
+  }
+  if (end.seq > 0)
+    notes.push(
+      "head.json is not there: nothing says how long the log was when it was closed last, until the next close",
+    );
+  return { kept, fault: undefined };
+}
+
+interface Known {
+  readonly notes: string[];
+  readonly kept: KeptEnd | undefined;
+  /** The id that the log begins with, if it can be read. */
+  readonly store: string | undefined;
+}
+
+function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): ReadState | undefined {
+  const bytes = files.readCheckpoint();
+  if (bytes === undefined) return undefined;
+  try {
+    const read = decodeCheckpoint(bytes);
+    // Where nothing vouches for the log, it may as well be the log that is another store's: that is for the bound to tell.
+    if (read.header.store === store || kept === undefined || kept.store !== store) return read;
+    notes.push("snapshot.json was discarded: it is of another store");
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    notes.push(`snapshot.json was discarded: ${error.message}`);
+  }
+  return undefined;
+}
+
+/** The checkpoint as a start, if its place is in the present log. */
+function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
+  if (read === undefined) return undefined;
+  const { header, state } = read;
+  const { seq, offset, hash } = header;
+  const isAtEnd = seq === end.seq && hash === end.hash && offset === end.bytes;
+  if (isAtEnd || (seq < end.seq && seq >= log.firstSeq && offset < end.bytes))
+    return { state, offset, checkpoint: seq };
+  // A compaction leaves the one before it behind: that is no fault.
+  if (seq >= log.firstSeq)
+    notes.push(`snapshot.json (event ${seq}) does not fit the log, which ends at event ${end.seq}`);
+  return undefined;
+}
+
+/** Where the whole log begins: at nothing, on its base, or (that one is lost) at the first line of the archive. */
+async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
+  const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };
+  if (log.firstSeq === 1) return nothing;
+  const sentinel = await sentinelOf(log);
+  if (sentinel instanceof ChronicleError) return sentinel;
+  try {
+    const bytes = files.readBase(sentinel.base);
+    if (bytes === undefined) throw new ChronicleError("BLOB_MISSING", "it is not there");
+    const { state } = decodeRecordBase(bytes, sentinel.base);
+    if (state.head.hash === sentinel.head && state.head.seq === sentinel.size) return { ...nothing, state };
+    throw new ChronicleError("INTEGRITY_VIOLATION", "it is of another event");
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    const lost = `the base ${sentinel.base} cannot be used: ${error.message}`;
+    if ((await log.archived())[0]?.first !== 1) {
+      return new ChronicleError("LOG_DAMAGED", `${lost}, and the archive does not go back to event 1`, {
+        hint: "restore the folder from a backup",
+      });
+    }
+    notes.push(`${lost}; the archive was read instead`);
+    return nothing;
+  }
+}
+
+/** The sentinel with which the present log begins, or why it cannot be read. */
+async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleError> {
+  try {
+    for await (const [line] of log.read()) if (line !== undefined) return decodeRecordSentinel(parseLine(line.bytes));
+    return new ChronicleError("LOG_DAMAGED", "the log has no first line");
+  } catch (error) {
+    if (error instanceof ChronicleError) return error;
+    throw error;
+  }
+}
+
+/** The store that the log is of, if its first line can be read. The log of a workspace is never taken for a torn one. */
+async function storeOf(log: EventLog): Promise<string | undefined> {
+  for await (const [line] of log.read()) {
+    const event = line === undefined ? undefined : soundEvent(line);
+    if (event !== undefined) refuseOtherHistory(event);
+    const isForeign = event?.recordId.startsWith("workspace:") === true || event?.record["workspace"] !== undefined;
+    if (!isForeign) return event?.recordId.replace(/^(?:store|compact):/, "");
+    throw new ChronicleError("USAGE", "this is the log of a workspace, not of a record store", {
+      hint: "use `workspace.records`, or another folder",
+    });
+  }
+  return undefined;
+}

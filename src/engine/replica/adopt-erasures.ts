@@ -1,0 +1,217 @@
+import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { encodeErase, type EraseRecord } from "../../core/records/erase-record.ts";
+import type { Erasures, LoggedErasure } from "../../core/records/erasures.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import { encodeFile, fileRecordId, type UpstreamIteration } from "../../core/values/file-record.ts";
+import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { GRACE_MS } from "../../core/records/tombstone.ts";
+import { untilSettled } from "../undo/before-change.ts";
+import { withCommit } from "../commit/commit.ts";
+import { type ContentUse, contentUses } from "../facts/content-uses.ts";
+import type { Context } from "../log/context.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { openIntents } from "../capture/operate.ts";
+import { proveLast } from "../state/proved-rows.ts";
+import { unsentContents } from "../facts/unsent.ts";
+
+/**
+ * Follows the erasures of an origin in the own history of a folder that follows it: an own event erases the same contents here, by the
+ * same rule. A content that some path here has now stays; the folder is not touched. What the origin brings back comes back here.
+ *
+ * The bytes are kept here for a grace period of their own, however short the origin's was: a person here can take it back until then.
+ */
+
+/** A path whose content was erased and that the origin records no more: its file stays, here as well. */
+export interface UntrackedPath {
+  readonly path: WorkspacePath;
+  /** As it is recorded here. */
+  readonly before: Entry;
+  /** The origin's event that it is not recorded any more, and by whom. */
+  readonly upstream: UpstreamIteration;
+  readonly actor: string;
+}
+
+/** What is known of an origin whose erasures are followed. */
+export interface OriginsErasures {
+  readonly origin: string;
+  /** What the last event of each erasure says, in their order, without the contents that something there has named since. */
+  readonly erasures: readonly LoggedErasure[];
+  /** The own event up to which the origin has answered: what it has not heard of is not erased yet. */
+  readonly settled: number;
+  /** Is what this path has here only what the origin had before, and about to become something else? */
+  readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
+}
+
+/** What has to be over before the rest can be erased. */
+export interface ErasuresWaiting {
+  /** These have something else. */
+  readonly paths: readonly WorkspacePath[];
+  /** The origin has heard of everything. */
+  readonly isUnsent: boolean;
+}
+
+/** What becomes of contents here. */
+interface Look {
+  readonly seq: number;
+  readonly fresh: readonly LoggedErasure[];
+  readonly own: Erasures;
+  readonly erasable: ReadonlySet<Hash>;
+  readonly waiting: ReadonlySet<Hash>;
+  readonly paths: readonly WorkspacePath[];
+  readonly isUnsent: boolean;
+}
+
+/** Erases here what the origin has erased, and brings back what it has. `undefined`: nothing is left to be done. */
+export async function adoptErasures(context: Context, given: OriginsErasures): Promise<ErasuresWaiting | undefined> {
+  const before = await lookAt(context, given);
+  if (before.fresh.length === 0) return undefined;
+  const look = await untilSettled(context, () =>
+    withCommit(context, async (commit) => {
+      if ((await openIntents(context)).length > 0) return undefined;
+      const { seq } = await commit.head();
+      const now = seq === before.seq ? before : await lookAt(context, given);
+      const drafts = now.fresh.flatMap((one) => draftsOf(context, one, { ...now, origin: given.origin }));
+      if (drafts.length > 0) await commit.append(drafts);
+      return now;
+    }),
+  );
+  const { paths, isUnsent, waiting } = look;
+  return waiting.size === 0 ? undefined : { paths, isUnsent };
+}
+
+/**
+ * Records that these paths are not recorded any more, as at the origin, and erases what they had in the same commit: a file that stays
+ * would be recorded again. The rest of an erasure is followed later.
+ */
+export async function leaveUntracked(
+  context: Context,
+  given: OriginsErasures,
+  untracked: readonly UntrackedPath[],
+): Promise<void> {
+  await untilSettled(context, () =>
+    withCommit(context, async (commit) => {
+      if ((await openIntents(context)).length > 0) return undefined;
+      const { seq } = await commit.head();
+      const paths = await stillSo(context, untracked, seq);
+      const leaving = new Set(paths.map(({ path }) => path));
+      const hashes = new Set(paths.flatMap(({ before }) => before.hash ?? []));
+      const isLeaving = async (path: WorkspacePath): Promise<boolean> => leaving.has(path) || given.isLeaving(path);
+      const look = await lookAt(context, { ...given, isLeaving });
+      // What is about to leave does not keep it.
+      const free = [...look.erasable, ...look.waiting].filter((hash) => hashes.has(hash));
+      const now = { ...look, erasable: new Set(free), waiting: look.waiting };
+      const erased = now.fresh.flatMap((one) => partOf(context, one, now));
+      const gone = await goneDrafts(context, paths, seq);
+      if (gone.length > 0) await commit.append([...gone, ...erased]);
+      context.worktree.forget([...leaving]);
+      return true;
+    }),
+  );
+}
+
+async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
+  const { seq } = await context.index.head();
+  const own = await erasuresInForce(context);
+  const fresh = given.erasures.filter((one) => !isFollowed(one, own.last(one.recordId)));
+  const wanted = new Set(fresh.flatMap(({ state, contents }) => (state === "erased" ? contents : [])));
+  // Nothing to take out of a store, and the same in all empty files.
+  wanted.delete(EMPTY_HASH);
+  const nothing = { seq, fresh, own, erasable: wanted, waiting: new Set<Hash>(), paths: [], isUnsent: false };
+  if (wanted.size === 0) return nothing;
+  const uses = await contentUses(context, (hash) => wanted.has(hash));
+  const unsent = await unsentContents(context, given.settled);
+  const [erasable, waiting, paths] = [new Set<Hash>(), new Set<Hash>(), new Set<WorkspacePath>()];
+  for (const hash of wanted) {
+    const use = uses.get(hash);
+    const leaving = await leavingPaths(use, given);
+    if (leaving === undefined) continue;
+    if (leaving.length === 0 && !unsent.has(hash)) erasable.add(hash);
+    else waiting.add(hash);
+    for (const path of leaving) paths.add(path);
+  }
+  const isUnsent = [...waiting].some((hash) => unsent.has(hash));
+  return { ...nothing, erasable, waiting, paths: [...paths], isUnsent };
+}
+
+/** The paths that have a content now and will not have it soon; `undefined`: it stays. */
+async function leavingPaths(
+  use: ContentUse | undefined,
+  { isLeaving }: OriginsErasures,
+): Promise<WorkspacePath[] | undefined> {
+  if (use === undefined) return [];
+  if (use.isHistorys) return undefined;
+  for (const path of use.now) if (!(await isLeaving(path))) return undefined;
+  return [...use.now];
+}
+
+/** Was it done here what this event of the origin's says? Whoever took it back here has the last word on it. */
+function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
+  if ((own?.upstream?.seq ?? 0) >= seq) return true;
+  return state === "withdrawn" && own?.state !== "erased";
+}
+
+interface Drafting extends Look {
+  readonly origin: string;
+}
+
+function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting, origin }: Drafting): EventDraft[] {
+  const known = own.last(one.recordId);
+  const upstream = { origin, seq: one.seq };
+  if (one.state === "withdrawn")
+    return known === undefined ? [] : [draftOf(one, { ...known, state: "withdrawn", actor: one.actor, upstream })];
+  const contents = one.contents.filter((hash) => erasable.has(hash));
+  const isWhole = !one.contents.some((hash) => waiting.has(hash));
+  if (!isWhole && contents.length <= (known?.contents.length ?? 0)) return [];
+  return [draftOf(one, { ...recordOf(context, one, { contents, known }), ...(isWhole ? { upstream } : {}) })];
+}
+
+/** A part of an erasure, which is followed as a whole later. */
+function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
+  const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];
+  const known = own.last(one.recordId);
+  return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
+}
+
+/** `known`: the record as it is here. */
+function recordOf(
+  context: Context,
+  one: LoggedErasure,
+  { contents, known }: { readonly contents: readonly Hash[]; readonly known: LoggedErasure | undefined },
+): EraseRecord {
+  const { asked, reason, actor, until } = one;
+  const now = context.now();
+  const kept = new Date(Math.max(now + GRACE_MS, Date.parse(until))).toISOString();
+  const untracked = known?.untracked ?? [];
+  return { state: "erased", contents, asked, reason, actor, at: new Date(now).toISOString(), until: kept, untracked };
+}
+
+function draftOf({ recordId }: LoggedErasure, record: EraseRecord): EventDraft {
+  return { op: "upsert", recordId, record: encodeErase(record) };
+}
+
+/** Those that are recorded as they were when it was decided. */
+async function stillSo(context: Context, untracked: readonly UntrackedPath[], seq: number): Promise<UntrackedPath[]> {
+  const rows = await context.index.iterationsAt(
+    untracked.map(({ path }) => path),
+    seq,
+  );
+  return untracked.filter(({ before }, i) => sameEntry(rows[i]?.entry, before));
+}
+
+async function goneDrafts(context: Context, paths: readonly UntrackedPath[], seq: number): Promise<EventDraft[]> {
+  const rows = await context.index.iterationsAt(
+    paths.map(({ path }) => path),
+    seq,
+  );
+  await proveLast(
+    context,
+    paths.map(({ path }, i) => ({ path, row: rows[i] })),
+    seq,
+  );
+  return paths.map(({ path, upstream, actor }, i) => ({
+    op: "upsert",
+    recordId: fileRecordId(path),
+    record: encodeFile({ entry: undefined, iteration: (rows[i]?.iteration ?? 0) + 1, cause: "erase", actor, upstream }),
+  }));
+}

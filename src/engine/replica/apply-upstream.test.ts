@@ -1,0 +1,244 @@
+import { describe, expect, it } from "vitest";
+import { decodeConflict } from "../../core/records/conflict-record.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { manifestRoot } from "../../core/tree/merkle.ts";
+import { comparePaths } from "../../core/values/path.ts";
+import { decodeReplica } from "../../core/records/replica-record.ts";
+import { ORIGIN, replicaRecord, ReplicaRig } from "../../testing/replica-rig.ts";
+import { listConflicts } from "../undo/conflicts.ts";
+import { listOperations } from "../undo/operations.ts";
+import { rootAtHead } from "../log/tree.ts";
+
+describe("what an origin has comes into the folder", () => {
+  it("looks once at a file that is certainly what is recorded, and through the rules only where there may be something to record", async () => {
+    await using replica = await ReplicaRig.open({ "a.txt": "one", "b.txt": "b" });
+    const { worktree } = replica.context;
+    const scan = worktree.scan.bind(worktree);
+    let scans = 0;
+    worktree.scan = (request, onChanged) => {
+      scans += 1;
+      return scan(request, onChanged);
+    };
+    const edited = async (applied: number, text: string) =>
+      replica.apply({ applied, changes: [await replica.change("a.txt", await replica.file("a.txt", text))] });
+    expect(await edited(5, "two")).toMatchObject({ applied: ["a.txt"], moved: [] });
+    expect(scans).toBe(0);
+    const change = await replica.change("a.txt", await replica.file("a.txt", "three"));
+    replica.write("a.txt", "somebody's");
+    expect(await replica.apply({ applied: 6, changes: [change] })).toMatchObject({ applied: [], moved: ["a.txt"] });
+    expect(scans).toBeGreaterThan(0);
+    expect(replica.files()).toEqual({ "a.txt": "somebody's", "b.txt": "b" });
+  });
+
+  it("folders, files, modes and deletions, each recorded as the origin's, with whose work it is", async () => {
+    await using replica = await ReplicaRig.open({ "old.txt": "old", "gone.txt": "gone" });
+    const from = (await replica.head()) + 1;
+    const by = { actor: "ada", session: "s", turn: "t", action: "a" };
+    const changes = [
+      await replica.change("src", replica.folder("src")),
+      await replica.change("src/a", await replica.file("src/a", "A", 0o755), {
+        by,
+        upstream: { seq: 7, iteration: 3 },
+      }),
+      await replica.change("old.txt", await replica.file("old.txt", "new")),
+      await replica.change("gone.txt", undefined),
+    ];
+    const done = await replica.apply({ applied: 9, changes });
+    expect(replica.files()).toEqual({ src: "/", "src/a": "A", "old.txt": "new" });
+    expect(done).toMatchObject({ seq: await replica.head(), moved: [], blocked: [], copies: [] });
+    expect(done.applied).toHaveLength(4);
+    const events = await replica.events(from);
+    expect(events.map((one) => one.recordId)).toEqual([
+      `intent:${ORIGIN}`,
+      `replica:${ORIGIN}`,
+      "file:gone.txt",
+      "file:old.txt",
+      "file:src",
+      "file:src/a",
+      `intent:${ORIGIN}`,
+    ]);
+    expect(decodeReplica(events[1]?.record ?? {})).toEqual(replicaRecord({ applied: 9 }));
+    const records = await replica.fileRecords(from);
+    expect(records.map(({ path, cause, actor }) => [path, cause, actor])).toEqual([
+      ["gone.txt", "replica", "human"],
+      ["old.txt", "replica", "human"],
+      ["src", "replica", "human"],
+      ["src/a", "replica", "ada"],
+    ]);
+    expect(records.at(-1)).toMatchObject({ ...by, upstream: { seq: 7, iteration: 3 }, iteration: 1 });
+    // What was needed only to finish it is not in the end of it.
+    expect(Object.keys(events.at(-1)?.record ?? {})).not.toContain("changes");
+    expect(await listOperations(replica.context)).toEqual([]);
+  });
+
+  it("a look afterwards finds nothing new, and nothing is journaled", async () => {
+    await using replica = await ReplicaRig.open();
+    await replica.apply({ applied: 1, changes: [await replica.change("a", await replica.file("a", "A"))] });
+    const head = await replica.head();
+    await replica.edit("a", "A");
+    expect(await replica.head()).toBe(head);
+    expect(await replica.journal()).toEqual({ entries: [], upTo: head });
+  });
+
+  it("many changes have a plan beside the log", async () => {
+    await using replica = await ReplicaRig.open();
+    const changes = [];
+    for (let i = 0; i < 100; i += 1)
+      changes.push(
+        await replica.change(`f${i}`, await replica.file(`f${i}`, `${i}`), { upstream: { seq: i + 1, iteration: 1 } }),
+      );
+    const from = (await replica.head()) + 1;
+    await replica.apply({ applied: 100, changes });
+    expect((await replica.events(from))[0]?.record).toHaveProperty("plan");
+    expect(Object.keys(replica.files())).toHaveLength(100);
+    expect((await replica.fileRecords(from)).find(({ path }) => path === "f41")?.upstream).toEqual({
+      seq: 42,
+      iteration: 1,
+    });
+  });
+
+  it("a first fill leaves the hashes of its folders behind, also where something is kept out of the folder", async () => {
+    const paths = Array.from({ length: 40 }, (_, i) => [
+      `d${i}`,
+      ...Array.from({ length: 60 }, (_, n) => `d${i}/f${n}`),
+    ]);
+    for (const inTheWay of [false, true]) {
+      await using replica = await ReplicaRig.open();
+      const changes = [];
+      for (const path of paths.flat()) {
+        const after = path.includes("/") ? await replica.file(path, path.slice(-2)) : replica.folder(path);
+        changes.push(await replica.change(path, after, { upstream: { seq: 2, iteration: 1 } }));
+      }
+      // What has no content here is left alone.
+      const nowhere = { ...(await replica.file("lost", "lost")), hash: sha256("nowhere") };
+      if (inTheWay) changes.push(await replica.change("lost", nowhere, { upstream: { seq: 2, iteration: 1 } }));
+      const { seq, blocked } = await replica.apply({ applied: 2, changes: changes.reverse() });
+      expect(blocked.length > 0).toBe(inTheWay);
+      expect(await replica.context.index.treeSeq()).toBe(seq);
+      const entries = changes.flatMap(({ path, after }) =>
+        blocked.some((one) => one.path === path) ? [] : (after ?? []),
+      );
+      const { root } = manifestRoot(entries.sort((a, b) => comparePaths(a.path, b.path)));
+      expect(await rootAtHead(replica.context, seq)).toBe(root);
+    }
+  });
+
+  it("a step that changes no file is one event", async () => {
+    await using replica = await ReplicaRig.open({ a: "A" });
+    const before = await replica.head();
+    expect(await replica.apply({ applied: 3 })).toMatchObject({ seq: before + 1, applied: [], moved: [] });
+    expect((await replica.events(before + 1)).map((one) => one.recordId)).toEqual([`replica:${ORIGIN}`]);
+  });
+
+  it("what Chronicle never sets on a disk is not recorded as if it were there", async () => {
+    await using replica = await ReplicaRig.open();
+    await replica.apply({
+      applied: 1,
+      changes: [await replica.change("tool", await replica.file("tool", "#!", 0o4755))],
+    });
+    expect((await replica.recorded("tool"))?.mode).toBe(0o755);
+  });
+});
+
+describe("what the plan did not know", () => {
+  it("an edit that nobody had recorded: it is recorded, and nothing is done", async () => {
+    await using replica = await ReplicaRig.open({ a: "old", b: "old" });
+    const changes = [
+      await replica.change("a", await replica.file("a", "upstream")),
+      await replica.change("b", await replica.file("b", "upstream")),
+    ];
+    replica.write("a", "mine");
+    const done = await replica.apply({ applied: 5, changes });
+    expect(done).toMatchObject({ moved: ["a"], applied: [], blocked: [] });
+    expect(replica.files()).toEqual({ a: "mine", b: "old" });
+    expect((await replica.fileRecords(done.seq)).map(({ path, cause }) => [path, cause])).toEqual([["a", "capture"]]);
+    expect(await replica.context.index.record(`replica:${ORIGIN}`)).toBeUndefined();
+  });
+
+  it("a path that it looked at and left alone has changed", async () => {
+    await using replica = await ReplicaRig.open({ a: "same", b: "old" });
+    const planned = { seq: await replica.head(), looked: new Set(["a" as never]) };
+    await replica.edit("a", "mine");
+    const changes = [await replica.change("b", await replica.file("b", "upstream"))];
+    expect((await replica.apply({ applied: 5, changes, planned })).moved).toEqual(["a"]);
+    expect((await replica.apply({ applied: 5, changes, planned: { ...planned, looked: new Set() } })).moved).toEqual(
+      [],
+    );
+  });
+
+  it("something new in a folder that was to go", async () => {
+    await using replica = await ReplicaRig.open({ "d/a": "A" });
+    const planned = { seq: await replica.head(), looked: new Set<never>() };
+    const changes = [await replica.change("d", undefined), await replica.change("d/a", undefined)];
+    replica.write("d/new", "mine");
+    expect((await replica.apply({ applied: 5, changes, planned })).moved).toEqual(["d/new"]);
+    expect(replica.files()).toEqual({ d: "/", "d/a": "A", "d/new": "mine" });
+  });
+});
+
+describe("what cannot be written is held", () => {
+  it("with what it was based on; the rest is done, and how far it came is told", async () => {
+    await using replica = await ReplicaRig.open({ a: "old", b: "old" });
+    const lost = { ...(await replica.file("a", "x")), hash: "0".repeat(64) as never };
+    const base = { entry: await replica.recorded("a"), seq: 4 };
+    const changes = [
+      await replica.change("a", lost, { base, upstream: { seq: 8, iteration: 2 } }),
+      await replica.change("b", await replica.file("b", "new")),
+    ];
+    const done = await replica.apply({ applied: 9, changes });
+    expect(done).toMatchObject({ applied: ["b"], moved: [] });
+    expect(done.blocked.map(({ path, reason }) => [path, reason])).toEqual([["a", "content-missing"]]);
+    expect(replica.files()).toEqual({ a: "old", b: "new" });
+    const [conflict] = await listConflicts(replica.context);
+    expect(conflict).toMatchObject({ path: "a", cause: "sync", reason: "blocked", state: "open" });
+    const row = await replica.context.index.record(`conflict:${conflict?.id}`);
+    const record = decodeConflict((await replica.events(row?.seq ?? 0))[0]?.record ?? {});
+    expect(record).toMatchObject({ base: base.entry, sync: { origin: ORIGIN, baseSeq: 4, upstreamSeq: 8 } });
+  });
+
+  it("by the conflict that was about to be settled, which stays open", async () => {
+    await using replica = await ReplicaRig.open({ a: "mine" });
+    const lost = { ...(await replica.file("a", "x")), hash: "0".repeat(64) as never };
+    const [base, current] = [await replica.file("a", "base"), await replica.recorded("a")];
+    const sync = { origin: ORIGIN, baseSeq: 2, upstreamSeq: 5 };
+    const states = { path: "a" as never, base, current, wanted: lost };
+    const record = {
+      ...states,
+      state: "open",
+      reason: "content",
+      undo: "",
+      met: "2030-01-01T00:00:00.000Z",
+      sync,
+    } as const;
+    const id = "22222222-2222-4222-8222-222222222222";
+    await replica.apply({ applied: 5, conflicts: [{ id, record }] });
+    const settled = { id, record: { ...record, state: "settled", settled: "undo" } as const };
+    const upstream = { seq: 5, iteration: 1 };
+    const change = await replica.change("a", lost, { base: { entry: base, seq: 2 }, upstream });
+    expect((await replica.apply({ applied: 6, changes: [change], conflicts: [settled] })).blocked).toHaveLength(1);
+    expect(await listConflicts(replica.context)).toMatchObject([{ id, reason: "blocked", state: "open" }]);
+  });
+});
+
+it("conflicts without number are recorded ahead of the step", async () => {
+  await using replica = await ReplicaRig.open({ a: "mine" });
+  const sync = { origin: ORIGIN, baseSeq: 0, upstreamSeq: 1 };
+  const states = { base: undefined, current: undefined, wanted: undefined };
+  const common = {
+    state: "open",
+    reason: "created",
+    undo: "",
+    met: "2030-01-01T00:00:00.000Z",
+    sync,
+    ...states,
+  } as const;
+  const conflicts = Array.from({ length: 2_500 }, (_, i) => ({
+    id: `22222222-2222-4222-8222-${String(i).padStart(12, "0")}`,
+    record: { ...common, path: `p${i}` as never },
+  }));
+  const { from } = await replica.apply({ applied: 1, conflicts, proposals: ["a" as never] });
+  const ids = (await replica.events(from + 1)).map(({ recordId }) => recordId.split(":", 1)[0]);
+  expect(ids.slice(0, 2_500)).toEqual(Array.from({ length: 2_500 }, () => "conflict"));
+  expect(ids.slice(2_500)).toEqual(["intent", "replica", "proposal", "intent"]);
+  expect(await listConflicts(replica.context)).toHaveLength(2_500);
+});

@@ -1,0 +1,258 @@
+import type { Progress } from "../../api/workspace-api.ts";
+import { conflictDraft, type IdentifiedConflict } from "../../core/records/conflict-record.ts";
+import { sameEntry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/values/path.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import { replicaDraft, type ReplicaRecord } from "../../core/records/replica-record.ts";
+import type { UpstreamChange } from "../../core/tree/upstream-change.ts";
+import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
+import { capture } from "../capture/capture.ts";
+import { type Commit, withCommit } from "../commit/commit.ts";
+import { untilSettled } from "../undo/before-change.ts";
+import type { Context } from "../log/context.ts";
+import { keepPlan, openIntents, perform, settable } from "../capture/operate.ts";
+import { noteRemembered } from "../capture/remember-recorded.ts";
+
+/** What a replica does about new events of its origin, as one step. Given again after a crash it is another step. */
+export interface UpstreamStep {
+  /** How far the replica is after it: with the new `applied`, and the `settled` that is known by now. */
+  readonly record: ReplicaRecord;
+  /** Changes of the folder. Their contents are in the store. */
+  readonly changes: readonly UpstreamChange[];
+  /** Paths whose present states are to be journaled (once more), on what is applied by then. */
+  readonly proposals?: readonly WorkspacePath[];
+  /** Conflicts that are opened, brought up to date or settled. */
+  readonly conflicts?: readonly IdentifiedConflict[];
+  /** Contents of the changes that no event of the origin names: merged ones. They are in the store. */
+  readonly contents?: readonly Hash[];
+  /**
+   * The own event up to which the plan knew the folder, and the paths that it looked at beside those named above: where one
+   * of these has changed since, the plan does not hold.
+   */
+  readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
+  /**
+   * Somebody has decided it, in words: an operation of theirs then, which can be undone, and all or nothing; only folders that
+   * hold what is not tracked stay. Default: it follows from the origin.
+   */
+  readonly decision?: string;
+}
+
+/** What became of a step. */
+export interface UpstreamReport {
+  /** The head before its events, and after them: nothing else was recorded in between. */
+  readonly from: number;
+  readonly seq: number;
+  readonly applied: readonly WorkspacePath[];
+  /** Not as the plan knew them. Where there is one, nothing was done at all: capture (it is recorded by now), and plan anew. */
+  readonly moved: readonly WorkspacePath[];
+  /**
+   * Could not be written, or changed at the last moment. They were left alone, and are held by open conflicts with the reason
+   * `blocked`, which were recorded with the step: settle such a conflict in the step that tries again.
+   */
+  readonly blocked: readonly BlockedPath[];
+  /** What somebody wrote at the very last moment was kept under another name. */
+  readonly copies: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
+}
+
+export interface ApplyUpstreamOptions {
+  /** Give files the origin's time of modification. */
+  readonly keepMtime?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+const MOST_INLINE = 32;
+/** So many conflicts may stand in the intent, and in one append. */
+const MOST_CONFLICTS = 1_000;
+/** For more paths than this, looking at everything is cheaper than at each of them. */
+const MOST_NAMED = 2_000;
+
+/**
+ * Brings what an origin has into the folder, and records how far the replica has come, as one operation: what is on disk is
+ * recorded first; then the intent, the files, and one commit. Killed anywhere, `settle` finishes it. A step that changes no
+ * file is an append. Throws what a capture may throw, and `IO` where nothing of it fits on the disk: then nothing was done.
+ */
+export async function applyUpstream(
+  context: Context,
+  step: UpstreamStep,
+  options: ApplyUpstreamOptions = {},
+): Promise<UpstreamReport> {
+  using _lease = await context.blobs.lease();
+  const changes = makeableChanges(step.changes);
+  return untilSettled(context, async () => {
+    if (changes.length > 0) await captureFirst(context, changes, options);
+    return withCommit(context, (commit) => underLock(context, commit, { step, changes, options }));
+  });
+}
+
+/** As they can be made on disk; what then changes nothing is left out. */
+function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
+  return changes.flatMap((change) => {
+    const after = settable(change.after);
+    if (sameEntry(change.before, after)) return [];
+    return after === change.after ? change : { ...change, after };
+  });
+}
+
+/** What stands at a path is recorded, though a filter keeps it out; but not what lies untracked in a folder that is to go: it stays. */
+async function captureFirst(
+  context: Context,
+  changes: readonly UpstreamChange[],
+  { onProgress }: ApplyUpstreamOptions,
+): Promise<void> {
+  const told = onProgress === undefined ? {} : { onProgress };
+  const how = { cause: "capture", reserve: true, ...told } as const;
+  if (await areCertain(context, changes)) return;
+  if (changes.length > MOST_NAMED) {
+    await capture(context, how);
+    return;
+  }
+  const isFolder = ({ before }: UpstreamChange): boolean => before?.kind === "dir";
+  const folders = changes.filter(isFolder).map((one) => one.path);
+  const others = changes.filter((one) => !isFolder(one)).map((one) => one.path);
+  if (folders.length > 0) await capture(context, { ...how, only: folders });
+  if (others.length > 0) await capture(context, { ...how, only: others, named: true });
+}
+
+/** Does each change what is there, which is certainly what is recorded? */
+async function areCertain({ worktree }: Context, changes: readonly UpstreamChange[]): Promise<boolean> {
+  const entries = changes.flatMap(({ before }) => before ?? []);
+  return entries.length === changes.length && (await worktree.areStill(entries));
+}
+
+interface Stepping {
+  readonly step: UpstreamStep;
+  readonly changes: readonly UpstreamChange[];
+  readonly options: ApplyUpstreamOptions;
+}
+
+/** `undefined`: another process has begun something in this moment, and is gone. */
+async function underLock(
+  context: Context,
+  commit: Commit,
+  { step, changes, options }: Stepping,
+): Promise<UpstreamReport | undefined> {
+  if ((await openIntents(context)).length > 0) return undefined;
+  const { seq: from } = await commit.head();
+  const moved = await movedPaths(context, { step, changes, seq: from });
+  if (moved.length > 0) return { ...NOTHING, from, seq: from, moved };
+  const left = { ...step, conflicts: await openAhead(commit, step.conflicts ?? []) };
+  const report = isOneEvent(left, changes)
+    ? await appendOnly(commit, left)
+    : await performStep(context, commit, { step: left, changes, options });
+  const { seq } = await commit.head();
+  // What was applied is remembered by now: the next look need not be told of it.
+  if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
+  return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
+}
+
+/**
+ * So many conflicts that are open would make the intent's line too long: they are recorded ahead of it. Cut off there, their
+ * paths are as disputed as before, since each says what it is based on. Returns those that go with the intent.
+ */
+async function openAhead(
+  commit: Commit,
+  conflicts: readonly IdentifiedConflict[],
+): Promise<readonly IdentifiedConflict[]> {
+  if (conflicts.length <= MOST_CONFLICTS) return conflicts;
+  const open = conflicts.filter(({ record }) => record.state === "open").map(conflictDraft);
+  for (let at = 0; at < open.length; at += MOST_CONFLICTS) await commit.append(open.slice(at, at + MOST_CONFLICTS));
+  return conflicts.filter(({ record }) => record.state !== "open");
+}
+
+const NOTHING = { applied: [], blocked: [], copies: [] } as const;
+
+/** Several events of which a crash could leave the first alone need an intent that finishes them. */
+function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
+  return changes.length + proposals.length + conflicts.length === 0;
+}
+
+async function appendOnly(commit: Commit, { record }: UpstreamStep): Promise<ApplyReport> {
+  await commit.append([replicaDraft(record)]);
+  return { applied: [], blocked: [], conflicts: [] };
+}
+
+async function performStep(
+  context: Context,
+  commit: Commit,
+  { step, changes, options }: Stepping,
+): Promise<ApplyReport> {
+  const { record, proposals = [], conflicts = [], contents = [], decision } = step;
+  const { seq } = await commit.head();
+  const plan = changes.length > MOST_INLINE ? { plan: await keepPlan(context, changes) } : { changes: changes };
+  const intent: IntentRecord = {
+    kind: decision === undefined ? "replica" : "resolve",
+    state: "open",
+    summary: (decision ?? `sync with ${record.url}`).toWellFormed(),
+    actor: context.actor,
+    started: new Date(context.now()).toISOString(),
+    ...plan,
+    paths: changes.length,
+    fromSeq: seq,
+    replica: record,
+    ...(contents.length === 0 ? {} : { contents }),
+    ...(proposals.length === 0 ? {} : { proposals }),
+    ...(conflicts.length === 0 ? {} : { conflicts }),
+  };
+  const { keepMtime, onProgress } = options;
+  const done = await perform(context, commit, {
+    // One record for all steps with an origin: a folder that is followed for years has no more of them than another one.
+    id: decision === undefined ? record.origin : context.newId(),
+    intent,
+    operation: {
+      changes,
+      // Half of a decision would be another one; what follows from the origin goes on without what cannot be written.
+      onBlocked: decision === undefined ? "skip" : "fail",
+      ...(keepMtime === undefined ? {} : { keepMtime }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+    },
+  });
+  if (done.id === undefined && decision === undefined) throw noRoom(done.blocked);
+  return done;
+}
+
+function noRoom(blocked: readonly BlockedPath[]): ChronicleError {
+  const [first] = blocked;
+  return new ChronicleError("IO", `there is no room for what the origin has: ${first?.detail ?? ""}`, {
+    hint: "free some space on the disk of the folder; nothing was changed",
+    data: { paths: blocked.length, errno: "ENOSPC" },
+  });
+}
+
+/** The paths that are not as the plan knew them. */
+async function movedPaths(
+  context: Context,
+  { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
+): Promise<WorkspacePath[]> {
+  const { planned, proposals = [], conflicts = [] } = step;
+  // Nothing was recorded since: everything is as the plan knew it.
+  if (planned?.seq === seq) return [];
+  const moved = new Set<WorkspacePath>();
+  const rows = await context.index.iterationsAt(
+    changes.map((one) => one.path),
+    seq,
+  );
+  changes.forEach(({ path, before }, i) => {
+    if (!sameEntry(rows[i]?.entry, before)) moved.add(path);
+  });
+  if (planned === undefined) return [...moved];
+  const named = new Set([...proposals, ...conflicts.map((one) => one.record.path)]);
+  const cleared = new Set(changes.filter(isCleared).map((one) => one.path));
+  for (const path of await context.index.touched(planned.seq, seq)) {
+    if (planned.looked.has(path) || named.has(path) || liesIn(path, cleared)) moved.add(path);
+  }
+  return [...moved];
+}
+
+/** Does a folder go, with what lies in it? */
+function isCleared({ before, after }: UpstreamChange): boolean {
+  return before?.kind === "dir" && after?.kind !== "dir";
+}
+
+function liesIn(path: WorkspacePath, folders: ReadonlySet<WorkspacePath>): boolean {
+  if (folders.size === 0) return false;
+  for (const at of foldersAbove(path)) if (folders.has(at)) return true;
+  return false;
+}

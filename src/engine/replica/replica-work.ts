@@ -1,0 +1,85 @@
+import { decodeFile, fileRecordId } from "../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import type { Context } from "../log/context.ts";
+import { readEvents } from "../log/read-events.ts";
+
+/** What happened to a path after an event. */
+export interface WorkSince {
+  /** Nothing but what one replica wrote: it knows its own work, and goes on from it. */
+  readonly isOwn: boolean;
+  /** What that replica wrote, by its own event. */
+  readonly done: ReadonlyMap<number, IterationRow>;
+  /** All of it, with the iteration before each. */
+  readonly rows: readonly WorkRow[];
+}
+
+/** An iteration of a path, and the one before it. */
+interface WorkRow {
+  readonly row: IterationRow;
+  readonly before: IterationRow | undefined;
+}
+
+const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
+
+/**
+ * What a path was when a replica wrote what came after one of its events; `undefined`: nothing did. That event was decided about
+ * then, though no iteration may say so: what says what is so already leaves none.
+ */
+export function stateBehind(
+  { done, rows }: WorkSince,
+  localSeq: number,
+): { row: IterationRow | undefined } | undefined {
+  const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
+  const found = next === undefined ? undefined : rows.find(({ row }) => row === done.get(next));
+  return found === undefined ? undefined : { row: found.before };
+}
+
+/** Finds out who changed paths, as of one head; each path and event is looked up once. */
+export class ReplicaWork {
+  readonly #context: Context;
+  readonly #replica: string;
+  readonly #head: number;
+  readonly #known = new Map<WorkspacePath, Map<number, WorkSince>>();
+
+  constructor(context: Context, replica: string, head: number) {
+    this.#context = context;
+    this.#replica = replica;
+    this.#head = head;
+  }
+
+  /** `now`: the path's iteration at the head. */
+  async since(path: WorkspacePath, seen: number, now: IterationRow | undefined): Promise<WorkSince> {
+    if ((now?.seq ?? 0) <= seen) return NOTHING;
+    const known = this.#known.get(path) ?? new Map<number, WorkSince>();
+    this.#known.set(path, known);
+    const found = known.get(seen) ?? (await this.#read(path, seen));
+    known.set(seen, found);
+    return found;
+  }
+
+  async #read(path: WorkspacePath, seen: number): Promise<WorkSince> {
+    const { index } = this.#context;
+    const base = await index.iterationAt(path, seen);
+    const rows = (await index.iterations(path, { after: base?.iteration ?? 0 })).filter(
+      ({ seq }) => seq > seen && seq <= this.#head,
+    );
+    const located: EventRow[] = [];
+    for (const { seq } of rows) {
+      const row = await index.locate(seq);
+      // Of a baseline, or compacted away: nobody can say whose it was, and no replica wrote it.
+      if (row?.recordId === fileRecordId(path)) located.push(row);
+    }
+    const done = new Map<number, IterationRow>();
+    let own = 0;
+    const bySeq = new Map(rows.map((row) => [row.seq, row]));
+    for (const { seq, record } of await readEvents(this.#context, located)) {
+      const row = bySeq.get(seq);
+      const { replica } = decodeFile(path, record);
+      if (row === undefined || replica?.id !== this.#replica) continue;
+      done.set(replica.localSeq, row);
+      own += 1;
+    }
+    return { isOwn: own === rows.length, done, rows: rows.map((row, i) => ({ row, before: rows[i - 1] ?? base })) };
+  }
+}

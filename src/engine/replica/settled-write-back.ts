@@ -1,0 +1,81 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type {
+  SettledWriteBack,
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+} from "../../core/records/write-back.ts";
+import {
+  decodeVersion,
+  decodeWriteBack,
+  versionRecordId,
+  writeBackRecordId,
+  type WriteBackRecord,
+} from "../../core/records/write-back-record.ts";
+import type { Context } from "../log/context.ts";
+import { readEvent } from "../log/read-events.ts";
+
+const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
+
+/** Up to where the entries of a replica are decided, and the answers to its last batch. */
+export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
+  const { settled, hash, accepted, rejected } = await recordOf(context, replica);
+  return { upTo: settled, ...(hash === undefined ? {} : { hash }), last: { accepted, rejected } };
+}
+
+async function recordOf(context: Context, replica: string): Promise<WriteBackRecord> {
+  const row = await context.index.record(writeBackRecordId(replica));
+  return row === undefined ? NONE : decodeWriteBack((await readEvent(context, row)).record);
+}
+
+/** What is still to be decided of a batch. */
+export interface OpenWriteBack {
+  readonly batch: WriteBackBatch;
+  /** The last entry that was decided; 0: none. */
+  readonly decided: Pick<WriteBackEntry, "localSeq" | "eventHash">;
+  /** The answers to the others, as far as they are remembered. */
+  readonly earlier: WriteBackAnswer;
+  /** Folders of earlier batches that may go now. */
+  readonly going: readonly WriteBackEntry[];
+}
+
+/**
+ * Looks up what was decided before. To be used with the lock held. Throws `ROLLBACK_DETECTED` where somebody else has written as this
+ * replica meanwhile: what has the same number may be another change.
+ */
+export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
+  const record = await recordOf(context, batch.replica);
+  const { settled, hash, accepted, rejected, going } = record;
+  refuseOther(record, batch);
+  const asked = new Set(batch.entries.map(({ localSeq }) => localSeq));
+  const entries = batch.entries.filter(({ localSeq }) => localSeq > settled);
+  const resent: WriteBackEntry[] = [];
+  for (const localSeq of going.toSorted((a, b) => a - b)) {
+    const row = await context.index.record(versionRecordId({ replica: batch.replica, localSeq }));
+    if (row === undefined || row.op === "delete") continue;
+    const { replica: _, against: _against, ...entry } = decodeVersion((await readEvent(context, row)).record);
+    resent.push(entry);
+  }
+  return {
+    batch: { ...batch, entries },
+    decided: { localSeq: settled, ...(hash === undefined ? {} : { eventHash: hash }) },
+    earlier: {
+      accepted: accepted.filter(({ localSeq }) => asked.has(localSeq)),
+      rejected: rejected.filter(({ localSeq }) => asked.has(localSeq)),
+    },
+    going: resent,
+  };
+}
+
+/** What was decided over another connection of the same replica is among what it sends once more. */
+function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
+  if (after === undefined || after === settled) return;
+  if (hash !== undefined && entries.some((one) => one.localSeq === settled && one.eventHash === hash)) return;
+  throw new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `entries of replica ${replica} were decided over another connection meanwhile`,
+    {
+      data: { replica, settled, after },
+    },
+  );
+}

@@ -1,0 +1,230 @@
+import type { Omission } from "../../core/records/coverage.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import { idOfText } from "../../core/records/request-intent.ts";
+import type { UpstreamChange } from "../../core/tree/upstream-change.ts";
+import type {
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+  WriteBackReason,
+  WriteBackRules,
+} from "../../core/records/write-back.ts";
+import type { BlockedPath, PathStat } from "../../worktree/worktree.ts";
+import { capture, type Capture } from "../capture/capture.ts";
+import { type Commit, withCommit } from "../commit/commit.ts";
+import { untilSettled } from "../undo/before-change.ts";
+import type { Context } from "../log/context.ts";
+import { keepPlan, openIntents, perform } from "../capture/operate.ts";
+import { noteRemembered } from "../capture/remember-recorded.ts";
+import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-write-back.ts";
+import { answerOf } from "./write-back-answer.ts";
+import { planWriteBack, type PlannedWriteBack } from "./write-back-plan.ts";
+import { refusalOf } from "./write-back-rules.ts";
+import { changesOf } from "./written-states.ts";
+
+/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+const MOST_INLINE = 32;
+/**
+ * How often somebody at the origin may edit a path, or put something into a folder, in the last moment, until the replica is told
+ * that it is another one, or that the folder cannot go.
+ */
+const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
+
+/** A batch as it is decided, or its first entries. */
+interface Deciding extends OpenWriteBack {
+  readonly planned: PlannedWriteBack;
+  readonly changes: readonly UpstreamChange[];
+  /** Not all of it: the others are next. */
+  readonly isPart: boolean;
+}
+
+/**
+ * Decides about a batch where there is a folder: what is on disk at its paths is captured first, so that what the replica has
+ * not seen is not written over; then one intent, the files, and the commit that closes it with the answers. Killed anywhere
+ * in between, `settle` finishes it; the replica, which has no answer, sends the batch again, and is told what was done.
+ */
+export class WriteBackOnDisk {
+  readonly #context: Context;
+  readonly #batch: WriteBackBatch;
+  readonly #rules: WriteBackRules;
+  /** Paths that cannot be written here, and what that comes to. */
+  readonly #barred = new Map<WorkspacePath, WriteBackReason>();
+  #attempts = 0;
+
+  constructor(context: Context, batch: WriteBackBatch, rules: WriteBackRules) {
+    this.#context = context;
+    this.#batch = batch;
+    this.#rules = rules;
+  }
+
+  decide(): Promise<WriteBackAnswer> {
+    return untilSettled(this.#context, async () => {
+      const captured = await this.#capture();
+      return withCommit(this.#context, (commit) => this.#underLock(commit, captured));
+    });
+  }
+
+  /** Records what is on disk where something may be written. */
+  async #capture(): Promise<Capture> {
+    const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
+    const { roots } = this.#context.worktree;
+    const only = new Set<WorkspacePath>();
+    for (const entry of this.#batch.entries) {
+      const isOpen = entry.localSeq > upTo && refusalOf(entry, roots, this.#rules) === undefined;
+      if (isOpen) only.add(entry.path);
+    }
+    const folders: WorkspacePath[] = [];
+    const files: WorkspacePath[] = [];
+    const stats = await this.#context.worktree.stats([...only]);
+    for (const [i, path] of [...only].entries()) {
+      const stat = stats[i];
+      if (await this.#isBarred(path, stat)) this.#barred.set(path, "path");
+      else (typeof stat === "object" && stat.kind === "dir" ? folders : files).push(path);
+    }
+    const how = { cause: "capture", reserve: true } as const;
+    // By its name, a folder would be captured with what the rules keep out of it.
+    const before = folders.length === 0 ? undefined : await capture(this.#context, { ...how, only: folders });
+    const captured = await capture(this.#context, { ...how, only: files, named: true, holders: true });
+    const inFolders = before?.coverage.omitted ?? [];
+    this.#barUncaptured(files, captured.coverage.omitted);
+    this.#barUncaptured(
+      folders,
+      inFolders.filter(({ reason }) => reason !== "excluded"),
+    );
+    // What the rules keep out stays where it is, and its folder with it.
+    const going = folders.filter((path) => this.#batch.entries.some((one) => one.path === path && !isFolder(one)));
+    this.#barUncaptured(going, inFolders);
+    return captured;
+  }
+
+  /**
+   * May no replica write there? A repository's own state is git's, whoever asks: a hook put there would be run by the next person
+   * who commits. What the rules keep out and nobody has recorded, the replica cannot have seen: what it wrote would not replace
+   * that, and it would only be captured, and sent to the replica.
+   */
+  async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
+    const { worktree, index } = this.#context;
+    const { rule, tracked } = await worktree.explain(path);
+    if (rule === "git") return true;
+    if (tracked || stat === undefined) return false;
+    return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
+  }
+
+  /** What could not be recorded is not replaced: it could not be brought back. */
+  #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
+    for (const path of paths) {
+      if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
+    }
+  }
+
+  /** `undefined`: there is more to be decided, or it is to be begun anew. */
+  async #underLock(commit: Commit, captured: Capture): Promise<WriteBackAnswer | undefined> {
+    if ((await openIntents(this.#context)).length > 0) return undefined;
+    const open = await openWriteBack(this.#context, this.#batch);
+    if (open.batch.entries.length === 0) return open.earlier;
+    const deciding = await this.#plan(commit, open, captured);
+    const answer =
+      deciding.changes.length === 0 ? await this.#append(commit, deciding) : await this.#write(commit, deciding);
+    return deciding.isPart ? undefined : answer;
+  }
+
+  async #plan(commit: Commit, open: OpenWriteBack, tally: Capture): Promise<Deciding> {
+    const { worktree } = this.#context;
+    const { batch, going } = open;
+    const planned = await planWriteBack(this.#context, batch, {
+      head: (await commit.head()).seq,
+      tally,
+      rules: this.#rules,
+      barred: this.#barred,
+      going,
+      isUnrecordedFolder: async (path) => (await worktree.inspect(path))?.kind === "dir",
+    });
+    const { changes, backAt } = changesOf(batch.replica, planned.taken);
+    if (backAt < 0) return { ...open, planned, changes, isPart: false };
+    // A path that ends as it was would not be written, and what it was in between not be recorded: that comes after.
+    const cut = batch.entries.findIndex((one) => one === planned.taken[backAt]?.entry);
+    const first = { ...batch, entries: batch.entries.slice(0, cut) };
+    return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
+  }
+
+  /** No file is to be changed. */
+  async #append(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer> {
+    const { answer, records } = answerOf({ ...this.#recorded(deciding), files: [], firstSeq: 0 });
+    await commit.append(records);
+    return answer;
+  }
+
+  async #write(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer | undefined> {
+    const { seq } = await commit.head();
+    const { changes } = deciding;
+    let answer: WriteBackAnswer | undefined;
+    const report = await perform(this.#context, commit, {
+      // One record for all that a replica ever writes.
+      id: idOfText(`chronicle write-back\0${this.#batch.replica}`),
+      intent: await this.#intent(changes, seq),
+      operation: { changes, onBlocked: "fail" },
+      also: (files, { blocked }) => {
+        const left = new Set(blocked.map(({ path }) => path));
+        // Behind the event that opens the intent.
+        const done = answerOf({ ...this.#recorded(deciding), files, firstSeq: seq + 2, left });
+        answer = done.answer;
+        return done.records;
+      },
+    });
+    if (answer === undefined) this.#bar(report.blocked);
+    else if (report.blocked.length === 0) noteRemembered(this.#context, { from: seq, to: (await commit.head()).seq });
+    return answer;
+  }
+
+  /** Where only what was held by earlier batches is decided, the last entry is the one that it was. */
+  #recorded({ planned, earlier, going, batch, decided }: Deciding) {
+    return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
+  }
+
+  async #intent(changes: readonly UpstreamChange[], fromSeq: number): Promise<IntentRecord> {
+    const states = changes.flatMap(({ written = [] }) => written);
+    const isLong = states.length > MOST_INLINE;
+    return {
+      kind: "replica",
+      state: "open",
+      summary: `write back from ${this.#batch.replica}`,
+      actor: this.#context.actor,
+      started: new Date(this.#context.now()).toISOString(),
+      ...(isLong ? { plan: await keepPlan(this.#context, changes) } : { changes }),
+      paths: changes.length,
+      fromSeq,
+      contents: states.flatMap(({ entry }) => entry?.hash ?? []),
+    };
+  }
+
+  /** Nothing could be done because of these. */
+  #bar(blocked: readonly BlockedPath[]): void {
+    this.#attempts += 1;
+    for (const { path, reason, detail } of blocked) {
+      if (reason === "no-space" || reason === "busy") {
+        throw new ChronicleError("UNAVAILABLE", `what a replica wrote cannot be put into the folder now: ${detail}`, {
+          hint: "it is sent again; see what the system says of that disk",
+        });
+      }
+      // What somebody has written in this moment is recorded first: then it is that, and has an event that says so.
+      if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
+    }
+  }
+}
+
+function isFolder({ entry }: WriteBackEntry): boolean {
+  return entry?.kind === "dir";
+}
+
+const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
+  changed: "stale",
+  "no-folder": "stale",
+  // Of what it holds nothing is ever recorded: to ask again is of no use.
+  "not-empty": "path",
+  "not-permitted": "read-only",
+  "content-missing": "content-missing",
+  outside: "path",
+  "not-held": "path",
+};

@@ -1,0 +1,45 @@
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { HistoryContext } from "../log/context.ts";
+import type { PendingChanges } from "../log/tree.ts";
+
+/** The Merkle roots that commits state (`docs/format.md`, "Commits"). */
+
+/** After so many events a commit states the root, whatever it holds. */
+export const ROOT_EVERY = 1_000;
+
+/** Must the commit of these drafts state the root? It must where it ends an operation or a session, or is a snapshot. */
+export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "record" | "op">[]): boolean {
+  return drafts.some(({ recordId, record, op }) => {
+    if (op === "compact" || recordId.startsWith("snapshot:")) return true;
+    if (recordId.startsWith("intent:")) return record["state"] !== "open";
+    return recordId.startsWith("session:") && record["state"] !== "running";
+  });
+}
+
+/** Would a commit that ends at this event, without a root, be too far from the last root? */
+export async function isRootDue({ index }: Pick<HistoryContext, "index">, last: number): Promise<boolean> {
+  return last - ((await index.rootedCommit(last))?.last ?? 0) >= ROOT_EVERY;
+}
+
+/** The root that a lone snapshot or a compaction states itself. */
+export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
+  const last = drafts.at(-1);
+  const isAlone = drafts.every(({ recordId }) => !recordId.startsWith("file"));
+  if (last === undefined || !isAlone) return undefined;
+  const root = last.op === "compact" || last.recordId.startsWith("snapshot:") ? last.record["root"] : undefined;
+  return typeof root === "string" && isHash(root) ? root : undefined;
+}
+
+/** The changes of files in some events. */
+export function pendingChanges(events: readonly Pick<EventDraft, "recordId" | "record">[]): PendingChanges {
+  const pending = new Map<WorkspacePath, Entry | undefined>();
+  for (const { recordId, record } of events) {
+    const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
+    if (path !== undefined) pending.set(path, decodeFile(path, record).entry);
+  }
+  return pending;
+}

@@ -1,0 +1,30 @@
+import type { FileShape } from "../../api/file-api.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { exactPath, shownPath } from "../log/shape.ts";
+
+/** An iteration that is there. */
+export interface PresentRow extends IterationRow {
+  readonly entry: Entry;
+}
+
+/** Is something there? */
+export function isPresent(row: IterationRow | undefined): row is PresentRow {
+  return row?.entry !== undefined;
+}
+
+/** A path as it was at a moment. */
+export function fileShape({ path, entry, iteration, seq }: PresentRow): FileShape {
+  const { kind, size, hash = "", mode, mtimeMs } = entry;
+  return {
+    path: shownPath(path),
+    ...exactPath(path),
+    kind,
+    size,
+    hash,
+    permissions: mode,
+    mtime_ms: mtimeMs,
+    iteration,
+    seq,
+  };
+}

@@ -1,0 +1,164 @@
+import type { ProtectedShape } from "../../api/shapes.ts";
+import type { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { pathOfRecordId } from "../../core/values/file-record.ts";
+import { ProtectedNames } from "../../core/filter/protected-names.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { decodeReplica, replicaRecordId } from "../../core/records/replica-record.ts";
+import type { WorkspaceRecord } from "../../core/records/workspace-record.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { workspaceRecord } from "../log/own-record.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { IndexDisagrees } from "../log/index-disagrees.ts";
+import { readEvent } from "../log/read-events.ts";
+import { baseSays, linesSay } from "./row-line.ts";
+import { shownPath } from "../log/shape.ts";
+
+/**
+ * Secrets, by the names of their files: which files are protected, and what of them is told.
+ * The class is written into each record by the one door to history (`classedDrafts`), and into each base. Whoever reads a
+ * content for an answer learns from `isProtected` whether it is for people only; `agentView` refuses it to agents and readers.
+ * Another folder is filled without secrets where `withholdsSecrets` says so (`restore-to.ts`).
+ */
+
+/** What was made of a workspace's record last. */
+const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
+
+/** The names in force: also those that a person has added at the origin that the workspace follows, or has followed. */
+export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
+  const record = await workspaceRecord(context);
+  const elsewhere = [...(await originNames(context)), ...(context.secretNames ?? [])];
+  return elsewhere.length === 0 ? namesOf(record) : new ProtectedNames(record.protectedNames, elsewhere);
+}
+
+/** What those at whose history somebody looks have added, as one list for `ProtectedNames`. */
+export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
+  const { protectedNames: own = [] } = await workspaceRecord(context);
+  // The last match counts: what was added further up is not taken away.
+  return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
+}
+
+/** Those of a workspace's record. */
+export function namesOf(record: WorkspaceRecord): ProtectedNames {
+  const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
+  known.set(record, names);
+  return names;
+}
+
+/** What the last record of each history's sync said. */
+const fromOrigins = new WeakMap<object, { readonly hash: Hash; readonly names: readonly string[] }>();
+
+async function originNames(context: HistoryContext): Promise<readonly string[]> {
+  const row = (await context.index.records(replicaRecordId(""))).at(-1);
+  if (row === undefined) return [];
+  const read = fromOrigins.get(context.index);
+  if (read?.hash === row.hash) return read.names;
+  const { originNames: names = [] } = decodeReplica((await readEvent(context, row)).record);
+  fromOrigins.set(context.index, { hash: row.hash, names });
+  return names;
+}
+
+/** The drafts with the class of each file's state, by the names in force. */
+export async function classedDrafts(
+  context: HistoryContext,
+  drafts: readonly EventDraft[],
+): Promise<readonly EventDraft[]> {
+  if (!drafts.some(isOfFile)) return drafts;
+  const names = await protectedNames(context);
+  return drafts.map((draft) => {
+    const path = isOfFile(draft) ? pathOfRecordId(draft.recordId) : undefined;
+    if (path === undefined) return draft;
+    const wanted = names.holds(path) ? "protected" : undefined;
+    if (draft.record["class"] === wanted) return draft;
+    const { class: _, ...record } = draft.record;
+    return { ...draft, record: wanted === undefined ? record : { ...record, class: wanted } };
+  });
+}
+
+function isOfFile({ recordId, record }: EventDraft): boolean {
+  return recordId.startsWith("file") && record["kind"] === "file";
+}
+
+/**
+ * Is this iteration for people only? By the person's word on its name, else as what it was recorded. Where the index says that
+ * a file with a name of the table was recorded as an ordinary one, the log is asked. Throws `IndexDisagrees`.
+ */
+export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
+  if (row.entry?.kind !== "file") return false;
+  const names = await protectedNames(context);
+  const added = names.added(row.path);
+  if (added !== undefined) return added;
+  if (row.entry.class === "protected") return true;
+  if (!names.holds(row.path)) return false;
+  const [said] = await linesSay(context, [row]);
+  const isTrue = said === "same" || (said === "in-base" && (await baseSays(context, row)));
+  if (!isTrue) throw new IndexDisagrees(`about the class of ${shownPath(row.path)}`, { seq: row.seq });
+  return false;
+}
+
+/**
+ * Whether a content is a secret wherever it was recorded: what an ordinary path had is shown with that, too. `last`: the last
+ * iteration with it. Throws `IndexDisagrees`.
+ */
+export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
+  if (!(await isProtected(context, last))) return false;
+  const ordinary = await context.index.withContent(hash, { ordinary: true });
+  return ordinary === undefined || (await isProtected(context, ordinary));
+}
+
+/** Of the entries of a moment, the files with bytes that are for people only. Throws `IndexDisagrees`, as `isProtected` does. */
+export async function secretsAmong(
+  context: HistoryContext,
+  entries: readonly Entry[],
+  seq: number,
+): Promise<WorkspacePath[]> {
+  const names = await protectedNames(context);
+  const secret = new Set(entries.filter((entry) => isSecretEntry(names, entry)).map(({ path }) => path));
+  const named = entries.filter(({ path }) => !secret.has(path) && names.holds(path)).map(({ path }) => path);
+  for (const row of await context.index.iterationsAt(named, seq))
+    if (row !== undefined && (await isProtected(context, row))) secret.add(row.path);
+  return entries.filter(({ path, size }) => size > 0 && secret.has(path)).map(({ path }) => path);
+}
+
+/** Is a file's entry a secret: by the person's word on its name, else as it was recorded? */
+export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
+  return kind === "file" && (names.added(path) ?? recorded === "protected");
+}
+
+/** How many of the paths are told. */
+const MOST_TOLD = 3;
+
+/** The protected files as they were last recorded. */
+export async function protectedFiles(context: HistoryContext): Promise<ProtectedShape> {
+  const names = await protectedNames(context);
+  const { seq } = await context.index.head();
+  const paths = names.hasAdded ? await everyHeld(context, { names, seq }) : await context.index.protectedPaths();
+  const rows = await context.index.iterationsAt(paths, seq);
+  const held = rows.filter((row) => row?.entry?.kind === "file" && (names.added(row.path) ?? isClassed(row)));
+  return { files: held.length, first: held.slice(0, MOST_TOLD).flatMap((row) => (row ? [shownPath(row.path)] : [])) };
+}
+
+/** The same for an answer that goes on where the log is damaged: then the names in force cannot be read, and none is told. */
+export async function toldProtectedFiles(
+  context: HistoryContext,
+  damage: ChronicleError | undefined,
+): Promise<ProtectedShape> {
+  return damage === undefined ? protectedFiles(context) : { files: 0, first: [] };
+}
+
+function isClassed({ entry }: IterationRow): boolean {
+  return entry?.class === "protected";
+}
+
+/** What a person has added counts for files that were recorded before. */
+async function everyHeld(
+  { index }: HistoryContext,
+  { names, seq }: { readonly names: ProtectedNames; readonly seq: number },
+): Promise<WorkspacePath[]> {
+  const paths: WorkspacePath[] = [];
+  for await (const rows of index.entriesAt(seq))
+    for (const row of rows) if (names.added(row.path) ?? isClassed(row)) paths.push(row.path);
+  return paths;
+}

@@ -1,0 +1,106 @@
+import { comparePaths, displayPath, isWithin, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import type { PresentRow } from "./file-shape.ts";
+import { BASELINE_SEQ } from "../log/history-start.ts";
+import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
+import { type ProofContext, type ProvedState, provedState } from "./proved-state.ts";
+import { linesSay, startOf } from "./row-line.ts";
+
+/** A part of a state in path order, as the index gives it. */
+export interface StatePage {
+  readonly seq: number;
+  /** Only paths beneath this folder; `undefined`: all. */
+  readonly folder: WorkspacePath | undefined;
+  /** So many components deep beneath it; `undefined`: all. */
+  readonly depth: number | undefined;
+  /** Only paths behind this one; `undefined`: from the first on. */
+  readonly after: WorkspacePath | undefined;
+  /** There is more behind the last row. */
+  readonly isCut: boolean;
+  readonly rows: readonly PresentRow[];
+}
+
+/**
+ * Throws `IndexDisagrees` unless a page holds exactly what the state has there: kind, mode and content by the Merkle root, number,
+ * event, size and time by the line of each iteration. What a base has brought has no line: its number and event are known for a
+ * baseline only, its size and time are as the index has them. Costs what the folders on the page hold.
+ */
+export async function provePage(context: ProofContext, page: StatePage): Promise<void> {
+  await disagreeing(async () => {
+    const state = await provedState(context, page.seq);
+    refuseDisorder(page.rows);
+    await state.prove(page.rows);
+    await refuseOther(state, page);
+    await proveIterations(context, state, page.rows);
+    state.letGo();
+  });
+}
+
+function refuseDisorder(rows: readonly PresentRow[]): void {
+  rows.forEach(({ path }, i) => {
+    const before = rows[i - 1];
+    if (before !== undefined && comparePaths(before.path, path) >= 0) throw wrongAbout(path);
+  });
+}
+
+/** Whether a path belongs on the page, or something beneath it may. */
+class PageRange {
+  readonly #page: StatePage;
+  readonly #last: WorkspacePath | undefined;
+
+  constructor(page: StatePage) {
+    this.#page = page;
+    this.#last = page.isCut ? page.rows.at(-1)?.path : undefined;
+  }
+
+  holds(path: WorkspacePath): boolean {
+    const { folder, depth, after } = this.#page;
+    if (folder !== undefined && (path === folder || !isWithin(path, folder))) return false;
+    if (after !== undefined && comparePaths(path, after) <= 0) return false;
+    if (depth !== undefined && depthOf(path) - depthOf(folder) > depth) return false;
+    return this.#last === undefined || comparePaths(path, this.#last) <= 0;
+  }
+
+  mayHoldBeneath(path: WorkspacePath): boolean {
+    const { folder, depth, after } = this.#page;
+    if (folder !== undefined && !isWithin(path, folder) && !isWithin(folder, path)) return false;
+    if (depth !== undefined && depthOf(path) - depthOf(folder) >= depth) return false;
+    if (after !== undefined && comparePaths(path, after) < 0 && !isWithin(after, path)) return false;
+    return this.#last === undefined || comparePaths(path, this.#last) <= 0;
+  }
+}
+
+/** The components of a path; a further root counts as one. */
+function depthOf(path: WorkspacePath = ROOT): number {
+  return path === ROOT ? 0 : path.split("/").length;
+}
+
+/** Throws unless the rows are all that the state has on the page, and nothing else: no path of the page before, for instance. */
+async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
+  const range = new PageRange(page);
+  const listed = new Set(page.rows.map(({ path }) => path));
+  const refuse = (path: WorkspacePath): void => {
+    if (range.holds(path) && !listed.has(path)) throw wrongAbout(path);
+  };
+  for await (const path of state.paths((beneath) => range.mayHoldBeneath(beneath))) refuse(path);
+  for (const { path } of page.rows) if (!range.holds(path)) throw wrongAbout(path);
+}
+
+async function proveIterations(context: ProofContext, state: ProvedState, rows: readonly PresentRow[]): Promise<void> {
+  for (const row of rows) if (state.knowsOther(row)) throw wrongAbout(row.path);
+  const said = await linesSay(context, rows);
+  const start = said.includes("in-base") ? await startOf(context) : 0;
+  rows.forEach((row, i) => {
+    if (said[i] === "other" || (said[i] === "in-base" && isNotOfBase(row, start))) throw wrongAbout(row.path);
+  });
+}
+
+/** A baseline brings each of its paths as iteration 1. A later base brings iterations of events before it. */
+function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
+  if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;
+  return seq < 1 || seq > start || iteration < 1;
+}
+
+function wrongAbout(path: WorkspacePath): IndexDisagrees {
+  return new IndexDisagrees(`about ${displayPath(path)}`, { path });
+}

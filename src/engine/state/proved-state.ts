@@ -1,0 +1,300 @@
+import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { pathOfRecordId } from "../../core/values/file-record.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { folderHash, workspaceRoot, type TreeChild } from "../../core/tree/merkle.ts";
+import {
+  childOf,
+  displayPath,
+  isRoot,
+  nameOf,
+  parentOf,
+  pathInRoot,
+  ROOT,
+  type WorkspacePath,
+} from "../../core/values/path.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
+import { iterationOf } from "../log/project.ts";
+import { baseSays, linesSay } from "./row-line.ts";
+import { linesBehind, nearestRoot, type ReadTo, type StatedRoot } from "./stated-root.ts";
+import { readWholeTree, rootFolders } from "../log/tree.ts";
+
+/**
+ * The state after an event, proved: the index is asked, and believed as far as its rows give the Merkle root that the log
+ * states at or before that event; what came since is read from the log, line by line. A path costs the folders above it,
+ * each with what it holds, once.
+ */
+
+/** The inputs of a proof. */
+export type ProofContext = HistoryContext & {
+  readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
+};
+
+/** The entry of a path under a Merkle root. */
+type Stated = Pick<Entry, "kind" | "mode" | "hash">;
+
+/** The children of a folder at the root, by name. `undefined`: the tree has no such folder. */
+type Children = ReadonlyMap<string, TreeChild> | undefined;
+
+/** A state of a path as it is claimed. */
+export interface Claim {
+  readonly path: WorkspacePath;
+  readonly entry: Entry | undefined;
+}
+
+/** Events behind the root that are read and kept at most before the proof begins anew at a later root. */
+const MOST_SINCE = 4_000;
+/** Entries of folders that are kept at most. */
+const MOST_KEPT = 200_000;
+
+/** The state that was proved last, by index: most questions are about the head. It was read from the log, so it stays true. */
+const latest = new WeakMap<object, ProvedState>();
+
+/** The earlier state that was proved last, by index: it is read page by page. */
+const past = new WeakMap<object, ProvedState>();
+
+/** The state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` where the log itself is wrong. */
+export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
+  return disagreeing(async () => {
+    const known = latest.get(context.index);
+    if (known !== undefined && (await reaches(known, seq))) return known;
+    const earlier = past.get(context.index);
+    if (earlier?.seq === seq) return earlier;
+    const root = await nearestRoot(context, seq);
+    if (root === undefined) throw new IndexDisagrees(`it knows no root at or before event ${seq}`, { seq });
+    const state = new ProvedState(context, root);
+    await state.goOnTo(seq);
+    ((await context.index.head()).seq === seq ? latest : past).set(context.index, state);
+    return state;
+  });
+}
+
+/** Its lines may be compacted away by now: then it cannot go on, and a new one begins behind them. */
+async function reaches(known: ProvedState, seq: number): Promise<boolean> {
+  try {
+    return await known.goOnTo(seq);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return false;
+    throw error;
+  }
+}
+
+/** The state after one event. */
+export class ProvedState {
+  readonly #context: ProofContext;
+  readonly root: StatedRoot;
+  #end: ReadTo;
+  /** The entries that the events behind the root have given their paths. */
+  readonly #since = new Map<WorkspacePath, IterationRow>();
+  readonly #folders = new Map<WorkspacePath, Children>();
+  #kept = 0;
+  /** All folder hashes at the root, where those that the index has stored are not those of the root. */
+  #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
+
+  constructor(context: ProofContext, root: StatedRoot) {
+    this.#context = context;
+    this.root = root;
+    this.#end = root;
+  }
+
+  get seq(): number {
+    return this.#end.seq;
+  }
+
+  /** Takes in the events up to this one. False: this is a later state, or there are too many. */
+  async goOnTo(seq: number): Promise<boolean> {
+    if (seq < this.#end.seq || (seq - this.root.seq > MOST_SINCE && this.#end !== this.root)) return false;
+    const from = this.#end;
+    const rows: IterationRow[] = [];
+    const end = await linesBehind(this.#context, from, {
+      upTo: seq,
+      take: (event) => {
+        const row = pathOfRecordId(event.recordId) === undefined ? undefined : iterationOf(event);
+        if (row !== undefined) rows.push(row);
+      },
+    });
+    // Another process may have appended meanwhile.
+    if (this.#end !== from) return this.#end.seq === seq;
+    for (const row of rows) this.#since.set(row.path, row);
+    this.#end = end;
+    return true;
+  }
+
+  /** Paths with an event behind the root. */
+  get touched(): Iterable<WorkspacePath> {
+    return this.#since.keys();
+  }
+
+  /** Has an event behind the root made another iteration of the path than this one, or is this one behind the root and made up? */
+  knowsOther({ path, seq, iteration }: IterationRow): boolean {
+    const since = this.#since.get(path);
+    if (since === undefined) return seq > this.root.seq;
+    return since.seq !== seq || since.iteration !== iteration;
+  }
+
+  /** Throws `IndexDisagrees` unless each path is in this state what is claimed. */
+  async prove(claims: readonly Claim[]): Promise<void> {
+    await disagreeing(async () => {
+      for (const claim of claims) {
+        const isTrue = await this.#isTrue(claim);
+        if (!isTrue) throw new IndexDisagrees(`about ${displayPath(claim.path)}`, { path: claim.path, seq: this.seq });
+      }
+    });
+  }
+
+  /** Every path that is there in this state and in a folder of the tree, in no order. `descends`: is a folder looked into? */
+  async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
+    for (const [path, { entry }] of this.#since) if (entry !== undefined) yield path;
+    const pending = [...rootFolders(this.#context)];
+    for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
+      for (const { name, kind } of (await this.childrenOf(folder))?.values() ?? []) {
+        const path = childOf(folder, name);
+        if (!this.#since.has(path)) yield path;
+        if (kind === "dir" && descends(path)) pending.push(path);
+      }
+    }
+  }
+
+  /** The entry of the path in this state; `undefined`: it is not there, or in no folder of the tree. */
+  async at(path: WorkspacePath): Promise<Stated | undefined> {
+    const since = this.#since.get(path);
+    if (since !== undefined) return since.entry;
+    return statedOf(await this.#childAt(path));
+  }
+
+  async #isTrue({ path, entry }: Claim): Promise<boolean> {
+    const since = this.#since.get(path);
+    if (since !== undefined) return sameEntry(since.entry, entry);
+    const children = await this.childrenOf(parentOf(path));
+    if (children !== undefined) return sameStated(statedOf(children.get(nameOf(path))), entry);
+    // A path in a folder without an entry is in no tree: only its own line proves it.
+    return entry === undefined || this.#isInLog(path, entry);
+  }
+
+  async #isInLog(path: WorkspacePath, entry: Entry): Promise<boolean> {
+    const row = await this.#context.index.iterationAt(path, this.root.seq);
+    if (row === undefined || !sameEntry(row.entry, entry)) return false;
+    const [said] = await linesSay(this.#context, [row]);
+    return said === "in-base" ? baseSays(this.#context, row) : said === "same";
+  }
+
+  async #childAt(path: WorkspacePath): Promise<TreeChild | undefined> {
+    return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
+  }
+
+  /** The proved children of a folder at the root. `undefined`: there was no such folder. */
+  async childrenOf(folder: WorkspacePath): Promise<Children> {
+    if (this.#folders.size === 0) await this.#begin();
+    const known = this.#folders.get(folder);
+    if (known !== undefined || this.#folders.has(folder)) return known;
+    // From the highest folder that is not proved yet down to the one that is asked for.
+    const pending: WorkspacePath[] = [];
+    for (let at = folder; !this.#folders.has(at); at = parentOf(at)) {
+      // A root that was not tracked held nothing.
+      if (isRoot(at)) return undefined;
+      pending.push(at);
+    }
+    for (const at of pending.reverse()) {
+      const own = this.#folders.get(parentOf(at))?.get(nameOf(at));
+      if (own?.kind !== "dir") this.#keep(at, undefined);
+      else if (!(await this.#proveFolder(at, own.hash))) return this.#again(folder);
+    }
+    return this.#folders.get(folder);
+  }
+
+  /** Stored folder hashes may be lost, or wrong: the tree is hashed anew, from the entries alone. */
+  async #again(folder: WorkspacePath): Promise<Children> {
+    await this.#compute();
+    return this.childrenOf(folder);
+  }
+
+  async #proveFolder(folder: WorkspacePath, hash: Hash): Promise<boolean> {
+    const children = await this.#read(folder);
+    if (folderHash([...children.values()]) !== hash) return false;
+    this.#keep(folder, children);
+    return true;
+  }
+
+  #keep(folder: WorkspacePath, children: Children): void {
+    this.#folders.set(folder, children);
+    this.#kept += children?.size ?? 1;
+  }
+
+  /** The folders of the roots give the root. */
+  async #begin(): Promise<void> {
+    this.#kept = 0;
+    if (await this.#proveRoots()) return;
+    await this.#compute();
+    if (!(await this.#proveRoots())) throw this.#disagrees();
+  }
+
+  async #proveRoots(): Promise<boolean> {
+    const found: (readonly [WorkspacePath, ReadonlyMap<string, TreeChild>, Hash])[] = [];
+    for (const folder of rootFolders(this.#context)) {
+      const children = await this.#read(folder);
+      found.push([folder, children, folderHash([...children.values()])]);
+    }
+    const hashes = new Map(found.map(([folder, , hash]) => [folder, hash]));
+    const further = this.#context.worktree.roots.flatMap(({ id }) => {
+      const hash = id === undefined ? undefined : hashes.get(pathInRoot(id, ROOT));
+      return id === undefined || hash === undefined ? [] : [{ id, hash }];
+    });
+    if (workspaceRoot(hashes.get(ROOT) ?? folderHash([]), further) !== this.root.root) return false;
+    for (const [folder, children] of found) this.#keep(folder, children);
+    return true;
+  }
+
+  /** Hashes the whole tree at the root, and stores the folder hashes for whoever asks next. */
+  async #compute(): Promise<void> {
+    if (this.#computed !== undefined) throw this.#disagrees();
+    this.#folders.clear();
+    const tree = await readWholeTree(this.#context, this.root.seq);
+    if (tree.finish() !== this.root.root) throw this.#disagrees();
+    this.#computed = tree.folders;
+    await this.#context.index.putTreeHashes(this.root.seq, { hashes: [...tree.folders], after: 0 });
+  }
+
+  #disagrees(): IndexDisagrees {
+    const { seq, root } = this.root;
+    return new IndexDisagrees(`its files do not give the Merkle root that event ${seq} states`, { seq, root });
+  }
+
+  async #read(folder: WorkspacePath): Promise<ReadonlyMap<string, TreeChild>> {
+    const { index } = this.#context;
+    const children = new Map<string, TreeChild>();
+    for (const { path, entry } of await index.childrenAt(folder, this.root.seq)) {
+      if (entry === undefined) continue;
+      const name = nameOf(path);
+      const { kind, mode } = entry;
+      const hash = entry.hash ?? (await this.#hashOf(childOf(folder, name)));
+      children.set(name, { name, kind, mode, hash });
+    }
+    return children;
+  }
+
+  async #hashOf(folder: WorkspacePath): Promise<Hash> {
+    const known = this.#computed?.get(folder) ?? (await this.#context.index.treeHashAt(folder, this.root.seq));
+    return known ?? folderHash([]);
+  }
+
+  /** Lets folders go that need not be kept for the next question. */
+  letGo(): void {
+    if (this.#kept <= MOST_KEPT) return;
+    this.#folders.clear();
+    this.#computed = undefined;
+  }
+}
+
+function statedOf(child: TreeChild | undefined): Stated | undefined {
+  if (child === undefined) return undefined;
+  const { kind, mode, hash } = child;
+  return { kind, mode, hash: kind === "dir" ? undefined : hash };
+}
+
+/** Are the two the same state? */
+export function sameStated(a: Stated | undefined, b: Stated | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;
+}

@@ -1,0 +1,317 @@
+import type { Entry } from "../../core/values/entry.ts";
+import { FolderLeaves } from "../../core/tree/folder-leaves.ts";
+import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
+import { type TreeChild, workspaceRoot } from "../../core/tree/merkle.ts";
+import {
+  childOf,
+  comparePaths,
+  displayPath,
+  isRoot,
+  nameOf,
+  parentOf,
+  pathInRoot,
+  ROOT,
+  type WorkspacePath,
+} from "../../core/values/path.ts";
+import type { FolderHashes, StoredTree } from "../../storage/index-store.ts";
+import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
+import { KnownFolders } from "../log/known-folders.ts";
+import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
+
+/**
+ * The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is needed for
+ * the first time, and believed only if it gives its leaf in the folder above, up to that root. Then a root behind changes
+ * costs the changed folders, each read once, and is as certain as the root before.
+ */
+
+/** An event, and the Merkle root right after it. */
+interface RootedSeq {
+  readonly seq: number;
+  readonly root: Hash;
+}
+
+/** Folders that are proved already. */
+interface Proved {
+  readonly folders: KnownFolders;
+  /** The hashes of the roots' own folders. */
+  readonly tops: ReadonlyMap<WorkspacePath, Hash>;
+}
+
+/** The tree behind changes. */
+export interface TreeBehind {
+  readonly root: Hash;
+  /** The folder hashes that differ from those before. */
+  readonly stored: StoredTree;
+  /** The tree, once the index knows the changes as of this event. */
+  readonly at: (seq: number) => ProvedTree;
+}
+
+type FreshHashes = ReadonlyMap<WorkspacePath, Hash | undefined>;
+
+/** The tree after one event. */
+export class ProvedTree {
+  readonly #context: Hashed;
+  readonly #at: RootedSeq;
+  readonly #proved: Proved | undefined;
+
+  constructor(context: Hashed, at: RootedSeq, proved?: Proved) {
+    this.#context = context;
+    this.#at = at;
+    this.#proved = proved;
+  }
+
+  get seq(): number {
+    return this.#at.seq;
+  }
+
+  /**
+   * The tree behind changes that follow. Throws `IndexDisagrees` where the index does not give the root. `isRebuilt`: the index
+   * was just made from the log.
+   */
+  async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
+    const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
+    try {
+      return await disagreeing(hash);
+    } catch (error) {
+      if (!(error instanceof IndexDisagrees)) throw error;
+      await this.#storeAgain();
+      return hash();
+    }
+  }
+
+  /** Stored folder hashes may be lost, or wrong: they are made anew from the entries alone, if those give the root. */
+  async #storeAgain(): Promise<void> {
+    const { seq, root } = this.#at;
+    const whole = await readWholeTree(this.#context, seq);
+    if (whole.finish() !== root) {
+      throw new IndexDisagrees(`its files do not give the Merkle root after event ${seq}`, { seq, root });
+    }
+    await this.#context.index.putTreeHashes(seq, { hashes: [...whole.folders], after: 0 });
+  }
+}
+
+interface HashedFrom extends RootedSeq {
+  readonly isRebuilt: boolean;
+}
+
+/** One computation. */
+class Hashing {
+  readonly #context: Hashed;
+  readonly #at: HashedFrom;
+  readonly #known: KnownFolders;
+  /** Folders before the changes, proved. `undefined`: there was none. */
+  readonly #before = new Map<WorkspacePath, FolderLeaves | undefined>();
+  #tops: ReadonlyMap<WorkspacePath, Hash> | undefined;
+
+  constructor(context: Hashed, at: HashedFrom, proved: Proved | undefined) {
+    this.#context = context;
+    this.#at = at;
+    this.#known = proved?.folders.behind() ?? new KnownFolders();
+    this.#tops = proved?.tops;
+  }
+
+  async behind(changes: PendingChanges): Promise<TreeBehind> {
+    const before = await this.#topHashes();
+    const fresh = new Map<WorkspacePath, Hash | undefined>();
+    const namesIn = namesByFolder(changes.keys());
+    // Children come before their folder.
+    const order = [...(await this.#dirty(changes))].sort((a, b) => comparePaths(b, a));
+    for (const folder of order) {
+      const leaves = await this.#leavesBehind(folder, { changes, names: namesIn.get(folder) ?? new Set(), fresh });
+      fresh.set(folder, leaves?.hash);
+      this.#known.set(folder, leaves);
+      if (!isTop(this.#context, folder)) addName(namesIn, folder);
+    }
+    const tops = new Map([...before].map(([top, hash]) => [top, fresh.get(top) ?? hash]));
+    const root = rootOf(this.#context, tops);
+    const proved = { folders: this.#known, tops };
+    return {
+      root,
+      stored: { hashes: await this.#worthStoring(fresh), after: this.#at.seq },
+      at: (seq) => new ProvedTree(this.#context, { seq, root }, proved),
+    };
+  }
+
+  /** The folders whose hash may change. */
+  async #dirty(changes: PendingChanges): Promise<ReadonlySet<WorkspacePath>> {
+    const paths = [...changes.keys()];
+    const rows = await this.#context.index.iterationsAt(paths, this.#at.seq);
+    const isFolder = (path: WorkspacePath, i: number): boolean =>
+      changes.get(path)?.kind === "dir" || rows[i]?.entry?.kind === "dir";
+    return dirtyFolders(new Set(paths.map((path, i) => (isFolder(path, i) ? path : parentOf(path)))));
+  }
+
+  /** A folder behind the changes; `undefined`: there is none. */
+  async #leavesBehind(
+    folder: WorkspacePath,
+    {
+      changes,
+      names,
+      fresh,
+    }: { readonly changes: PendingChanges; readonly names: ReadonlySet<string>; readonly fresh: FreshHashes },
+  ): Promise<FolderLeaves | undefined> {
+    const isChanged = changes.has(folder);
+    if (isChanged && changes.get(folder)?.kind !== "dir") return undefined;
+    const before = await this.#leaves(folder);
+    if (before === undefined && !isChanged && !(await this.#comesBack(folder, changes))) return undefined;
+    const leaves = before ?? (await this.#outsideOfTree(folder));
+    const children = new Map<string, TreeChild | undefined>();
+    for (const name of names) {
+      const path = childOf(folder, name);
+      if (changes.has(path)) children.set(name, childBehind(changes.get(path), fresh));
+      else {
+        const child = (await this.#folderIn(leaves, path)) ?? (await this.#returned(path, fresh));
+        if (child !== undefined) children.set(name, { ...child, hash: fresh.get(path) ?? EMPTY_HASH });
+      }
+    }
+    return leaves.with(children);
+  }
+
+  /** Is a folder that was in no tree in the tree behind the changes, because all the folders above it are? */
+  async #comesBack(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
+    for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
+      const entry = changes.has(path)
+        ? changes.get(path)
+        : (await this.#context.index.iterationAt(path, this.#at.seq))?.entry;
+      if (entry?.kind !== "dir") return false;
+    }
+    return true;
+  }
+
+  /** Such a folder, as a leaf of the folder above. `undefined`: it is none. */
+  async #returned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
+    const hash = fresh.get(path);
+    if (hash === undefined) return undefined;
+    const entry = (await this.#context.index.iterationAt(path, this.#at.seq))?.entry;
+    return entry === undefined ? undefined : { name: nameOf(path), kind: "dir", mode: entry.mode, hash };
+  }
+
+  /** A folder as its leaf in the folder above says. `undefined`: there is none. */
+  async #folderIn(above: FolderLeaves, path: WorkspacePath): Promise<TreeChild | undefined> {
+    const own = await this.#leaves(path);
+    if (own === undefined) return undefined;
+    const entry = (await this.#context.index.iterationAt(path, this.#at.seq))?.entry;
+    const child = { name: nameOf(path), kind: "dir" as const, mode: entry?.mode ?? 0, hash: own.hash };
+    if (!above.holds(child)) throw this.#disagrees(path);
+    return child;
+  }
+
+  /** A folder before the changes, proved. */
+  async #leaves(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
+    if (this.#before.has(folder)) return this.#before.get(folder);
+    const leaves = this.#known.get(folder) ?? (await this.#read(folder));
+    this.#before.set(folder, leaves);
+    return leaves;
+  }
+
+  async #read(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
+    if (isTop(this.#context, folder)) return this.#readTop(folder);
+    const above = await this.#leaves(parentOf(folder));
+    if (above === undefined) return undefined;
+    const name = nameOf(folder);
+    const entry = (await this.#context.index.iterationAt(folder, this.#at.seq))?.entry;
+    if (entry === undefined) {
+      if (above.has(name)) throw this.#disagrees(folder);
+      return undefined;
+    }
+    const own = entry.kind === "dir" ? await this.#leavesInIndex(folder) : undefined;
+    const hash = own?.hash ?? entry.hash;
+    if (hash === undefined || !above.holds({ name, kind: entry.kind, mode: entry.mode, hash })) {
+      throw this.#disagrees(folder);
+    }
+    return own;
+  }
+
+  async #readTop(top: WorkspacePath): Promise<FolderLeaves> {
+    const leaves = await this.#leavesInIndex(top);
+    if (leaves.hash !== (await this.#topHashes()).get(top)) throw this.#disagrees(top);
+    return leaves;
+  }
+
+  /** The hashes of the roots' own folders: they give the root. */
+  async #topHashes(): Promise<ReadonlyMap<WorkspacePath, Hash>> {
+    if (this.#tops !== undefined) return this.#tops;
+    const tops = new Map<WorkspacePath, Hash>();
+    for (const top of rootFolders(this.#context)) {
+      const leaves = await this.#leavesInIndex(top);
+      this.#before.set(top, leaves);
+      tops.set(top, leaves.hash);
+    }
+    if (rootOf(this.#context, tops) !== this.#at.root) throw this.#disagrees(ROOT);
+    this.#tops = tops;
+    return tops;
+  }
+
+  /** The index's row of a folder. */
+  async #leavesInIndex(folder: WorkspacePath): Promise<FolderLeaves> {
+    const { index } = this.#context;
+    const { seq } = this.#at;
+    const children: TreeChild[] = [];
+    for (const { path, entry } of await index.childrenAt(folder, seq)) {
+      if (entry === undefined) continue;
+      const hash = entry.hash ?? (await index.treeHashAt(path, seq)) ?? EMPTY_HASH;
+      children.push({ name: nameOf(path), kind: entry.kind, mode: entry.mode, hash });
+    }
+    return FolderLeaves.of(children);
+  }
+
+  /**
+   * A folder that the tree does not have. What the index has in it is in no tree, so no root proves it: only an index that was
+   * just made from the log is believed.
+   */
+  async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
+    const children: TreeChild[] = [];
+    for (const { path, entry } of await this.#context.index.childrenAt(folder, this.#at.seq)) {
+      if (entry === undefined) continue;
+      if (!this.#at.isRebuilt) throw this.#disagrees(path);
+      const hash = entry.hash ?? (await this.#outsideOfTree(path)).hash;
+      children.push({ name: nameOf(path), kind: entry.kind, mode: entry.mode, hash });
+    }
+    return FolderLeaves.of(children);
+  }
+
+  /** Folders, and paths that were folders before. */
+  async #worthStoring(fresh: FreshHashes): Promise<FolderHashes> {
+    const rows: (readonly [WorkspacePath, Hash | undefined])[] = [];
+    for (const [path, hash] of fresh) {
+      const isWorth = hash !== undefined || (await this.#context.index.treeHashAt(path, this.#at.seq)) !== undefined;
+      if (isWorth) rows.push([path, hash]);
+    }
+    return rows;
+  }
+
+  #disagrees(path: WorkspacePath): IndexDisagrees {
+    const { seq } = this.#at;
+    return new IndexDisagrees(`about ${path === ROOT ? "the folders" : displayPath(path)}`, { path, seq });
+  }
+}
+
+function childBehind(entry: Entry | undefined, fresh: FreshHashes): TreeChild | undefined {
+  if (entry === undefined) return undefined;
+  const { path, kind, mode } = entry;
+  return { name: nameOf(path), kind, mode, hash: entry.hash ?? fresh.get(path) ?? EMPTY_HASH };
+}
+
+function namesByFolder(paths: Iterable<WorkspacePath>): Map<WorkspacePath, Set<string>> {
+  const names = new Map<WorkspacePath, Set<string>>();
+  for (const path of paths) addName(names, path);
+  return names;
+}
+
+function addName(names: Map<WorkspacePath, Set<string>>, path: WorkspacePath): void {
+  if (isRoot(path)) return;
+  const folder = parentOf(path);
+  const own = names.get(folder) ?? new Set<string>();
+  names.set(folder, own.add(nameOf(path)));
+}
+
+function isTop(context: Hashed, folder: WorkspacePath): boolean {
+  return rootFolders(context).includes(folder);
+}
+
+function rootOf(context: Hashed, tops: ReadonlyMap<WorkspacePath, Hash>): Hash {
+  const further = context.worktree.roots.flatMap(({ id }) =>
+    id === undefined ? [] : [{ id, hash: tops.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }],
+  );
+  return workspaceRoot(tops.get(ROOT) ?? EMPTY_HASH, further);
+}

@@ -1,0 +1,146 @@
+import type { Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { EMPTY_HEAD } from "../../core/values/event.ts";
+import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
+import { workspaceRoot } from "../../core/tree/merkle.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { IndexStore, StoredTree } from "../../storage/index-store.ts";
+import { catchUp } from "../log/catch-up.ts";
+import { disagreeing, IndexDisagrees, stillDisagrees } from "../log/index-disagrees.ts";
+import { baseOf } from "../log/project.ts";
+import type { ProofContext } from "./proved-state.ts";
+import { ProvedTree } from "./proved-tree.ts";
+import { linesBehind, nearestRoot, type ReadTo } from "./stated-root.ts";
+import { type PendingChanges, rootAtHead } from "../log/tree.ts";
+
+/**
+ * The Merkle roots that the history states: computed from the root that the log states before and the lines behind it. The
+ * index only helps, and is held to that root. What it got wrong would else stand in the log for ever.
+ */
+
+/** The number of events that are read at most before the tree is taken from a later root. */
+const MOST_SINCE = 4_000;
+
+interface Known {
+  readonly tree: ProvedTree;
+  readonly end: ReadTo;
+}
+
+/** The tree that was proved last, by index: the next root need not read its folders again. */
+const latest = new WeakMap<IndexStore, Known>();
+
+/** A root, and the folder hashes that differ from those before. */
+export interface RootBehind {
+  readonly root: Hash;
+  readonly tree: StoredTree;
+  /** To be called with the end of the changes, once they are durable. */
+  readonly settle: (last: ReadTo) => void;
+}
+
+/** The root behind changes that follow `seq` (the head). With the lock held: an index that disagrees is rebuilt. */
+export async function rootBehind(context: ProofContext, seq: number, pending: PendingChanges): Promise<RootBehind> {
+  return rebuilding(context, async (isRebuilt) => {
+    const { tree, since } = await treeBefore(context, seq);
+    const behind = await tree.behind(new Map([...since, ...pending]), isRebuilt);
+    const settle = (last: ReadTo): void => {
+      latest.set(context.index, { tree: behind.at(last.seq), end: last });
+    };
+    return { root: behind.root, tree: behind.stored, settle };
+  });
+}
+
+/** The root at `seq` (the head). With the lock held: an index that disagrees is rebuilt. */
+export async function rootToState(context: ProofContext, seq: number): Promise<Hash> {
+  return rebuilding(context, (isRebuilt) => provedRoot(context, seq, isRebuilt));
+}
+
+/** The root at `seq` (the head). Throws `IndexDisagrees`. `isRebuilt`: the index was just made from the log. */
+export async function provedRoot(context: ProofContext, seq: number, isRebuilt = false): Promise<Hash> {
+  return disagreeing(async () => {
+    const { tree, since, end } = await treeBefore(context, seq);
+    const behind = await tree.behind(since, isRebuilt);
+    if (behind.stored.hashes.length > 0) await context.index.putTreeHashes(seq, behind.stored);
+    latest.set(context.index, { tree: behind.at(seq), end });
+    return behind.root;
+  });
+}
+
+/** Does it again where the index was wrong, on one that is made from the log. What was begun is not undone by that. */
+async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
+  try {
+    return await disagreeing(() => work(false));
+  } catch (error) {
+    if (!(error instanceof IndexDisagrees)) throw error;
+    await context.index.reset();
+    const { damage } = await catchUp(context, { recover: false, locked: true });
+    if (damage !== undefined) throw damage;
+    latest.delete(context.index);
+    return orDamage(() => work(true));
+  }
+}
+
+async function orDamage<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await disagreeing(work);
+  } catch (error) {
+    throw error instanceof IndexDisagrees ? stillDisagrees(error) : error;
+  }
+}
+
+interface TreeBefore extends Known {
+  /** The changes by the lines behind the tree, up to `end`. */
+  readonly since: PendingChanges;
+}
+
+async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefore> {
+  const { index } = context;
+  const known = latest.get(index);
+  const found = known === undefined ? undefined : await goneOn(context, known, seq);
+  if (found !== undefined) return found;
+  const root = await nearestRoot(context, seq);
+  const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
+  const end = root ?? first;
+  // Whether these are right is found out when a folder is proved.
+  if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
+  return goOn(context, { tree: new ProvedTree(context, end), end }, seq);
+}
+
+function emptyRoot({ worktree }: ProofContext): Hash {
+  return workspaceRoot(
+    EMPTY_HASH,
+    worktree.roots.flatMap(({ id }) => (id === undefined ? [] : [{ id, hash: EMPTY_HASH }])),
+  );
+}
+
+/** Its lines may be compacted away by now, or another history stands there: `undefined`. */
+async function goneOn(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
+  const { end } = known;
+  if (seq < end.seq || seq - end.seq > MOST_SINCE) return undefined;
+  if (seq === end.seq && (await context.index.locate(seq))?.hash !== end.hash) return undefined;
+  try {
+    return await goOn(context, known, seq);
+  } catch (error) {
+    const isOther =
+      error instanceof IndexDisagrees || (error instanceof ChronicleError && error.code === "LOG_DAMAGED");
+    if (!isOther) throw error;
+    return undefined;
+  }
+}
+
+async function goOn(context: ProofContext, { tree, end: from }: Known, seq: number): Promise<TreeBefore> {
+  const since = new Map<WorkspacePath, Entry | undefined>();
+  const end = await linesBehind(context, from, {
+    upTo: seq,
+    take: (event) => {
+      const { recordId, record, op } = event;
+      // Such an event states a root, so the tree would have begun there.
+      if (op !== "compact" && baseOf(event) !== undefined) {
+        throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
+      }
+      const path = pathOfRecordId(recordId);
+      if (path !== undefined) since.set(path, decodeFile(path, record).entry);
+    },
+  });
+  return { tree, since, end };
+}

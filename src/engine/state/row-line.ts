@@ -1,0 +1,92 @@
+import { sameRecorded } from "../../core/values/entry.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { pathOfRecordId } from "../../core/values/file-record.ts";
+import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { BASELINE_SEQ, historyStart } from "../log/history-start.ts";
+import { baseOf, iterationOf } from "../log/project.ts";
+import { isInBase, readBase } from "../log/read-base.ts";
+import { wholeOrNone } from "../log/read-events.ts";
+import { provedEvent } from "./stated-root.ts";
+
+/** The log's record of an iteration; `in-base`: it has no line of its own, because a base has brought it. */
+export type LineSays = "same" | "other" | "in-base";
+
+/** The log's own records of iterations, in their order. */
+export async function linesSay(context: HistoryContext, rows: readonly IterationRow[]): Promise<LineSays[]> {
+  const located = new Map<number, EventRow>();
+  for (const { seq } of rows) {
+    const row = located.has(seq) ? undefined : await context.index.locate(seq);
+    if (row !== undefined && !isInBase(row)) located.set(seq, row);
+  }
+  const events = await wholeEvents(context, [...located.values()]);
+  return rows.map((row) => {
+    const event = events.get(row.seq);
+    if (event === undefined || event.op === "compact" || baseOf(event) !== undefined) return "in-base";
+    if (pathOfRecordId(event.recordId) !== row.path) return "other";
+    return sameRow(iterationOf(event), row) ? "same" : "other";
+  });
+}
+
+/** A line further away than this is looked up, instead of reading up to it. */
+const FAR = 64;
+
+/** Events of the log, each line checked by its hash. Those that lie close together are read in one pass. */
+async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<Map<number, LogEvent>> {
+  const found = new Map<number, LogEvent>();
+  const wanted = rows.toSorted((a, b) => a.seq - b.seq);
+  for (const run of runsOf(wanted)) await readRun(context, run, found);
+  // A line that is not where it should be is looked up by itself, which tells the damage.
+  for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
+  return found;
+}
+
+function* runsOf(rows: readonly EventRow[]): Generator<readonly EventRow[]> {
+  let run: EventRow[] = [];
+  for (const row of rows) {
+    const last = run.at(-1);
+    if (last !== undefined && row.seq - last.seq > FAR) {
+      yield run;
+      run = [];
+    }
+    run.push(row);
+  }
+  if (run.length > 0) yield run;
+}
+
+async function readRun(context: HistoryContext, run: readonly EventRow[], found: Map<number, LogEvent>): Promise<void> {
+  const [first] = run;
+  const upTo = run.at(-1)?.seq ?? 0;
+  if (first === undefined) return;
+  const wanted = new Map(run.map((row) => [row.seq, row]));
+  let { seq } = first;
+  for await (const lines of context.log.read({ seq, offset: first.offset })) {
+    for (const { bytes } of lines) {
+      const row = wanted.get(seq);
+      const event = row === undefined ? undefined : wholeOrNone(bytes);
+      if (event !== undefined && event.seq === row?.seq && event.hash === row.hash) found.set(seq, event);
+      if (seq === upTo) return;
+      seq += 1;
+    }
+  }
+}
+
+/** Does the base on which the history starts hold this iteration? It is read as a whole. */
+export async function baseSays(context: HistoryContext, row: IterationRow): Promise<boolean> {
+  const { anchor, index, blobs } = context;
+  const seq = await startOf(context);
+  const located = anchor === undefined ? await index.locate(seq) : undefined;
+  const base = located === undefined ? anchor?.base : baseOf((await provedEvent(context, located)).event);
+  if (base === undefined) return false;
+  const { entries } = await readBase(blobs, base, `that event ${seq} starts on`);
+  return entries.some((one) => one.path === row.path && sameRow(one, row));
+}
+
+/** The event whose base brought what no line has recorded: the start of the history, or the baseline. */
+export async function startOf(context: HistoryContext): Promise<number> {
+  return (await historyStart(context))?.seq ?? BASELINE_SEQ;
+}
+
+function sameRow(a: Pick<IterationRow, "seq" | "iteration" | "entry"> | undefined, b: IterationRow): boolean {
+  return a !== undefined && a.seq === b.seq && a.iteration === b.iteration && sameRecorded(a.entry, b.entry);
+}

@@ -1,0 +1,96 @@
+import { checkLine } from "../../core/log/chain.ts";
+import { markOf } from "../../core/log/commit-mark.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Head, LogEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { LogPosition } from "../../storage/event-log.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { isInBase } from "../log/read-base.ts";
+import { readEvent, wholeOrNone } from "../log/read-events.ts";
+
+/** Merkle roots that the log states, and the lines behind them, read from the log itself. */
+
+/** A root that an event of the log states: that of the files right after it. */
+export interface StatedRoot extends Head {
+  readonly root: Hash;
+  /** The offset of the next line. */
+  readonly next: LogPosition;
+}
+
+/**
+ * The nearest root at or before an event, or `undefined`. The index only says where to look: a root that it does not know
+ * makes more lines to read, and each line is checked by its own hash.
+ */
+export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
+  const { anchor, index } = context;
+  const commit = await index.rootedCommit(seq);
+  const row = commit === undefined ? undefined : await index.locate(commit.last);
+  if (row !== undefined && !isInBase(row)) return rootIn(context, row);
+  if (anchor === undefined || anchor.seq > seq) return undefined;
+  const { seq: at, hash, root } = anchor;
+  return { seq: at, hash, root, next: { seq: at + 1, offset: 0 } };
+}
+
+async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoot> {
+  const { event, next } = await provedEvent(context, row);
+  const root = markOf(event)?.root;
+  if (root === undefined) {
+    throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about the root at event ${row.seq}`);
+  }
+  return { seq: event.seq, hash: event.hash, root, next };
+}
+
+/** An event of the log, its line checked by its hash, and where the next one begins. Throws as `readEvent` does. */
+export async function provedEvent(
+  context: HistoryContext,
+  row: EventRow,
+): Promise<{ readonly event: LogEvent; readonly next: LogPosition }> {
+  for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
+    const [first] = lines;
+    if (first === undefined) continue;
+    const event = wholeOrNone(first.bytes);
+    if (event?.seq !== row.seq || event.hash !== row.hash) break;
+    return { event, next: { seq: row.seq + 1, offset: first.offset + first.bytes.length + 1 } };
+  }
+  // It tells a wrong index from a damaged line.
+  await readEvent(context, row);
+  throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
+    hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: { seq: row.seq, offset: row.offset },
+  });
+}
+
+/** The end of the lines that were read: the last event, and the offset of the next one. */
+export interface ReadTo extends Head {
+  readonly next: LogPosition;
+}
+
+/** Reads the events behind one up to another, each checked against the one before. Throws `LOG_DAMAGED`. */
+export async function linesBehind(
+  context: HistoryContext,
+  from: ReadTo,
+  { upTo, take }: { readonly upTo: number; readonly take: (event: LogEvent) => void },
+): Promise<ReadTo> {
+  let at = from;
+  if (at.seq >= upTo) return at;
+  for await (const lines of context.log.read(from.next)) {
+    for (const line of lines) {
+      const checked = checkLine(line.bytes, at);
+      if ("fault" in checked) throw damagedBehind(at, checked.fault.detail);
+      const { event } = checked;
+      take(event);
+      const { seq, hash } = event;
+      at = { seq, hash, next: { seq: seq + 1, offset: line.offset + line.bytes.length + 1 } };
+      if (seq === upTo) return at;
+    }
+  }
+  throw damagedBehind(at, "the log ends there");
+}
+
+function damagedBehind({ seq }: Head, why: string): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `the log is damaged behind event ${seq}: ${why}`, {
+    hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: { seq: seq + 1 },
+  });
+}

@@ -1,0 +1,71 @@
+import type { OperationShape } from "../../api/shapes.ts";
+import { undoStack, type UndoStack } from "../../core/records/undo-stack.ts";
+import { changesOfTransaction } from "../facts/action-operations.ts";
+import { changesOfAction, changesOfSession } from "../facts/changes-within.ts";
+import type { Context } from "../log/context.ts";
+import type { LoggedOperation } from "../facts/logged-operation.ts";
+import { operationsOf } from "../facts/logged-operations.ts";
+import { ownChanges, type OwnWork } from "../facts/own-changes.ts";
+import { ownersIn } from "../facts/owners.ts";
+import { listSessions } from "../actions/session.ts";
+import { takenBy, type Taken } from "../facts/taken.ts";
+
+/** All finished operations, and last those of runs whose process is gone, as they will be once they are closed. */
+export async function listOperations(context: Context): Promise<LoggedOperation[]> {
+  return operationsOf(context, await listSessions(context));
+}
+
+/** What can be undone and redone now. What is part of a greater operation is undone with it, or by its id. */
+export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
+  return undoStack(
+    operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
+      if (kind !== "undo" && kind !== "redo")
+        return { id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) };
+      const about = target === undefined ? {} : { target };
+      return {
+        id,
+        seq: toSeq,
+        kind,
+        ...about,
+        ...(selective === undefined ? {} : { takes: selective.takes, passes: selective.passes }),
+      };
+    }),
+  );
+}
+
+/** The changes that are an operation's own: what others did in between is not among them. */
+export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<OwnWork> {
+  const { id, kind } = operation;
+  if (kind === "run") return changesOfSession(context, id, operation);
+  if (kind === "action") return changesOfAction(context, { id, seq: operation.fromSeq }, operation.toSeq);
+  if (kind === "transaction") return changesOfTransaction(context, id, await undoneWithin(context, operation));
+  return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
+}
+
+/** What was taken back of an operation before it ended: that is not among what it has changed. */
+async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<Taken["holds"]> {
+  return takenBy(await listOperations(context), await ownersIn(context), toSeq).holds;
+}
+
+/** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */
+export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
+  const { id, kind, partOf } = operation;
+  if (kind === "undo" || kind === "redo") return false;
+  return stack.undone.has(id) || (partOf !== undefined && stack.undone.has(partOf));
+}
+
+/** An operation as programs see it. */
+export function operationShape(operation: LoggedOperation, stack: UndoStack): OperationShape {
+  return {
+    id: operation.id,
+    kind: operation.kind,
+    summary: operation.summary,
+    started: operation.started,
+    ended: operation.ended,
+    from_seq: operation.fromSeq,
+    to_seq: operation.toSeq,
+    changed: operation.changed,
+    undone: isUndone(operation, stack),
+    ...(operation.client === undefined ? {} : { client: operation.client }),
+  };
+}

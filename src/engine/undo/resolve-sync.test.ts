@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
+import { ORIGIN, ReplicaRig } from "../../testing/replica-rig.ts";
+import type { ApplyRequest } from "../../worktree/worktree.ts";
+import { endBefore } from "./before-change.ts";
+import { listConflicts, resolveConflict } from "./conflicts.ts";
+import { listOperations } from "./operations.ts";
+import { redo, undo } from "./undo.ts";
+import { verify } from "../upkeep/verify.ts";
+
+const ID = "22222222-2222-4222-8222-222222222222";
+
+/** A file that both have made something else of since event 2 of the origin; up to event 6 the folder is reconciled. */
+async function disputed(files: Readonly<Record<string, string>> = { a: "mine" }): Promise<ReplicaRig> {
+  const replica = await ReplicaRig.open(files);
+  const [base, wanted] = [await replica.file("a", "base"), await replica.file("a", "theirs")];
+  replica.upstream("a", base, 2);
+  replica.upstream("a", wanted, 6);
+  const sync = { origin: ORIGIN, baseSeq: 2, upstreamSeq: 6 };
+  const states = { path: "a" as never, base, current: await replica.recorded("a"), wanted };
+  const met = "2030-01-01T00:00:00.000Z";
+  const record: IdentifiedConflict["record"] = { ...states, state: "open", reason: "content", undo: "", met, sync };
+  await replica.apply({ applied: 6, conflicts: [{ id: ID, record }] });
+  return replica;
+}
+
+describe("a conflict of a sync, settled without it", () => {
+  it("the folder's side is proposed, on what the origin has", async () => {
+    await using replica = await disputed();
+    const at = await replica.head();
+    const done = await resolveConflict(replica.context, "a", { keep: "current" });
+    expect(done).toMatchObject({ conflict: { cause: "sync", settled: "current" }, changes: [] });
+    expect(replica.files()).toEqual({ a: "mine" });
+    const { entries } = await replica.journal(at);
+    expect(entries).toMatchObject([{ path: "a", seen: 6, entry: { hash: await replica.keep("mine") } }]);
+    expect(await listConflicts(replica.context)).toEqual([]);
+  });
+
+  it("the origin's side comes into the folder, whatever was edited since; an undo opens it again", async () => {
+    await using replica = await disputed();
+    replica.write("a", "mine, and more");
+    await resolveConflict(replica.context, ID, { keep: "undo" });
+    expect(replica.files()).toEqual({ a: "theirs" });
+    expect((await listOperations(replica.context)).map(({ kind, summary }) => [kind, summary])).toEqual([
+      ["resolve", "resolve of a: the upstream's side was taken"],
+    ]);
+    await undo(replica.context);
+    expect(replica.files()).toEqual({ a: "mine, and more" });
+    expect(await listConflicts(replica.context)).toMatchObject([{ id: ID, state: "open" }]);
+    await redo(replica.context);
+    expect(replica.files()).toEqual({ a: "theirs" });
+    expect(await listConflicts(replica.context)).toEqual([]);
+    expect((await verify(replica.context)).problems).toEqual([]);
+  });
+
+  it("a content that is given is a change on what the origin has, also where the folder has it already", async () => {
+    await using replica = await disputed();
+    const at = await replica.head();
+    await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both") });
+    expect(replica.files()).toEqual({ a: "both" });
+    expect((await replica.journal(at)).entries).toMatchObject([
+      { seen: 6, entry: { hash: await replica.keep("both") } },
+    ]);
+    await using same = await disputed();
+    const before = await same.head();
+    await resolveConflict(same.context, "a", { keep: "merged", content: Buffer.from("mine") });
+    expect((await same.journal(before)).entries).toMatchObject([{ seen: 6, entry: { hash: await same.keep("mine") } }]);
+  });
+
+  it("one about a folder is the sync's to settle", async () => {
+    await using replica = await disputed();
+    const sync = { origin: ORIGIN, baseSeq: 0, upstreamSeq: 3, since: 2 };
+    const states = { path: "d" as never, base: undefined, current: replica.folder("d"), wanted: undefined };
+    const record = {
+      ...states,
+      state: "open",
+      reason: "folder",
+      undo: "",
+      met: "2030-01-01T00:00:00.000Z",
+      sync,
+    } as const;
+    await replica.apply({ applied: 6, conflicts: [{ id: "33333333-3333-4333-8333-333333333333", record }] });
+    await expect(resolveConflict(replica.context, "d", { keep: "current" })).rejects.toMatchObject({
+      code: "REFUSED",
+      hint: "`chronicle sync resolve d --keep-local`, or --accept-upstream",
+    });
+  });
+});
+
+describe("what a sync brings is no step of undo", () => {
+  it("an undo takes back what was done here before it, as far as the sync has not changed it", async () => {
+    await using replica = await disputed({ a: "mine", b: "1" });
+    await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both") });
+    await replica.apply({ applied: 9, changes: [await replica.change("b", await replica.file("b", "2"))] });
+    await undo(replica.context);
+    expect(replica.files()).toEqual({ a: "mine", b: "2" });
+  });
+
+  it("a step that was cut off is finished by an undo, which then goes on", async () => {
+    await using replica = await disputed();
+    await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both") });
+    const change = await replica.change("b", await replica.file("b", "new"));
+    const { context } = replica;
+    const apply = async ({ begin }: ApplyRequest) => {
+      await begin?.();
+      throw new Error("cut off");
+    };
+    Object.assign(context.worktree, { apply });
+    await expect(replica.apply({ applied: 9, changes: [change] })).rejects.toThrow("cut off");
+    Reflect.deleteProperty(context.worktree, "apply");
+    const done = await undo(context, {}, await endBefore(context));
+    expect(done.notes).toEqual([`finished the interrupted sync with unix:/origin.sock (1 path)`]);
+    expect(replica.files()).toEqual({ a: "mine", b: "new" });
+  });
+});

@@ -1,0 +1,55 @@
+import { tellOfTimes } from "../capture/operate.ts";
+import type { RestoreShape } from "../../api/shapes.ts";
+import type { RestoreOptions } from "../../api/workspace-api.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Context } from "../log/context.ts";
+import { refused } from "../capture/change-files.ts";
+import { fillFolder, meantBy, withoutPaths } from "../capture/fill-folder.ts";
+import { withoutContent } from "../facts/foresee.ts";
+import { knownPaths } from "../log/known-paths.ts";
+import { resolveMoment } from "../read/moments.ts";
+import { leaveErased, refuseAllErased } from "../capture/leave-erased.ts";
+import { isHosted } from "../log/hosted.ts";
+import { withoutGit } from "./left-out-git.ts";
+import { orForced } from "./or-forced.ts";
+import { secretsAmong } from "../state/protected.ts";
+import { provedEntries } from "../state/proved-entries.ts";
+import { skippedShape } from "../log/shape.ts";
+
+/** Fills another, empty folder with the files of a moment; the workspace itself is not touched. Secrets go to people only. */
+export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
+  const moment = await resolveMoment(context, text);
+  const asked = await knownPaths(context, options.paths);
+  const isMeant = meantBy(asked);
+  const meant = (await provedEntries(context, moment.seq)).filter(({ path }) => isMeant(path));
+  const { entries: all, skipped } = await withoutGit(meant, asked, (path) => isOwn(context, path));
+  const whole = all.map((after) => ({ path: after.path, before: undefined, after }));
+  const { changes, erased } = await leaveErased(context, whole);
+  refuseAllErased(changes, erased);
+  const left = new Set(erased.map(({ path }) => path));
+  const entries = all.filter(({ path }) => !left.has(path));
+  const withheld = context.withholdsSecrets === true ? await secretsAmong(context, entries, moment.seq) : [];
+  const missing = await withoutContent(
+    context,
+    withoutPaths(entries, withheld).map((after) => ({ path: after.path, before: undefined, after })),
+  );
+  return orForced(options, async (force) => {
+    if (missing.length > 0 && !force) throw refused(missing);
+    const filled = await fillFolder(entries, {
+      look: () => context.store.refuseFilled(options.to ?? ""),
+      missing,
+      withheld,
+      target: () => context.store.emptyWorktree(options.to ?? ""),
+      contents: (hashes) => context.blobs.readMany(hashes),
+      token: context.newId(),
+      options: { ...options, force },
+    });
+    if (options.keepMtime === true) tellOfTimes(context, whole);
+    return { ...filled, skipped: [...skipped, ...erased.map(skippedShape), ...filled.skipped] };
+  });
+}
+
+/** In a folder its rules say what is git's. Without a folder there are none. */
+async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
+  return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
+}

@@ -1,0 +1,421 @@
+import type { Selection } from "../../api/action-api.ts";
+import type { ChangesShape } from "../../api/action-shapes.ts";
+import type { ChangeShape } from "../../api/shapes.ts";
+import type { Change } from "../../core/values/change.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { FileRecord } from "../../core/values/file-record.ts";
+import { isWithin } from "../../core/values/path.ts";
+import { meantBy } from "../../core/values/meant-by.ts";
+import { greatestOf, leastOf } from "../../util/long-lists.ts";
+import { actionShapes, findAction, type LoggedAction } from "../facts/actions.ts";
+import type { Context } from "../log/context.ts";
+import { patchOf } from "../read/diff.ts";
+import { doneIntents } from "../log/intents.ts";
+import { indexedFrom } from "../log/history-start.ts";
+import { allKeepers, keepersWithin } from "../facts/keepers.ts";
+import { knownPaths } from "../log/known-paths.ts";
+import { resolveMoment } from "../read/moments.ts";
+import { eventsOfWork, groupsOf, ownChanges, type Work } from "../facts/own-work.ts";
+import { ownersIn } from "../facts/owners.ts";
+import { workElsewhere, type WorkElsewhere } from "../facts/work-elsewhere.ts";
+import { changeShape, shownPath } from "../log/shape.ts";
+import { listSessions } from "../actions/session.ts";
+import { listSnapshots } from "../read/snapshot.ts";
+import { actionsEver } from "../facts/transactions.ts";
+
+/** Whose work a caller means: which events are its own. */
+
+/** The selectors, in the order in which messages name them. */
+const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as const;
+
+type Selector = (typeof SELECTORS)[number];
+
+/** The one selector that is given, or `undefined`. Throws `USAGE` for more than one, and for an empty one. */
+export function selectorOf(selection: Selection): { readonly by: Selector; readonly value: string } | undefined {
+  const given = SELECTORS.flatMap((by) => {
+    const value = selection[by];
+    return value === undefined ? [] : [{ by, value }];
+  });
+  const [only, second] = given;
+  if (second !== undefined) {
+    throw new ChronicleError("USAGE", `give one of ${given.map((one) => one.by).join(" and ")}, not both`, {
+      hint: "whose work is meant is said in one way: an action, a turn, a session, an actor, a file, or since when",
+    });
+  }
+  if (only?.value === "") throw new ChronicleError("USAGE", `the ${only.by} is empty`, { hint: "give its id or name" });
+  return only;
+}
+
+/** A chosen piece of work, with the actions in it. */
+export interface ChosenWork extends Work {
+  readonly actions: readonly LoggedAction[];
+  /** What an ambiguous change names among its candidates if this work may have done it. */
+  readonly mayBe: ReadonlySet<string>;
+}
+
+/** The work that is meant. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
+  const given = selectorOf(selection);
+  if (given === undefined) throw new ChronicleError("USAGE", "whose work is meant was not said", { hint: SAY });
+  const { by, value } = given;
+  switch (by) {
+    case "action":
+      return workOfOne(context, await findAction(context, value));
+    case "turn":
+      return workOfTurn(context, value);
+    case "session":
+      return workOfSession(context, value);
+    case "actor":
+      return workOfActor(context, value);
+    case "file":
+      return workOnFile(context, value);
+    case "since":
+      return workSince(context, value);
+  }
+}
+
+async function workOfOne(context: Context, action: LoggedAction): Promise<ChosenWork> {
+  return { ...(await workOfActions(context, [action], ({ id }) => `action ${id}`)), known: action.summary };
+}
+
+const SAY = "give one of action, turn, session, actor, file and since";
+
+async function workOfActions(
+  context: Context,
+  actions: readonly LoggedAction[],
+  label: (first: LoggedAction) => string,
+): Promise<ChosenWork> {
+  const ids = await withInner(
+    context,
+    actions.map((one) => one.id),
+  );
+  const [first] = actions;
+  if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
+  const fromSeq = leastOf(actions.map((one) => one.fromSeq));
+  // What one that is not finished has done so far may be recorded already, behind its last event.
+  const isUnfinished = actions.some((one) => one.state === "open" || one.state === "abandoned");
+  const toSeq = isUnfinished ? (await context.index.head()).seq : greatestOf(actions.map((one) => one.lastSeq));
+  const begins = (await indexedFrom(context)) ?? 1;
+  if (fromSeq < begins - 1) throw compactedAway(`what the ${label(first)} changed`, begins);
+  const isOwn = ownOnly((record) => isOf(record, ids), await onlyBy(context, ids));
+  const keepers = await keepersWithin(context, ids);
+  return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn, actions, keepers, mayBe: ids };
+}
+
+/**
+ * Can nobody but some runs and actions have made a change that several may have made? An action that was abandoned may never
+ * have run: where all of them were, it may have been a person.
+ */
+async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
+  const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
+  const mayNotHaveRun = new Set(abandoned.map(({ id }) => id));
+  return ({ candidates = [] }) =>
+    candidates.every((id) => ids.has(id)) && candidates.some((id) => !mayNotHaveRun.has(id));
+}
+
+/** Runs and actions, and all that were begun within them. */
+async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const owners = await ownersIn(context);
+  return owners.inner(ids);
+}
+
+function isOf({ session, action }: FileRecord, ids: ReadonlySet<string>): boolean {
+  return [session, action].some((id) => id !== undefined && ids.has(id));
+}
+
+const LIST = "`chronicle actions` lists them";
+
+function compactedAway(what: string, by: number): ChronicleError {
+  return new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
+    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
+    data: { seq: by },
+  });
+}
+
+/**
+ * Nobody's work: what restores, undos and redos wrote, what was there at the beginning, and what may be several's, but for
+ * changes that can be nobody else's (`isOnly`).
+ */
+function ownOnly(
+  isOwn: (record: FileRecord) => boolean,
+  isOnly: (record: FileRecord) => boolean = () => false,
+): Work["isOwn"] {
+  return (record) =>
+    (record.intent === undefined || record.cause === "write") &&
+    record.cause !== "baseline" &&
+    (isOnly(record) || (record.actor !== "ambiguous" && isOwn(record)));
+}
+
+/** A turn of a conversation, as a session counts them. */
+interface Turn {
+  readonly session?: string;
+  readonly turn: string;
+}
+
+/** What was done in a turn; `last`: see `lastTurn`. */
+async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
+  const all = await allTurns(context);
+  const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
+  return workIn(context, all, named);
+}
+
+/** The last turn that is not passed; where all are, the last. Throws `NOT_FOUND`. */
+export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
+  const all = await allTurns(context);
+  let rest = all;
+  for (;;) {
+    const last = lastTurn(rest);
+    const work = await workIn(context, all, last);
+    if (!(await isPassed(work))) return work;
+    const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
+    rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
+    if (rest.actions.length + rest.elsewhere.length === 0) return workIn(context, all, lastTurn(all));
+  }
+}
+
+/** The work of turns, here and at other copies. */
+interface Turns {
+  readonly actions: readonly (LoggedAction & Turn)[];
+  readonly elsewhere: readonly (WorkElsewhere & Turn)[];
+  /** How many actions belong to none. */
+  readonly others: number;
+}
+
+async function allTurns(context: Context): Promise<Turns> {
+  const all = await actionsEver(context);
+  const actions = all.filter(isInTurn);
+  const elsewhere = (await workElsewhere(context)).filter(isInTurn);
+  return { actions, elsewhere, others: all.length - actions.length };
+}
+
+async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, session }: Turn): Promise<ChosenWork> {
+  const isOfIt = (one: { readonly turn?: string; readonly session?: string }): boolean =>
+    one.turn === turn && one.session === session;
+  const own = actions.filter(isOfIt);
+  const here = own.length === 0 ? undefined : await workOfActions(context, own, () => `turn ${turn}`);
+  const there = elsewhere.filter(isOfIt);
+  if (here !== undefined && there.length === 0) return here;
+  return {
+    label: `turn ${turn}`,
+    fromSeq: Math.min(here?.fromSeq ?? Infinity, leastOf(there.map((one) => one.fromSeq))),
+    toSeq: Math.max(here?.toSeq ?? 0, greatestOf(there.map((one) => one.toSeq))),
+    isOwn: (record, path, seq) => here?.isOwn(record, path, seq) === true || ownOnly(isOfIt)(record, path, seq),
+    actions: own,
+    keepers: here?.keepers ?? [],
+    mayBe: here?.mayBe ?? new Set(),
+  };
+}
+
+function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { readonly turn: string } {
+  return one.turn !== undefined;
+}
+
+/**
+ * The turn that changed something last; where none did, the one that ended last. What came from an origin is not the last turn of
+ * anybody here; what a replica has written is.
+ */
+function lastTurn({ actions, elsewhere, others }: Turns): Turn {
+  const ended = actions.filter((one) => one.state !== "open").toSorted((a, b) => a.lastSeq - b.lastSeq);
+  const here = ended.findLast(hasChanged);
+  const there = elsewhere.findLast((one) => one.from === "replica");
+  const changed = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
+  const last = changed ?? ended.at(-1) ?? actions.at(-1);
+  if (last !== undefined) return last;
+  if (others > 0) {
+    throw new ChronicleError("NOT_FOUND", "none of the recorded actions belongs to a turn", {
+      hint: "`chronicle actions` lists them; `chronicle undo --action ID` takes one back, `--session ID` a session's",
+      data: { actions: others },
+    });
+  }
+  throw new ChronicleError("NOT_FOUND", "no action of any turn was recorded yet", {
+    hint:
+      "turns are those of agents whose hooks call Chronicle: `chronicle agents status` says whether they do, `chronicle agents " +
+      "install` sets them up; plain `chronicle undo` takes the last run or restore back",
+  });
+}
+
+function hasChanged({ changed, omittedChanges }: LoggedAction): boolean {
+  return changed !== 0 || omittedChanges.some(({ kept }) => kept);
+}
+
+function turnNamed(asked: string, all: readonly Turn[]): Turn {
+  const found = meantBy(all, asked, (one) => one.turn);
+  const turns = new Set(found.map((one) => `${one.session ?? ""} ${one.turn}`));
+  if (turns.size > 1) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${turns.size} turns`, {
+      hint: "give more of the id, or name the session or the actions",
+      data: { turns: [...turns].map((one) => one.trim()) },
+    });
+  }
+  const [first] = found;
+  if (first !== undefined) return first;
+  throw new ChronicleError("NOT_FOUND", `there is no turn ${JSON.stringify(asked)}`, { hint: LIST });
+}
+
+async function workOfSession(context: Context, asked: string): Promise<ChosenWork> {
+  const all = await actionsEver(context);
+  const elsewhere = await workElsewhere(context);
+  const sessions = await listSessions(context);
+  // A write names the session in which it was asked for, which need not have been begun here.
+  const writes = (await doneIntents(context)).filter(({ intent }) => intent.kind === "write");
+  const id = sessionNamed(asked, [
+    ...sessions.map((one) => one.id),
+    ...all.flatMap((one) => one.session ?? []),
+    ...writes.flatMap(({ intent }) => intent.session ?? []),
+    ...elsewhere.flatMap((one) => one.session ?? []),
+  ]);
+  const own = await withInner(context, [id, ...all.flatMap((one) => (one.session === id ? [one.id] : []))]);
+  const actions = all.filter((one) => own.has(one.id));
+  const written = writes.flatMap(({ intent }) => (intent.session === id ? [intent] : []));
+  const there = elsewhere.filter((one) => one.session === id);
+  const starts = [...actions, ...sessions.filter((one) => one.id === id), ...written, ...there].map(
+    (one) => one.fromSeq,
+  );
+  const isOwn = (record: FileRecord): boolean => isOf(record, own);
+  const label = `session ${id}`;
+  return {
+    label,
+    ...(await spanFrom(context, starts)),
+    ...(await lostOf(context, `what the ${label} changed`, starts)),
+    isOwn: ownOnly(isOwn, await onlyBy(context, own)),
+    actions,
+    keepers: await keepersWithin(context, own),
+    mayBe: own,
+  };
+}
+
+function sessionNamed(asked: string, all: readonly string[]): string {
+  const matching = meantBy([...new Set(all)], asked, (one) => one);
+  const [id, second] = matching;
+  if (id === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(asked)}`, {
+      hint: "`chronicle sessions` lists them",
+    });
+  if (second === undefined) return id;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} sessions`, {
+    hint: "give more of the id",
+  });
+}
+
+async function workOfActor(context: Context, name: string): Promise<ChosenWork> {
+  const actions = (await actionsEver(context)).filter((one) => one.actor === name);
+  const own = await withInner(
+    context,
+    actions.map((one) => one.id),
+  );
+  const isOwn = (record: FileRecord): boolean => record.actor === name || isOf(record, own);
+  const label = `actor ${name}`;
+  const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
+  const lost = await lostOf(context, `what the ${label} changed`, starts);
+  const keepers = await keepersWithin(context, own);
+  // What several may have made stays out: a name such as `agent` is that of many.
+  return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
+}
+
+/** Every change after the baseline, whoever made it: restores and undos too. */
+async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
+  const [path] = (await knownPaths(context, [given])) ?? [];
+  if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
+  const baseline = (await listSnapshots(context))[0];
+  const starts = [baseline?.stateSeq ?? 0];
+  const label = `file ${shownPath(path)}`;
+  return {
+    label,
+    ...(await spanFrom(context, starts)),
+    ...(await lostOf(context, `what was changed in ${shownPath(path)}`, starts)),
+    everything: true,
+    isOwn: (_, at) => isWithin(at, path),
+    actions: [],
+    mayBe: new Set(),
+  };
+}
+
+async function workSince(context: Context, moment: string): Promise<ChosenWork> {
+  const { seq } = await resolveMoment(context, moment);
+  const span = await spanFrom(context, [seq]);
+  return {
+    label: `since seq:${seq}`,
+    ...span,
+    back: seq,
+    everything: true,
+    isOwn: () => true,
+    keepers: (await allKeepers(context)).filter(({ fromSeq }) => fromSeq >= seq),
+    actions: [],
+    mayBe: new Set(),
+  };
+}
+
+/** From the first of these events (or the beginning) to the head. */
+async function spanFrom(
+  context: Context,
+  starts: readonly number[],
+): Promise<{ readonly fromSeq: number; readonly toSeq: number }> {
+  const begins = (await indexedFrom(context)) ?? 1;
+  const { seq } = await context.index.head();
+  return { fromSeq: Math.max(Math.min(leastOf(starts), seq), begins - 1), toSeq: seq };
+}
+
+/** The part of the work that was compacted away with its events: no undo reaches it. */
+async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
+  const begins = (await indexedFrom(context)) ?? 1;
+  if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
+  return { lost: { what, before: begins } };
+}
+
+/** What somebody did, and nothing of what others did in between: see `ownChanges`. */
+export async function changesOfSelection(
+  context: Context,
+  selection: Selection,
+  options: { readonly patch?: boolean } = {},
+): Promise<ChangesShape> {
+  const asked = selectorOf(selection) === undefined ? { turn: "last" } : selection;
+  const work = await workOf(context, asked);
+  const ambiguous = new Set<string>();
+  const own = await eventsOfWork(context, {
+    ...work,
+    isOwn: (record, path, seq) => {
+      const isOwn = work.isOwn(record, path, seq);
+      if (!isOwn && record.candidates?.some((one) => work.mayBe.has(one)) === true) ambiguous.add(shownPath(path));
+      return isOwn;
+    },
+  });
+  const changes: ChangeShape[] = [];
+  for (const change of ownChanges(await groupsOf(context, own))) {
+    const patch = options.patch === true ? await patchUnlessPruned(context, change) : {};
+    changes.push({ ...changeShape(change), ...patch });
+  }
+  const { lost } = work;
+  // All of it lies before the history begins: that is not "nothing".
+  if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
+  const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
+  return {
+    selection: work.label,
+    actions: await shapesOf(context, actions),
+    changes,
+    ambiguous: [...ambiguous],
+    ...(lost === undefined
+      ? {}
+      : { notes: [`${lost.what} before event ${lost.before} was compacted away: it is not listed`] }),
+  };
+}
+
+async function patchUnlessPruned(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+  try {
+    return await patchOf(context, change);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PRUNED") return { pruned: true };
+    throw error;
+  }
+}
+
+/** The actions that some events name. */
+async function actionsAmong(
+  context: Context,
+  own: Awaited<ReturnType<typeof eventsOfWork>>,
+): Promise<readonly LoggedAction[]> {
+  return (await actionsEver(context)).filter((one) => own.ids.has(one.id));
+}
+
+async function shapesOf(context: Context, actions: readonly LoggedAction[]): Promise<ChangesShape["actions"]> {
+  return actions.length === 0 ? [] : actionShapes(context, actions);
+}

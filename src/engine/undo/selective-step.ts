@@ -1,0 +1,188 @@
+import { holdsSteps } from "../../core/records/transaction-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import type { UndoStack } from "../../core/records/undo-stack.ts";
+import { openConflicts } from "../facts/open-conflicts.ts";
+import type { Context } from "../log/context.ts";
+import { keepersWithin } from "../facts/keepers.ts";
+import type { LoggedOperation } from "../facts/logged-operation.ts";
+import { operationShape } from "./operations.ts";
+import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
+import { ownersIn, type Owners } from "../facts/owners.ts";
+import type { TakingBack } from "./take-back.ts";
+import { takenBy, type Taken } from "../facts/taken.ts";
+import { labelOf } from "../facts/transaction-work.ts";
+import { allTransactions } from "../facts/transactions.ts";
+import { undoOf } from "./undo-selection.ts";
+
+/** Where a step of `undo` or `redo` stands. */
+export interface Step {
+  readonly direction: "undo" | "redo";
+  readonly operations: readonly LoggedOperation[];
+  readonly stack: UndoStack;
+}
+
+/**
+ * What a step is where undos of somebody's work play a part: the redo of one, the undo of a redone one, the undo of an
+ * operation of which a part was taken back already. `undefined`: a step like any other.
+ */
+export async function selectiveStep(
+  context: Context,
+  operation: LoggedOperation,
+  step: Step,
+): Promise<TakingBack | undefined> {
+  const { direction, operations, stack } = step;
+  const { id, selective } = operation;
+  if (!operations.some((one) => one.selective !== undefined || isUndoWithin(one, operation))) return undefined;
+  const owners = await ownersIn(context);
+  const taken = takenBy(operations, owners);
+  const shape = operationShape(operation, stack);
+  if (selective !== undefined && (direction === "redo" || taken.undos.has(id)))
+    return { ...(await redoOf(context, operation)), operation: shape };
+  const work =
+    selective === undefined
+      ? await partOf(context, operation, { ...step, taken, owners })
+      : await again(context, operation, operations);
+  return work === undefined ? undefined : { ...(await undoOf(context, work)), always: true, operation: shape };
+}
+
+/** Is it an undo that was done while the operation went on? */
+function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
+  return kind === "undo" && toSeq > fromSeq && toSeq <= end;
+}
+
+/** The redo of an undo of somebody's work: the inverse of what that undo wrote. */
+async function redoOf(context: Context, operation: LoggedOperation): Promise<Omit<TakingBack, "operation">> {
+  const { id, fromSeq, toSeq, selective } = operation;
+  const label = selective?.selection ?? "";
+  const own = await eventsOfWork(context, { label, fromSeq, toSeq, isOwn: (record) => record.intent === id });
+  return {
+    kind: "redo",
+    summary: `redo of ${label}`,
+    label,
+    own,
+    about: { target: id },
+    nothing: `${label}: there is nothing to bring again`,
+    always: true,
+    withdraws: (await openConflicts(context)).filter((one) => one.record.undo === id),
+  };
+}
+
+/** What a redone undo took back, to be taken back again. */
+async function again(
+  context: Context,
+  { id, selective, fromSeq }: LoggedOperation,
+  operations: readonly LoggedOperation[],
+): Promise<Work> {
+  const transactions = await allTransactions(context);
+  const { selection = "" } = selective ?? {};
+  // Changes that did not merge then are tried again.
+  const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
+  const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
+  const first = took[0]?.[0] ?? fromSeq;
+  return {
+    label: selection,
+    operation: id,
+    keepers: await keepersWithin(context, takenWith(id, operations)),
+    fromSeq: first - 1,
+    toSeq: took.at(-1)?.[1] ?? first,
+    // Those of restores and undos are among them only where everything was meant.
+    ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
+    isOwn: (_record, _path, seq) => holdsSeq(took, seq),
+  };
+}
+
+/** What an undo of somebody's work took, and what the redone undos among that took. */
+function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
+  const all = new Set([undo]);
+  // A set's iterator goes on with what is added on the way.
+  for (const id of all) {
+    const { takes = [], passes = [] } = operations.find((one) => one.id === id)?.selective ?? {};
+    for (const one of [...takes, ...passes]) all.add(one);
+  }
+  return all;
+}
+
+/** What is left of an operation of which a part was taken back by itself; `undefined`: it is whole, or has no events. */
+async function partOf(
+  context: Context,
+  operation: LoggedOperation,
+  { direction, taken, owners, operations, stack }: Step & { readonly taken: Taken; readonly owners: Owners },
+): Promise<Work | undefined> {
+  const { id, kind, fromSeq, toSeq } = operation;
+  if (direction === "redo" || kind === "undo" || kind === "redo") return undefined;
+  const touching = [...taken.undos.values()].filter(({ took }) => {
+    return took.some(([first, last]) => first <= toSeq && last > fromSeq);
+  });
+  const isPartTaken = !stack.undone.has(id) && operations.some((one) => isUndoWithin(one, operation));
+  if (touching.length === 0 && !isPartTaken) return undefined;
+  for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
+    if (!owners.of(record).includes(id)) continue;
+    const isTaken = touching.some(({ took }) => holdsSeq(took, seq)) || (isPartTaken && taken.holds(seq, record, path));
+    if (isTaken) return workOf(context, operation);
+  }
+  return undefined;
+}
+
+/**
+ * The undo of an operation into which others' work on the same path fell: what they did between two of its own changes is
+ * kept. `undefined`: each path's own changes follow one another.
+ */
+export async function interleavedStep(
+  context: Context,
+  operation: LoggedOperation,
+  { stack, direction }: Step,
+): Promise<TakingBack | undefined> {
+  if (direction === "redo" || !["run", "action", "transaction"].includes(operation.kind)) return undefined;
+  const work = await workOf(context, operation);
+  const groups = await groupsOf(context, await eventsOfWork(context, work));
+  // A part of an operation is taken back by itself, so that the rest can be taken back later.
+  if (operation.partOf === undefined && groups.every((one) => one.groups.length === 1)) return undefined;
+  return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
+}
+
+/**
+ * The undo of an operation whose paths were edited since, where an undo of somebody's work (or its redo) had a part in
+ * each of these edits: that is no reason to refuse. `undefined`: others edited as well, or alone.
+ */
+export async function crossedStep(
+  context: Context,
+  operation: LoggedOperation,
+  { operations, stack, direction, edited }: Step & { readonly edited: readonly WorkspacePath[] },
+): Promise<TakingBack | undefined> {
+  if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
+  const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
+  const crossing = operations.filter(({ id, target, toSeq }) => {
+    return toSeq > operation.toSeq && (selective.has(id) || (target !== undefined && selective.has(target)));
+  });
+  if (crossing.length === 0) return undefined;
+  for (const path of edited) {
+    const rows = await context.index.iterations(path);
+    // What an intent writes lies between its beginning and its end, and nobody else's does.
+    const isCrossed = rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq));
+    if (!isCrossed) return undefined;
+  }
+  return partStep(context, operation, { operations, stack, direction });
+}
+
+/**
+ * The undo of an operation of which a part is changed meanwhile: that is left alone (`leaves`, and what is met on the way), and
+ * stays to be undone. `undefined`: a redo, and the undo of an undo or redo, are done whole or not at all.
+ */
+export async function partStep(
+  context: Context,
+  operation: LoggedOperation,
+  { stack, direction, leaves }: Step & { readonly leaves?: ReadonlySet<WorkspacePath> },
+): Promise<TakingBack | undefined> {
+  if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
+  const undone = { ...(await undoOf(context, await workOf(context, operation))), always: true };
+  return { ...undone, operation: operationShape(operation, stack), ...(leaves === undefined ? {} : { leaves }) };
+}
+
+/** An operation as a piece of work: its own events, those of what goes on within it, and what was kept aside for both. */
+async function workOf(context: Context, { id, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
+  const owners = await ownersIn(context);
+  const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
+  const keepers = await keepersWithin(context, new Set([id]));
+  return { label: `operation ${id}`, operation: id, fromSeq, toSeq, back: fromSeq, isOwn, keepers };
+}

@@ -1,0 +1,441 @@
+import type { TransactionOptions } from "../../api/action-api.ts";
+import type { TransactionRollbackShape, TransactionShape } from "../../api/action-shapes.ts";
+import type { UndoShape } from "../../api/shapes.ts";
+import { ChronicleError, type ErrorCode } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import { decodeIntent } from "../../core/records/records.ts";
+import {
+  encodeTransaction,
+  transactionRecordId,
+  type TransactionRecord,
+  type TransactionStatus,
+} from "../../core/records/transaction-record.ts";
+import type { Within } from "../../core/records/within.ts";
+import { openRows } from "../facts/actions.ts";
+import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
+import { onlyFinished } from "./before-undo.ts";
+import { capture } from "../capture/capture.ts";
+import { catchUp } from "../log/catch-up.ts";
+import { withCommit } from "../commit/commit.ts";
+import { openBrackets } from "../facts/brackets.ts";
+import { Nesting, placeOf } from "../facts/nesting.ts";
+import type { Context } from "../log/context.ts";
+import { coverageAt } from "../facts/coverage-in-log.ts";
+import { refuseOverQuota } from "../log/quota.ts";
+import { ownerOf, UNOWNED_HOURS } from "../log/owner-process.ts";
+import { fileEvents, groupsOf, netChanges } from "../facts/own-work.ts";
+import { readEvent } from "../log/read-events.ts";
+import { shownPath } from "../log/shape.ts";
+import { labelOf, workOfTransaction } from "../facts/transaction-work.ts";
+import {
+  allTransactions,
+  activeTransactions,
+  familyOf,
+  findTransaction,
+  transactionShapes,
+  type LoggedTransaction,
+} from "../facts/transactions.ts";
+import { undoOf, undoWork } from "./undo-selection.ts";
+import { checkActorName } from "../../core/records/actor-name.ts";
+
+/**
+ * Transactions: what is changed between their beginning and their end lands whole, or is taken back whole.
+ *
+ * The whole workspace is captured at both ends, so that plain writes in between belong to it, and those before and after
+ * do not. One whose owner dies is rolled back (or committed, if it was begun so) by the next change of the workspace.
+ */
+
+/**
+ * Begins a transaction; within an active one of the same session and owner: a savepoint. `actions`: those in whose
+ * function it was called. Throws `USAGE`.
+ */
+export async function beginTransaction(
+  context: Context,
+  options: TransactionOptions = {},
+  actions: readonly string[] = [],
+): Promise<TransactionShape> {
+  checkOptions(options);
+  refuseOverQuota(context);
+  await capture(context, { cause: "capture" });
+  return shapeNow(context, await openTransaction(context, options, { actions }));
+}
+
+/** A transaction that holds a run: which, and what the run is begun within. */
+export interface HeldRun {
+  readonly id: string;
+  readonly within: Within;
+}
+
+/** The surroundings in which a transaction begins: it holds a run, or it was begun in the function of these actions. */
+export interface Surroundings {
+  readonly holds?: HeldRun;
+  readonly actions?: readonly string[];
+}
+
+/** Writes the beginning of a transaction: what is there now has been captured. Returns its id. */
+export async function openTransaction(
+  context: Context,
+  options: TransactionOptions,
+  around: Surroundings,
+): Promise<string> {
+  const { holds } = around;
+  const id = context.newId();
+  const { name, session } = options;
+  const pid = options.pid === undefined ? context.processes.pid : options.pid;
+  await withCommit(context, async (commit) => {
+    const { seq } = await commit.head();
+    const within = around.holds?.within ?? (await placeFor(context, pid, around.actions ?? []));
+    const parent = parentFor(await activeTransactions(context), { pid, session, scope: options.scope, within, holds });
+    const { run, action } = within;
+    const owner = ownerOf(context, pid);
+    const record: TransactionRecord = {
+      status: "active",
+      startedAt: new Date(context.now()).toISOString(),
+      finishedAt: null,
+      fromSeq: seq,
+      ...(parent === undefined ? {} : { parent }),
+      ...(name === undefined ? {} : { name: name.toWellFormed() }),
+      actor: options.actor ?? context.actor,
+      ...(session === undefined ? {} : { session }),
+      ...(options.scope === "actions" ? { scope: options.scope } : {}),
+      ...(context.client === undefined ? {} : { client: context.client }),
+      ...owner,
+      ...(options.scope === "actions" && pid === context.processes.pid && owner.pidMark !== undefined
+        ? { process: owner.pidMark }
+        : {}),
+      onOwnerDeath: options.onOwnerDeath ?? "rollback",
+      ...(run === undefined ? {} : { run }),
+      ...(action === undefined ? {} : { action }),
+      ...(holds === undefined ? {} : { holds: holds.id }),
+    };
+    await commit.append([draftOf(id, record)]);
+  });
+  return id;
+}
+
+/** The brackets within which a transaction is begun: it is taken back with them. */
+async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
+  const nesting = await Nesting.of(context, await openBrackets(context));
+  return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
+}
+
+const MOST_CHARS = 1_000;
+
+function checkOptions({ name, session, actor, pid, onOwnerDeath, scope }: TransactionOptions): void {
+  for (const [key, value] of Object.entries({ name, session, actor })) {
+    if (value === undefined || (value !== "" && value.length <= MOST_CHARS && value.isWellFormed())) continue;
+    throw new ChronicleError("USAGE", `the ${key} of a transaction is empty, too long or not well-formed text`, {
+      hint: `give up to ${MOST_CHARS} characters, or leave it out`,
+    });
+  }
+  checkActorName(actor);
+  if (scope !== undefined && scope !== "folder" && scope !== "actions") {
+    throw new ChronicleError("USAGE", `what belongs to the transaction is not said in a known word: ${String(scope)}`, {
+      hint: "`scope` is `folder` or `actions`",
+    });
+  }
+  const soundPid = pid === undefined || pid === null || (Number.isSafeInteger(pid) && pid > 0);
+  const soundRule = onOwnerDeath === undefined || onOwnerDeath === "rollback" || onOwnerDeath === "keep";
+  if (soundPid && soundRule) return;
+  throw new ChronicleError("USAGE", "the owner of a transaction is not one", {
+    hint: "`pid` is a process's number or null, `onOwnerDeath` is `rollback` or `keep`",
+  });
+}
+
+interface Begun {
+  readonly pid: number | null;
+  readonly session: string | undefined;
+  readonly scope: TransactionOptions["scope"];
+  readonly within: Within;
+  readonly holds: HeldRun | undefined;
+}
+
+/**
+ * The innermost active one of the session, unless it belongs to another process: two of those are not one in another. A
+ * run's own is within what the run is within; what is begun within a run is within the run's own.
+ */
+function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
+  const around = active.find((one) => one.id === of.within.transaction);
+  if (of.holds !== undefined) return around?.id;
+  const own = active.findLast(
+    (one) =>
+      one.session === of.session &&
+      (one.scope ?? "folder") === (of.scope ?? "folder") &&
+      one.holds === undefined &&
+      !one.orphaned &&
+      (one.pid === null || (one.pid === of.pid && !one.elsewhere)),
+  );
+  if (around?.holds === undefined) return own?.id;
+  return own !== undefined && own.fromSeq > around.fromSeq ? own.id : around.id;
+}
+
+/** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
+export async function commitTransaction(
+  context: Context,
+  id: string,
+  { byRule }: Pick<RollbackHow, "byRule"> = {},
+): Promise<TransactionShape> {
+  const transaction = await activeOne(context, id);
+  await capture(context, { cause: "capture", ...(byRule === true ? {} : reopened(transaction)) });
+  const changed = await countChanges(context, transaction);
+  await finish(context, transaction.id, { status: "committed", changed });
+  return shapeNow(context, transaction.id);
+}
+
+/** Commits the transaction of a run, whose changes have been captured. */
+export async function commitRun(context: Context, id: string): Promise<void> {
+  const transaction = findTransaction(await activeTransactions(context), id);
+  await finish(context, id, { status: "committed", changed: await countChanges(context, transaction) });
+}
+
+/** Paths that are not as they were, as far as it goes. */
+async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
+  const committed = { ...transaction, status: "committed" as const, lastSeq: (await context.index.head()).seq };
+  const { own } = await undoOf(context, await workOfTransaction(context, committed));
+  return netChanges(await groupsOf(context, own)).length;
+}
+
+/** How a rollback goes about it. */
+export interface RollbackHow {
+  /** Its owner is gone, and nobody has asked: what is not recorded as its own stays. */
+  readonly byRule?: true;
+  /** What cannot be changed is left alone and listed; else nothing is done then, and it stays active. */
+  readonly force?: boolean;
+}
+
+/**
+ * Takes back what was changed in a transaction and its savepoints, as one operation that can be redone; later work of
+ * others stays. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is finished or cannot be taken back.
+ */
+export async function rollbackTransaction(
+  context: Context,
+  id: string,
+  { force = false, byRule }: RollbackHow = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<TransactionRollbackShape> {
+  const transaction = await activeOne(context, id);
+  if (transaction.orphaned && byRule !== true)
+    await capture(context, { cause: "capture", reserve: true, ...reopened(transaction) });
+  const undone =
+    (await rollbackDone(context, transaction, { byRule, before })) ??
+    (await undoWork(context, () => workOfTransaction(context, transaction), {
+      label: labelOf(transaction),
+      options: { force },
+      before,
+    }));
+  const undo = undone.undo_id ?? undefined;
+  await finish(context, transaction.id, {
+    status: "rolled_back",
+    ...(undo === undefined ? {} : { undo }),
+  });
+  const stayed = [...(await stayedNotes(context, transaction)), ...(await erasedNotes(context))];
+  const notes = [...undone.notes, ...leftNotes(transaction, undone), ...stayed];
+  return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
+}
+
+/** For people: how what was changed meanwhile is taken back once the transaction has ended. */
+function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
+  if (!skipped.some(({ reason }) => reason === "changed-meanwhile")) return [];
+  return [`what was changed meanwhile was left: \`chronicle restore seq:${fromSeq} PATH\` makes it as it was before`];
+}
+
+const MOST_PATHS = 20;
+
+/** Changes made while it was open that may be its own or a person's: they stay, and are named. */
+async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
+  const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
+  const paths = new Set<string>();
+  for await (const { record, path } of fileEvents(context, { fromSeq, toSeq: (await context.index.head()).seq })) {
+    const mayBeIts = record.actor === "ambiguous" && record.candidates?.some((one) => family.has(one)) === true;
+    if (mayBeIts) paths.add(shownPath(path));
+  }
+  if (paths.size === 0) return [];
+  const shown = [...paths].toSorted().slice(0, MOST_PATHS);
+  const more = paths.size > shown.length ? ` and ${paths.size - shown.length} more` : "";
+  return [`no action has changed these while the transaction was open, so they stay: ${shown.join(", ")}${more}`];
+}
+
+/** Recorded files that hold an erased content now: whether the transaction has put it there is not recorded. */
+async function erasedNotes(context: Context): Promise<string[]> {
+  const { seq } = await context.index.head();
+  const left = (await coverageAt(context, seq))?.omitted ?? [];
+  const erased = left.filter(({ reason }) => reason === "erased").map(({ path }) => path);
+  const rows = await context.index.iterationsAt(erased, seq);
+  const paths = rows.flatMap((row) => (row?.entry === undefined ? [] : [shownPath(row.path)]));
+  if (paths.length === 0) return [];
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  return [
+    `these have a content that was erased, and stay as they are: ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
+  ];
+}
+
+/** Until it is ended, what is changed belongs to it: also where its owner is gone, for who asks for it by name. */
+function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
+  return orphaned ? { reopened: id } : {};
+}
+
+/**
+ * A rollback that was cut off between the files and its mark, if nothing was done in the transaction since: it is only to
+ * be said. By name, what is there now may be such later work.
+ */
+async function rollbackDone(
+  context: Context,
+  transaction: LoggedTransaction,
+  { byRule, before }: { readonly byRule: true | undefined; readonly before: BeforeChange },
+): Promise<UndoShape | undefined> {
+  const label = labelOf(transaction);
+  const finished = before.finished.filter(({ intent }) => intent.selection === label);
+  const done = await rollbackIntent(context, transaction);
+  if (done === undefined) return undefined;
+  if (byRule !== true && !transaction.orphaned) await capture(context, { cause: "capture", reserve: true });
+  const work = await workOfTransaction(context, transaction);
+  for await (const { seq, record, path } of fileEvents(context, { fromSeq: done.seq, toSeq: work.toSeq }))
+    if (work.isOwn(record, path, seq)) return undefined;
+  return finished.length > 0 ? onlyFinished(context, finished, false) : nothing(done.id);
+}
+
+/** The intent that has taken a transaction back. */
+async function rollbackIntent(
+  context: Context,
+  transaction: LoggedTransaction,
+): Promise<{ readonly id: string; readonly seq: number } | undefined> {
+  const label = labelOf(transaction);
+  for (const row of (await context.index.records("intent:")).toReversed()) {
+    const { seq } = row;
+    if (seq <= transaction.lastSeq) return undefined;
+    const intent = decodeIntent((await readEvent(context, row)).record);
+    if (intent.selection === label && intent.state === "done") return { id: row.recordId.slice("intent:".length), seq };
+  }
+  return undefined;
+}
+
+function nothing(undo: string): UndoShape {
+  return {
+    changes: [],
+    undo_id: undo,
+    skipped: [],
+    conflicts: [],
+    dry_run: false,
+    finished: ["finished the interrupted rollback"],
+    operation: null,
+    notes: [],
+    direction: "undo",
+    unmerged: [],
+  };
+}
+
+/** One that is active. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is not. */
+async function activeOne(context: Context, id: string): Promise<LoggedTransaction> {
+  await catchUp(context, { recover: false });
+  const transaction = findTransaction(await allTransactions(context), id);
+  if (transaction.status === "active") return transaction;
+  throw refuseEnded(transaction);
+}
+
+function refuseEnded({ id, status }: LoggedTransaction): ChronicleError {
+  const done = status === "committed" ? "committed" : "rolled back";
+  return new ChronicleError("REFUSED", `the transaction ${id} was ${done} already`, {
+    hint:
+      status === "committed"
+        ? "`chronicle undo` takes back what was committed"
+        : "`chronicle redo` brings back what was rolled back last",
+    data: { transaction: id, status },
+  });
+}
+
+interface Finish {
+  readonly status: Exclude<TransactionStatus, "active">;
+  readonly undo?: string;
+  readonly changed?: number;
+}
+
+/** Writes the end of a transaction, and of its savepoints that are still active. Throws `REFUSED` if it was ended meanwhile. */
+async function finish(context: Context, id: string, end: Finish): Promise<void> {
+  await withCommit(context, async (commit) => {
+    const family = familyOf(await allTransactions(context), id);
+    const now = findTransaction(family, id);
+    if (now.status !== "active") throw refuseEnded(now);
+    const finishedAt = new Date(context.now()).toISOString();
+    const drafts = family
+      .filter((one) => one.status === "active")
+      .map((one): EventDraft => {
+        const { id: own, lastSeq: _seq, orphaned: _orphaned, elsewhere: _elsewhere, ...record } = one;
+        const { status, ...rest } = end;
+        return draftOf(own, { ...record, status, finishedAt, ...(own === id ? rest : {}) });
+      });
+    await commit.append(drafts);
+  });
+}
+
+function draftOf(id: string, record: TransactionRecord): EventDraft {
+  return { op: "upsert", recordId: transactionRecordId(id), record: encodeTransaction(record) };
+}
+
+async function shapeNow(context: Context, id: string): Promise<TransactionShape> {
+  const all = await allTransactions(context);
+  const [shape] = await transactionShapes(context, [findTransaction(all, id)], all);
+  if (shape === undefined) throw new ChronicleError("IO", `the transaction ${id} was not recorded`);
+  return shape;
+}
+
+/** All transactions, oldest first. */
+export async function listTransactions(context: Context): Promise<TransactionShape[]> {
+  const all = await allTransactions(context);
+  return transactionShapes(context, all, all);
+}
+
+/** What keeps a transaction from being ended by its rule, and nothing else from being done. */
+const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
+
+/**
+ * Ends the transactions whose owner is gone, each by its rule; the outermost take their savepoints along. One that
+ * another process is just ending, or that cannot be ended, holds nobody up.
+ */
+export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
+  if ((await openRows(context, "transaction:")).length === 0) return;
+  const tried = new Set<string>();
+  for (;;) {
+    const orphan = (await activeTransactions(context)).find((one) => one.orphaned && !tried.has(one.id));
+    if (orphan === undefined) return;
+    tried.add(orphan.id);
+    try {
+      if (orphan.onOwnerDeath === "keep") await commitByRule(context, orphan);
+      else await rollBackByRule(context, orphan, before);
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || !CANNOT_END.has(error.code)) throw error;
+      await catchUp(context, { recover: false });
+      const isActive = (await activeTransactions(context)).some((one) => one.id === orphan.id);
+      if (isActive) context.tell?.(`${ownerGone(orphan)}, and it was not ended: ${error.message}`);
+    }
+  }
+}
+
+async function commitByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
+  const { run, changed } = await commitTransaction(context, orphan.id, { byRule: true });
+  const isStep = orphan.parent === undefined && run === undefined && changed !== 0;
+  context.tell?.(`${ownerGone(orphan)}: it was committed${isStep ? "; `chronicle undo` takes it back" : ""}`);
+}
+
+async function rollBackByRule(context: Context, orphan: LoggedTransaction, before: BeforeChange): Promise<void> {
+  // Changes that were not recorded before the process died are not known to be its work.
+  const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
+  const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
+  const count = undo.changes.length;
+  const done = undo.undo_id === null ? "nothing was recorded in it" : "`chronicle redo` brings it again";
+  const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
+  context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
+}
+
+/** The changes that a rollback by rule leaves, and the command that takes them back. */
+function stays({ fromSeq }: LoggedTransaction, count: number): string {
+  if (count === 0) return "";
+  const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;
+  return `; ${what}, since they were not recorded before it died: \`chronicle restore seq:${fromSeq}\` makes everything as it was before`;
+}
+
+function ownerGone({ id, name, pid, elsewhere }: LoggedTransaction): string {
+  const named = name === undefined ? "" : ` (${name})`;
+  const called = `that began the transaction ${id.slice(0, 8)}${named}`;
+  if (!elsewhere) return `the process ${pid} ${called} is gone`;
+  return `the process ${pid} of another PID namespace ${called} did not end it within ${UNOWNED_HOURS} hours`;
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { Project } from "../../../test/helpers/project.ts";
+
+describe("undo where somebody removed the folder", () => {
+  it("brings it back with what was in it; redo takes both", async () => {
+    await using project = new Project();
+    project.write("dir/deep/f", "f\n", 0o600);
+    project.write("keep", "keep\n");
+    const workspace = await project.init();
+    const before = project.tree();
+    await workspace.action({ type: "delete_file", payload: { path: "dir/deep/f" } }, () =>
+      project.remove("dir/deep/f"),
+    );
+    project.remove("dir");
+    const after = project.tree();
+    const seen = await workspace.undo({ dryRun: true });
+    expect(seen.changes.map((one) => [one.path, one.change_type])).toEqual([
+      ["dir", "created"],
+      ["dir/deep", "created"],
+      ["dir/deep/f", "created"],
+    ]);
+    expect((await workspace.undo()).changes).toEqual(seen.changes);
+    expect(project.tree()).toEqual(before);
+    await workspace.redo();
+    expect(project.tree()).toEqual(after);
+    await workspace.undo();
+    expect(project.tree()).toEqual(before);
+  });
+
+  it("redo leaves a folder that was brought back and holds something by then", async () => {
+    await using project = new Project();
+    project.write("dir/f", "f\n");
+    const workspace = await project.init();
+    await workspace.action({ type: "delete_file", payload: { path: "dir/f" } }, () => project.remove("dir/f"));
+    project.remove("dir");
+    await workspace.undo();
+    project.write("dir/mine", "mine\n");
+    await workspace.redo();
+    expect(Object.keys(project.tree())).toEqual(["dir", "dir/mine"]);
+  });
+
+  it("a redo brings the folder as well", async () => {
+    await using project = new Project();
+    project.write("dir/f", "f\n");
+    const workspace = await project.init();
+    await workspace.action({ type: "write_file", payload: { path: "dir/new" } }, () => project.write("dir/new", "x\n"));
+    await workspace.undo();
+    project.remove("dir");
+    await workspace.redo();
+    expect(Object.keys(project.tree())).toEqual(["dir", "dir/new"]);
+  });
+
+  it("a file where the folder was is not overwritten: it refuses, and says so", async () => {
+    await using project = new Project();
+    project.write("dir/f", "f\n");
+    const workspace = await project.init();
+    await workspace.action({ type: "delete_file", payload: { path: "dir/f" } }, () => project.remove("dir/f"));
+    project.remove("dir");
+    project.write("dir", "a file\n");
+    await expect(workspace.undo()).rejects.toMatchObject({ code: "REFUSED" });
+    expect(project.read("dir")).toBe("a file\n");
+  });
+
+  it("a rollback brings the folder as well", async () => {
+    await using project = new Project();
+    project.write("dir/f", "f\n");
+    const workspace = await project.init();
+    const request = { type: "delete_file", payload: { path: "dir/f" } };
+    const id = await workspace.action(request, (action) => {
+      project.remove("dir/f");
+      return action?.id ?? "";
+    });
+    project.remove("dir");
+    await workspace.rollback(id);
+    expect(project.read("dir/f")).toBe("f\n");
+  });
+});

@@ -1,0 +1,140 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import { openSimStore } from "../../testing/sim-store.ts";
+
+/**
+ * Random histories of two agents in one folder, undone and redone in any order, against a model: what a path holds is
+ * what the actions that are in force, applied in their order, leave. An agent edits places that no other one does, some of
+ * them again and again, and an action is undone alone only while no later edit of its place is in force: so nothing is a
+ * conflict, and the model needs no merging.
+ */
+
+const PLACES = 2;
+
+/** An action writes its own word at a place of a file, or makes a file of its own, or makes a folder with one. */
+interface Step {
+  readonly what: "edit" | "create" | "folder" | "undo" | "redo" | "agent";
+  readonly who: "codex" | "claude";
+  readonly which: number;
+}
+
+const steps = fc.array(
+  fc.record<Step>({
+    what: fc.constantFrom("edit", "edit", "create", "folder", "undo", "undo", "redo", "agent"),
+    who: fc.constantFrom("codex", "claude"),
+    which: fc.nat({ max: 20 }),
+  }),
+  { minLength: 4, maxLength: 16 },
+);
+
+interface Done {
+  readonly id: string;
+  readonly who: string;
+  readonly at: number;
+  readonly what: Step["what"];
+}
+
+/** The files that the actions in force leave. */
+function modelled(all: readonly Done[], undone: ReadonlySet<string>): Record<string, string> {
+  const lines = Array.from({ length: PLACES }, (_, i) => [`place ${i}`, `between ${i}`]);
+  const files: Record<string, string> = {};
+  all.forEach(({ id, at, what }, n) => {
+    if (undone.has(id)) return;
+    if (what === "edit") (lines[at] ?? [])[0] = `edited by ${n}`;
+    if (what === "create") files[`own-${n}`] = `${n}\n`;
+    if (what === "folder") files[`dir-${n}/own`] = `${n}\n`;
+  });
+  return {
+    ...files,
+    shared: lines
+      .flat()
+      .map((line) => `${line}\n`)
+      .join(""),
+  };
+}
+
+function write(disk: SimDisk, path: string, text: string): void {
+  if (disk.lstat(path) !== undefined) disk.unlink(path);
+  const fd = disk.open(path, "create", 0o644);
+  disk.write(fd, Buffer.from(text), 0);
+  disk.close(fd);
+}
+
+/** The files of the project with their texts. */
+function present(disk: SimDisk, folder = "/proj"): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const { name } of disk.list(folder)) {
+    const path = `${folder}/${name.toString()}`;
+    if (disk.lstat(path)?.kind === "dir") Object.assign(found, present(disk, path));
+    else {
+      const fd = disk.open(path, "read");
+      const bytes = Buffer.alloc(disk.fstat(fd).size);
+      disk.read(fd, bytes, 0);
+      disk.close(fd);
+      found[path.slice("/proj/".length)] = bytes.toString();
+    }
+  }
+  return found;
+}
+
+/** Is a later edit of its place in force? */
+function isCovered({ id, at, what }: Done, all: readonly Done[], undone: ReadonlySet<string>): boolean {
+  const later = all.slice(all.findIndex((one) => one.id === id) + 1);
+  return what === "edit" && later.some((one) => one.what === "edit" && one.at === at && !undone.has(one.id));
+}
+
+it("undo and redo of any actions, in any order, leave exactly what the others did", async () => {
+  const property = fc.asyncProperty(steps, async (all) => {
+    const folder = { folder: 0o755 };
+    const disk = SimDisk.fromTree({ "/store": folder, "/config": folder, "/root": folder, "/proj": folder });
+    write(disk, "/proj/shared", modelled([], new Set())["shared"] ?? "");
+    const store = await openSimStore(disk, { firstId: 0 });
+    const workspace = await store.open({ folder: "/proj", create: true });
+    const done: Done[] = [];
+    const undone = new Set<string>();
+    /** Selective undos that can be redone, newest last: a new action ends redo. */
+    let redoable: (readonly string[])[] = [];
+    for (const { what, who, which } of all) {
+      if (what === "undo" || what === "agent") {
+        const chosen = done.filter((one) => !isCovered(one, done, undone));
+        const of =
+          what === "agent"
+            ? done.filter((one) => one.who === who)
+            : chosen.slice(which % Math.max(1, chosen.length)).slice(0, 1);
+        const taken = of.filter((one) => !undone.has(one.id)).map((one) => one.id);
+        if (what === "undo" && of[0] === undefined) continue;
+        const result = await workspace.undo(what === "agent" ? { actor: who } : { action: of[0]?.id ?? "" });
+        expect(result.unmerged).toEqual([]);
+        expect(result.changes.length > 0).toBe(taken.length > 0);
+        for (const id of taken) undone.add(id);
+        if (taken.length > 0) redoable.push(taken);
+      } else if (what === "redo") {
+        const back = redoable.pop();
+        if (back === undefined) continue;
+        await workspace.redo();
+        for (const id of back) undone.delete(id);
+      } else {
+        // Codex has the even places, Claude the odd ones.
+        const at = (which % (PLACES / 2)) * 2 + (who === "codex" ? 0 : 1);
+        const n = done.length;
+        const path = { edit: "shared", create: `own-${n}`, folder: `dir-${n}/own` }[what];
+        const id = await workspace.action({ type: "write_file", payload: { path }, actor: who }, (action) => {
+          const next = [...done, { id: action?.id ?? "", who, at, what }];
+          if (what === "folder") disk.makeFolder(`/proj/dir-${n}`, 0o755);
+          write(disk, `/proj/${path}`, modelled(next, undone)[path] ?? "");
+          return action?.id ?? "";
+        });
+        done.push({ id, who, at, what });
+        redoable = [];
+      }
+      expect(present(disk)).toEqual(modelled(done, undone));
+      const operations = (await workspace.operations()).filter((one) => one.kind === "action");
+      expect(new Set(operations.filter((one) => one.undone).map((one) => one.id))).toEqual(undone);
+    }
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+    await store.close();
+  });
+  await fc.assert(property, { numRuns: 30 });
+});

@@ -1,0 +1,189 @@
+import type { UndoShape } from "../../api/shapes.ts";
+import type { UndoOptions } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
+import type { FileRecord } from "../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import { attributor } from "../facts/attribution.ts";
+import { beforeNotes } from "./before-change.ts";
+import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
+import { onlyFinished } from "./before-undo.ts";
+import { changeFiles, type FilePlan, type Present } from "../capture/change-files.ts";
+import { openConflicts } from "../facts/open-conflicts.ts";
+import type { Context } from "../log/context.ts";
+import { resolveMoment } from "../read/moments.ts";
+import { listOperations, stackOf } from "./operations.ts";
+import { orForced } from "./or-forced.ts";
+import type { SeqSpan } from "../facts/own-changes.ts";
+import {
+  eventsOfWork,
+  keepersOf,
+  type OwnEvents,
+  type PendingChange,
+  withEvents,
+  type Work,
+} from "../facts/own-work.ts";
+import { ownersIn } from "../facts/owners.ts";
+import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
+import { planBack, type TakingBack } from "./take-back.ts";
+import { coveredBy, isOnlyNamed, isTakenWithAround, takenBy } from "../facts/taken.ts";
+import { lostNotes } from "../capture/undo-aside.ts";
+
+/** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
+export async function undoSelection(
+  context: Context,
+  options: UndoOptions,
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<UndoShape> {
+  const meant = await atOneMoment(context, options);
+  const { label } = await workToUndo(context, meant);
+  return undoWork(context, () => workToUndo(context, meant), { label, options, before });
+}
+
+/** A time is looked up once: a moment later it may be another state, and what is said of it would be said again. */
+async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
+  if (options.since === undefined) return options;
+  const { seq, now } = await resolveMoment(context, options.since);
+  return now ? options : { ...options, since: `seq:${seq}` };
+}
+
+/** The work that is meant; the last turn is the last of which more is left than what an undo has named already. */
+async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
+  if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
+  const taken = takenBy(await listOperations(context), await ownersIn(context));
+  return lastTurnBut(context, (work) => isOnlyNamed(context, work, taken));
+}
+
+/** How a piece of work is undone. */
+export interface UndoWork {
+  /** The work's, as it is known before what is there now is captured. */
+  readonly label: string;
+  readonly options: Pick<UndoOptions, "dryRun" | "force" | "onProgress">;
+  readonly before: BeforeChange;
+}
+
+/**
+ * Takes a piece of work back: what is there now is captured, then exactly that work is inverted. `find` is asked after the capture. If it was an undo of the same work that was interrupted, that is finished
+ * and no more is done.
+ */
+export async function undoWork(
+  context: Context,
+  find: () => Promise<Work>,
+  { label, options, before }: UndoWork,
+): Promise<UndoShape> {
+  const dryRun = options.dryRun === true;
+  if (before.finished.some(({ intent }) => intent.kind === "undo" && intent.selection === label))
+    return { ...(await onlyFinished(context, before.finished, dryRun)), selection: label };
+  const notes = beforeNotes(before, dryRun);
+  const planned = async (present: Present, force: boolean): Promise<FilePlan<UndoShape>> => {
+    const work = await find();
+    const undone = await undoOf(context, work);
+    const pending = await pendingOf(context, work, present.unrecorded);
+    const own = { ...undone.own, pending };
+    const ids = [...own.ids, ...(work.keepers ?? []).map(({ id }) => id)];
+    const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
+    const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
+    const told = [...notes, ...gone];
+    return planBack(context, { ...undone, own, nothing }, { options: { force }, present, notes: told });
+  };
+  const how = { ...options, look: { absentRoot: "known" } } as const;
+  return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));
+}
+
+function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
+  return `${what} before event ${before} was compacted away: that is not taken back`;
+}
+
+/** Of what a dry run does not record: that which would be own work if it were captured now. */
+async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<PendingChange[]> {
+  if (unrecorded.length === 0) return [];
+  const head = await context.index.head();
+  const attribute = await attributor(context, { cause: "capture", head });
+  return unrecorded.flatMap((change) => {
+    const by = attribute(change);
+    const record = { entry: change.after, iteration: 0, ...by };
+    return work.isOwn(record, change.path, head.seq + 1) ? [{ ...change, action: by.action }] : [];
+  });
+}
+
+/** The undo of a piece of work, without what was taken back already. */
+export async function undoOf(context: Context, work: Work): Promise<TakingBack> {
+  const operations = await listOperations(context);
+  const owners = await ownersIn(context);
+  const taken = takenBy(operations, owners);
+  const covering = { operations, owners, stack: stackOf(operations), taken };
+  const keepers = keepersOf(work.keepers).filter(({ id }) => !isTakenWithAround(id, covering));
+  const before: TakenEvent[] = [];
+  const left = await eventsOfWork(context, work, (seq, record, path) => {
+    // With the events of an undo go those that it took back: together they change nothing.
+    const isTaken = work.everything !== true && taken.holds(seq, record, path);
+    if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
+    return isTaken;
+  });
+  const own = await withUnchanged(context, left, before);
+  return {
+    kind: "undo",
+    summary: `undo of ${work.known ?? work.label}`,
+    label: work.label,
+    own,
+    about: { takesOf: (some) => coveredBy(context, some, { ...covering, keepers }) },
+    nothing: nothingOf(work, own, before.length),
+    always: keepers.length > 0,
+    withdraws: await conflictsAbout(context, own, taken),
+    operation: null,
+  };
+}
+
+/** An event that was taken back, with the spans of the undos that did so. */
+interface TakenEvent {
+  readonly path: WorkspacePath;
+  readonly seq: number;
+  readonly record: FileRecord;
+  readonly by: readonly SeqSpan[];
+}
+
+/**
+ * The events, with those right before them that were taken back without a change of the path, because these had undone
+ * them already: the inverse of the later events alone would bring back what the earlier ones had made.
+ */
+async function withUnchanged(context: Context, own: OwnEvents, taken: readonly TakenEvent[]): Promise<OwnEvents> {
+  const more: TakenEvent[] = [];
+  for (const [path, events] of Map.groupBy(taken, (event) => event.path)) {
+    const later = new Set(own.byPath.get(path));
+    if (later.size === 0) continue;
+    const known = new Map(events.map((event) => [event.seq, event]));
+    const rows = await context.index.iterations(path);
+    const wrote = ({ fromSeq, toSeq }: SeqSpan): boolean => rows.some(({ seq }) => seq > fromSeq && seq <= toSeq);
+    for (let i = rows.length - 2; i >= 0; i -= 1) {
+      const event = known.get(rows[i]?.seq ?? 0);
+      if (event === undefined || !later.has(rows[i + 1]?.seq ?? 0) || event.by.some(wrote)) continue;
+      later.add(event.seq);
+      more.push(event);
+    }
+  }
+  return withEvents(own, more);
+}
+
+/** Open conflicts of earlier undos of some of these events: this undo decides about them. */
+async function conflictsAbout(
+  context: Context,
+  own: OwnEvents,
+  taken: ReturnType<typeof takenBy>,
+): Promise<IdentifiedConflict[]> {
+  const found: IdentifiedConflict[] = [];
+  if (taken.undos.size === 0) return found;
+  for (const conflict of await openConflicts(context)) {
+    const { path, undo } = conflict.record;
+    const met = taken.undos.get(undo)?.met ?? [];
+    if (met.length === 0 || !own.byPath.has(path)) continue;
+    const events = (await context.index.iterations(path)).filter(({ seq }) => holdsSeq(met, seq));
+    if (events.length > 0 && events.every(({ seq }) => own.seqs.has(seq))) found.push(conflict);
+  }
+  return found;
+}
+
+function nothingOf({ label }: Work, own: OwnEvents, before: number): string {
+  if (own.seqs.size > 0) return `${label}: it is as it was before already`;
+  return before > 0 ? `${label}: it was undone already` : `${label}: nothing was changed`;
+}

@@ -1,0 +1,312 @@
+import type { UndoShape } from "../../api/shapes.ts";
+import type { UndoOptions } from "../../api/workspace-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import { sameEntry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { changeBetween, invert } from "../../core/tree/plan.ts";
+import { meantBy } from "../../core/values/meant-by.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
+import { beforeNotes } from "./before-change.ts";
+import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
+import { changedShape, changeFiles, type FilePlan } from "../capture/change-files.ts";
+import { beingWritten } from "../capture/changed-meanwhile.ts";
+import { onlyFinished } from "./before-undo.ts";
+import { orForced } from "./or-forced.ts";
+import { conflictsOfStep } from "./conflicts-of-step.ts";
+import type { Context } from "../log/context.ts";
+import type { OwnChange } from "../facts/first-event.ts";
+import { withFolders } from "../capture/fit-step.ts";
+import { keepersWithin } from "../facts/keepers.ts";
+import { settable } from "../capture/operate.ts";
+import { changesToInvert, stepMeant } from "./named-step.ts";
+import type { OwnWork } from "../facts/own-changes.ts";
+import type { PathClaim } from "../state/proved-rows.ts";
+import type { LoggedOperation } from "../facts/logged-operation.ts";
+import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
+import { type BackTo, backTo } from "../capture/seen-absent.ts";
+import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
+import { selectorOf } from "./selection.ts";
+import { shownPath, skippedShape } from "../log/shape.ts";
+import { planBack, type TakingHow } from "./take-back.ts";
+import { asideNotes, asideOfStep, lostNotes } from "../capture/undo-aside.ts";
+import { undoSelection } from "./undo-selection.ts";
+
+type Direction = Step["direction"];
+
+/** Takes the last operation back, or the one that is named, or somebody's work. */
+export async function undo(
+  context: Context,
+  options: UndoOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<UndoShape> {
+  if (selectorOf(options) !== undefined) {
+    if (options.operation === undefined) return undoSelection(context, options, before);
+    throw new ChronicleError("USAGE", "an operation and a selection are two different undos", {
+      hint: "give one of them",
+    });
+  }
+  return reverse(context, "undo", { options, before });
+}
+
+/** Does again what was undone last. */
+export async function redo(
+  context: Context,
+  options: UndoOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<UndoShape> {
+  if (selectorOf(options) !== undefined) {
+    throw new ChronicleError("USAGE", "redo takes no selection", { hint: "give the id of the undo, or nothing" });
+  }
+  return reverse(context, "redo", { options, before });
+}
+
+interface Asking {
+  readonly options: UndoOptions;
+  readonly before: BeforeChange;
+}
+
+async function reverse(context: Context, direction: Direction, { options, before }: Asking): Promise<UndoShape> {
+  const dryRun = options.dryRun === true;
+  if (await hasFinished(context, direction, { options, before })) return onlyFinished(context, before.finished, dryRun);
+  const notes = beforeNotes(before, dryRun);
+  return orForced(options, (force) =>
+    changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
+      planStep(context, { direction, options: { ...options, force }, present, notes }),
+    ),
+  );
+}
+
+interface StepHow extends TakingHow {
+  readonly direction: Direction;
+  readonly options: UndoOptions;
+}
+
+/** The step that is meant, as a plan. */
+async function planStep(context: Context, asked: StepHow): Promise<FilePlan<UndoShape>> {
+  const { options, present } = asked;
+  const operations = await listOperations(context);
+  const stack = stackOf(operations);
+  const picked = pick(operations, stack[asked.direction === "undo" ? "undoable" : "redoable"], {
+    direction: asked.direction,
+    asked: options.operation,
+  });
+  const { direction, operation } = stepMeant(operations, { direction: asked.direction, operation: picked });
+  const lost = direction === "undo" ? await lostNotes(context, await worksWithin(context, operation)) : [];
+  const how = { ...asked, notes: [...asked.notes, ...lost] };
+  const step = { direction, operations, stack };
+  const selective =
+    (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
+  if (selective !== undefined) return planBack(context, selective, how);
+  const own = await changesToInvert(context, { direction, operation }, operations);
+  const all = await sort(context, invert(own.changes), present.unrecorded);
+  // Of what is done again already, only what an undo has left there can be missing.
+  const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
+  if (sorted.edited.length > 0 && options.force !== true) {
+    const edited = sorted.edited.map((one) => one.change.path);
+    const crossed = await crossedStep(context, operation, { ...step, edited });
+    if (crossed !== undefined) return planBack(context, crossed, how);
+    const leaves = await beingWritten(context, edited);
+    const part = leaves.size < edited.length ? undefined : await partStep(context, operation, { ...step, leaves });
+    if (part !== undefined) return planBack(context, part, how);
+  }
+  return planWhole(context, operation, { ...how, ...step, own, sorted });
+}
+
+/** The operation, and of a transaction the actions and runs in it. */
+async function worksWithin(context: Context, { id, kind }: LoggedOperation): Promise<readonly string[]> {
+  if (kind !== "transaction") return [id];
+  return (await keepersWithin(context, new Set([id]))).map((one) => one.id);
+}
+
+interface WholeStep extends Step, StepHow {
+  /** What the operation did. */
+  readonly own: OwnWork;
+  readonly sorted: Sorted;
+}
+
+/** The plan that takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
+async function planWhole(
+  context: Context,
+  operation: LoggedOperation,
+  { options, notes, present, own, sorted: { clean, edited, now }, ...step }: WholeStep,
+): Promise<FilePlan<UndoShape>> {
+  const { direction, stack } = step;
+  const forced = options.force === true;
+  const left = forced ? [] : edited.map((one) => one.blocked);
+  if (left.length > 0) throw editedSince(left, direction);
+  const conflicts = await conflictsOfStep(context, operation, direction);
+  const isDone = isUndone(operation, stack) === (direction === "undo") && clean.length + edited.length === 0;
+  const isNothing =
+    isDone && (await asideOfStep(context, { kind: direction, target: operation.id })).changes.length === 0;
+  return {
+    kind: direction,
+    summary: `${direction} of ${operation.kind}: ${operation.summary}`,
+    target: operation.id,
+    wanted: forced ? [...clean, ...edited.map((one) => one.change)] : clean,
+    claims: [...own.claims, ...now],
+    back: backOf(operation, own.changes),
+    fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced }),
+    conflicts: () => conflicts,
+    // Another undo of it, which undoes nothing, would be what a redo does again.
+    isNothing,
+    blocked: forced ? "leave" : "whole",
+    // Without what was changed meanwhile, where it may be done in part.
+    otherwise: async () => {
+      const part = forced ? undefined : await partStep(context, operation, step);
+      return part === undefined ? undefined : planBack(context, part, { options, present, notes });
+    },
+    report: (done) => {
+      const changed = new Set(done.changes.map(({ path }) => path));
+      const taken = done.dryRun ? [] : edited.filter(({ change }) => changed.has(change.path));
+      return {
+        ...changedShape(done),
+        operation: operationShape(operation, stack),
+        direction,
+        finished: [],
+        notes: [
+          ...notes,
+          ...(isNothing ? [direction === "undo" ? "it was undone already" : "it is not undone"] : []),
+          ...asideNotes(done.aside.applied, { dryRun: done.dryRun }),
+          ...keptNotes(taken),
+        ],
+        unmerged: [],
+      };
+    },
+  };
+}
+
+/**
+ * Each path goes back to the state before the first of these changes, and before the operation. A run's own changes go back
+ * to its start alone: rules that the run itself wrote say nothing about what was there before it.
+ */
+function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path: WorkspacePath) => BackTo {
+  const firsts = new Map(own.map(({ path, first }) => [path, first]));
+  return (path) => {
+    const first = firsts.get(path) ?? { seq: fromSeq + 1, isWritten: false };
+    const back = backTo(first, fromSeq);
+    return first.isRun === true ? { ...back, seqs: [fromSeq] } : back;
+  };
+}
+
+/**
+ * Whether what was finished just now is what the caller wants: one killed and tried again is still one step. What an origin
+ * brings is nobody's wish here.
+ */
+async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
+  const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");
+  const asked = options.operation;
+  if (asked === undefined || finished.length === 0) return finished.length > 0;
+  const targetsOf = (kind: Direction): string[] =>
+    finished.flatMap(({ intent }) => (intent.kind === kind ? (intent.target ?? []) : []));
+  const operations = await listOperations(context);
+  const known = new Set([...targetsOf(direction), ...operations.map((one) => one.id)]);
+  const [only, second] = meantBy([...known], asked, (one) => one);
+  if (only === undefined || second !== undefined) return false;
+  const operation = operations.find((one) => one.id === only);
+  if (operation === undefined) return targetsOf(direction).includes(only);
+  const meant = stepMeant(operations, { direction, operation });
+  return targetsOf(meant.direction).includes(meant.operation.id);
+}
+
+/** How many places of edits are told one by one. */
+const MOST_KEPT = 20;
+
+/** Names the iterations that hold the edits which `--force` took along. */
+function keptNotes(edited: readonly Edited[]): string[] {
+  const kept = edited.filter(({ change }) => change.before !== undefined && change.before.kind !== "dir");
+  const notes = kept.slice(0, MOST_KEPT).map(({ change, iteration }) => {
+    const path = shownPath(change.path);
+    return `${path} as it was before is ${path}@${iteration}`;
+  });
+  const more = kept.length - notes.length;
+  return more === 0
+    ? notes
+    : [...notes, `${more} more that were edited: \`chronicle history PATH\` has their iterations`];
+}
+
+interface Asked {
+  readonly direction: Direction;
+  readonly asked: string | undefined;
+}
+
+function pick(
+  operations: readonly LoggedOperation[],
+  ids: readonly string[],
+  { direction, asked }: Asked,
+): LoggedOperation {
+  if (asked === undefined) {
+    const last = operations.find((one) => one.id === ids.at(-1));
+    if (last !== undefined) return last;
+    throw new ChronicleError("NOT_FOUND", `there is nothing to ${direction}`, {
+      hint: "`chronicle list` shows what was done; `chronicle restore MOMENT` goes back to any moment",
+    });
+  }
+  const matching = meantBy(operations, asked, (one) => one.id);
+  const only = matching[0];
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no operation ${JSON.stringify(asked)}`, {
+      hint: "`chronicle list` shows them",
+    });
+  }
+  if (matching.length > 1) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} operations`, {
+      hint: "give more of the id",
+    });
+  }
+  return only;
+}
+
+interface Edited {
+  readonly change: Change;
+  readonly blocked: BlockedPath;
+  /** The last iteration that is recorded of it; 0: none. */
+  readonly iteration: number;
+}
+
+interface Sorted {
+  readonly clean: readonly Change[];
+  readonly edited: readonly Edited[];
+  /** The present states that the index told. */
+  readonly now: readonly PathClaim[];
+}
+
+/** Changes whose path is still what the operation left, and those that were edited since. */
+async function sort(context: Context, wanted: readonly Change[], unrecorded: readonly Change[]): Promise<Sorted> {
+  const { seq } = await context.index.head();
+  const rows = await context.index.iterationsAt(
+    wanted.map((change) => change.path),
+    seq,
+  );
+  const onDisk = new Map(unrecorded.map((change) => [change.path, change]));
+  const clean: Change[] = [];
+  const edited: Edited[] = [];
+  wanted.forEach((change, i) => {
+    const pending = onDisk.get(change.path);
+    const present = pending === undefined ? rows[i]?.entry : pending.after;
+    const needed = changeBetween(change.path, present, change.after);
+    if (needed === undefined) return;
+    if (sameEntry(present, change.before) || sameEntry(present, settable(change.before))) clean.push(needed);
+    else
+      edited.push({
+        change: needed,
+        blocked: { path: change.path, reason: "changed", detail: "it was edited since" },
+        iteration: rows[i]?.iteration ?? 0,
+      });
+  });
+  const now = wanted.map(({ path }, i) => ({ path, now: { entry: rows[i]?.entry } }));
+  return { clean, edited, now };
+}
+
+function editedSince(paths: readonly BlockedPath[], direction: Direction): ChronicleError {
+  const shown = paths.slice(0, 8).map((one) => shownPath(one.path));
+  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
+  return new ChronicleError(
+    "REFUSED",
+    `nothing was changed, because these were edited since: ${shown.join(", ")}${more}`,
+    {
+      hint: `\`chronicle ${direction} --force\` takes them along (what is there now is recorded first); \`--dry-run\` shows what it would do`,
+      data: { edited: paths.map(skippedShape) },
+    },
+  );
+}

@@ -1,0 +1,105 @@
+import { decodeBase, type BaseBatch } from "../../core/log/base.ts";
+import { checkLine, parseLine } from "../../core/log/chain.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Head, LogEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import type { EventLog, LogPosition } from "../../storage/event-log.ts";
+import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-needs.ts";
+import { baseOf } from "../log/project.ts";
+import { refuseOtherHistory } from "../log/refuse-other-history.ts";
+
+/** The rows of a base. Throws `BLOB_MISSING`. */
+async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {
+  const reader = await blobs.open(base);
+  if (reader === undefined) {
+    throw new ChronicleError("BLOB_MISSING", `the base ${base} is not in the store`, {
+      hint: "nothing is freed; run `chronicle verify` to see what else is missing",
+      data: { hash: base },
+    });
+  }
+  yield* decodeBase(reader.pieces());
+}
+
+/** Where a history is read from, and what is known of it from elsewhere. */
+export interface AliveOptions extends GivenUp {
+  /** Only what its events from there on need; `prev` is the event before. */
+  readonly from?: { readonly position: LogPosition; readonly prev: Head };
+  /** Where the log starts, if neither at event 1 nor with a compaction. */
+  readonly anchor?: HistoryAnchor | undefined;
+  /** Events that the log must hold: those of the kept head, of the index. */
+  readonly anchors: readonly Head[];
+  /** Milliseconds since the epoch: what was kept aside until before it is not needed. */
+  readonly now: number;
+}
+
+/**
+ * Every content that a workspace's history needs. Throws `LOG_DAMAGED` at a line that cannot be read or does not go on
+ * from the one before, `ROLLBACK_DETECTED` where an anchor is missing, `BLOB_MISSING` for a base: nothing is freed while
+ * it is not known what a history needs.
+ */
+export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
+  const { from, anchors, anchor } = options;
+  const wanted = new Map(anchors.map((anchor) => [anchor.seq, anchor.hash]));
+  const found: Hash[] = [];
+  const needs = new HistoryNeeds(options, ({ hash }) => found.push(hash));
+  let prev: Head | undefined = from?.prev ?? anchor;
+  if (from === undefined && anchor !== undefined) {
+    yield anchor.base;
+    for await (const batch of rowsOfBase(blobs, anchor.base)) needs.rows(batch, anchor, "");
+    yield* found.splice(0);
+  }
+  // One reading through the archive: a log that is sealed meanwhile must not be missed.
+  for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
+    for (const line of lines) {
+      const event = nextEvent(line.bytes, prev);
+      prev = event;
+      checkAnchor(event, wanted.get(event.seq));
+      needs.event(event, "");
+      const base = baseOf(event);
+      if (base !== undefined) for await (const batch of rowsOfBase(blobs, base)) needs.rows(batch, event, "");
+      yield* found.splice(0);
+    }
+  }
+  const last = prev?.seq ?? 0;
+  for (const seq of wanted.keys()) if (seq > last) throw rolledBack(last, seq);
+  needs.finish();
+  yield* found;
+  for await (const { hash } of privateContents(blobs, needs, options.now)) yield hash;
+}
+
+function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {
+  if (prev === undefined) return firstEvent(bytes);
+  const checked = checkLine(bytes, prev);
+  if ("event" in checked) return checked.event;
+  throw new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${prev.seq + 1}: ${checked.fault.detail}`, {
+    hint: "nothing is freed; run `chronicle verify` for the whole list",
+    data: { seq: prev.seq + 1 },
+  });
+}
+
+/** A history begins with event 1, or with a compaction's sentinel. */
+function firstEvent(bytes: Uint8Array): LogEvent {
+  const event = parseLine(bytes);
+  refuseOtherHistory(event);
+  if (event.seq === 1 || event.op === "compact") return event;
+  throw new ChronicleError("LOG_DAMAGED", `the log begins with event ${event.seq}`, {
+    hint: "nothing is freed; run `chronicle verify` for the whole list",
+  });
+}
+
+function checkAnchor({ seq, hash }: LogEvent, wanted: Head["hash"] | undefined): void {
+  if (wanted === undefined || wanted === hash) return;
+  throw new ChronicleError("ROLLBACK_DETECTED", `event ${seq} is not the one that was recorded: the log was replaced`, {
+    hint: "nothing is freed until the right log is put back (see `chronicle verify`)",
+  });
+}
+
+function rolledBack(last: number, seq: number): ChronicleError {
+  return new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `the log ends at event ${last}, but event ${seq} was recorded before`,
+    { hint: "nothing is freed until the right log is put back (see `chronicle verify`)" },
+  );
+}

@@ -1,0 +1,33 @@
+import { encodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { withCommit } from "../commit/commit.ts";
+import { workspaceRecord } from "../log/own-record.ts";
+import type { Context } from "../log/context.ts";
+import { followedOrigin } from "../facts/followed-origin.ts";
+
+/** Archives a workspace, or takes it up again; one event, unless it is so already. Throws `REFUSED` for one that is being synced. */
+export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
+  return withCommit(
+    context,
+    async (commit) => {
+      const { archived: since, ...record } = await workspaceRecord(context);
+      if ((since !== undefined) === archived) return since === undefined ? record : { ...record, archived: since };
+      if (archived) await refuseSynced(context);
+      const changed = archived ? { ...record, archived: new Date(context.now()).toISOString() } : record;
+      const recordId = `workspace:${context.workspaceId}`;
+      await commit.append([{ op: "upsert", recordId, record: encodeWorkspace(changed) }]);
+      return changed;
+    },
+    { archivedToo: true },
+  );
+}
+
+/** What is only read cannot follow anything: its sync would fail again and again, and say so to nobody. */
+async function refuseSynced(context: Context): Promise<void> {
+  const followed = await followedOrigin(context);
+  if (followed === undefined) return;
+  throw new ChronicleError("REFUSED", `this workspace is in a sync with ${followed.url}`, {
+    hint: "end that first: `chronicle sync stop`, with the folder or this id",
+    data: { workspace: context.workspaceId },
+  });
+}

@@ -1,0 +1,147 @@
+import { BaseTreeCheck, decodeBase, type BaseBatch, type BaseEntry, type BaseRecord } from "../../core/log/base.ts";
+import { canonicalJson } from "../../core/values/canonical-json.ts";
+import { sameRecorded } from "../../core/values/entry.ts";
+import { pathOfRecordId } from "../../core/values/file-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { displayPath } from "../../core/values/path.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import type { EventRow, IndexStore } from "../../storage/index-store.ts";
+import { Breather } from "../../util/breathe.ts";
+import { addAll } from "../../util/long-lists.ts";
+
+/** What is wrong with a base, and where. */
+export interface BaseFault {
+  readonly where: string;
+  readonly detail: string;
+}
+
+export interface BaseCheckOptions {
+  /** The Merkle root that the base must have, if it is stated elsewhere. */
+  readonly root?: Hash;
+  /** Every row must be what this index knows at its head. */
+  readonly against?: IndexStore;
+  /** Reads the event of a record from the log; with `against`, every record of the base must be what that says. */
+  readonly eventOf?: (row: EventRow) => Promise<LogEvent>;
+  /** Gets the rows as they are read. */
+  readonly onRows?: (batch: BaseBatch) => void;
+}
+
+/**
+ * Reads a base back from the store, recomputes its hashes, and compares it with what is known otherwise. `undefined`: it
+ * is not in the store. Throws `INTEGRITY_VIOLATION` for bytes that are no base, and `BLOB_CORRUPT`.
+ */
+export async function checkBase(
+  blobs: BlobStore,
+  base: Hash,
+  options: BaseCheckOptions = {},
+): Promise<readonly BaseFault[] | undefined> {
+  const reader = await blobs.open(base);
+  if (reader === undefined) return undefined;
+  const faults: BaseFault[] = [];
+  const comparison =
+    options.against === undefined ? undefined : await Comparison.begin(options.against, options.eventOf);
+  let tree: BaseTreeCheck | undefined;
+  const breather = new Breather();
+  for await (const batch of decodeBase(reader.pieces())) {
+    if (batch.header !== undefined) {
+      tree = new BaseTreeCheck(batch.header);
+      if (options.root !== undefined && batch.header.root !== options.root) {
+        faults.push({ where: "root", detail: `states ${batch.header.root}, not ${options.root}` });
+      }
+    }
+    tree?.add(batch.entries ?? []);
+    addAll(faults, (await comparison?.take(batch)) ?? []);
+    options.onRows?.(batch);
+    await breather.after(rowsIn(batch));
+  }
+  for (const { path, stored, computed } of tree?.finish() ?? []) {
+    faults.push({ where: displayPath(path), detail: `stored ${stored ?? "nothing"}, computed ${computed}` });
+  }
+  return [...faults, ...(comparison?.finish() ?? [])];
+}
+
+function rowsIn({ entries = [], records = [] }: BaseBatch): number {
+  return entries.length + records.length;
+}
+
+/** The rows of a base against those of an index. */
+class Comparison {
+  readonly #index: IndexStore;
+  readonly #seq: number;
+  readonly #records: Map<string, EventRow>;
+  readonly #eventOf: BaseCheckOptions["eventOf"];
+  #missing: number;
+
+  private constructor(
+    index: IndexStore,
+    given: { seq: number; paths: number; records: readonly EventRow[]; eventOf: BaseCheckOptions["eventOf"] },
+  ) {
+    this.#index = index;
+    this.#eventOf = given.eventOf;
+    this.#seq = given.seq;
+    this.#missing = given.paths;
+    this.#records = new Map(given.records.map((row) => [row.recordId, row]));
+  }
+
+  static async begin(index: IndexStore, eventOf: BaseCheckOptions["eventOf"]): Promise<Comparison> {
+    const { seq } = await index.head();
+    const paths = (await index.touched(0, seq)).length;
+    return new Comparison(index, { seq, paths, records: await liveRecords(index), eventOf });
+  }
+
+  async take({ entries = [], records = [] }: BaseBatch): Promise<BaseFault[]> {
+    const faults = await this.#compareEntries(entries);
+    for (const one of records) {
+      const { recordId, seq, ts, op } = one;
+      const row = this.#records.get(recordId);
+      this.#records.delete(recordId);
+      if (row === undefined || row.seq !== seq || row.ts !== ts || row.op !== op) {
+        faults.push({ where: recordId, detail: `stands there as of event ${seq}; the log has ${row?.seq ?? "none"}` });
+      } else if (!(await this.#isOfLog(row, one))) {
+        faults.push({ where: recordId, detail: `is another one there than in event ${seq}` });
+      }
+    }
+    return faults;
+  }
+
+  /** Bases of earlier versions do not hold the depth: what they do not say is not compared. */
+  async #isOfLog(row: EventRow, { record, recursionDepth }: BaseRecord): Promise<boolean> {
+    if (this.#eventOf === undefined) return true;
+    const event = await this.#eventOf(row);
+    const isSameDepth = recursionDepth === undefined || recursionDepth === event.recursionDepth;
+    return isSameDepth && canonicalJson(event.record) === canonicalJson(record);
+  }
+
+  finish(): BaseFault[] {
+    const faults = [...this.#records.keys()].map((where) => ({ where, detail: "is not in it" }));
+    if (this.#missing > 0) faults.push({ where: "entries", detail: `${this.#missing} paths are not in it` });
+    return faults;
+  }
+
+  async #compareEntries(entries: readonly BaseEntry[]): Promise<BaseFault[]> {
+    const faults: BaseFault[] = [];
+    const rows = await this.#index.iterationsAt(
+      entries.map((one) => one.path),
+      this.#seq,
+    );
+    this.#missing -= entries.length;
+    entries.forEach((one, i) => {
+      const row = rows[i];
+      if (row?.iteration === one.iteration && row.seq === one.seq && sameRecorded(row.entry, one.entry)) return;
+      const known = row === undefined ? "nothing" : `iteration ${row.iteration} of event ${row.seq}`;
+      const where = displayPath(one.path);
+      faults.push({
+        where,
+        detail: `stands there as iteration ${one.iteration} of event ${one.seq}; the log has ${known}`,
+      });
+    });
+    return faults;
+  }
+}
+
+/** The last events of all live records that are neither a path's nor a compaction's. */
+export async function liveRecords(index: IndexStore): Promise<readonly EventRow[]> {
+  const rows = await index.records("");
+  return rows.filter(({ recordId, op }) => op !== "compact" && pathOfRecordId(recordId) === undefined);
+}

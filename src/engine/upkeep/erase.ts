@@ -1,0 +1,343 @@
+import type { EraseOptions } from "../../api/action-api.ts";
+import type { ErasedContentShape, EraseShape } from "../../api/action-shapes.ts";
+import { encodeErase, ERASE, type EraseAsked, type ErasedAside } from "../../core/records/erase-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import { encodeFile, fileRecordId } from "../../core/values/file-record.ts";
+import { FilterPattern, RuleTest } from "../../core/filter/filter-pattern.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import { comparePaths, isRoot, isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { GRACE_MS } from "../../core/records/tombstone.ts";
+import { type AsideUse, asideUses } from "../facts/aside-uses.ts";
+import { capture } from "../capture/capture.ts";
+import { withCommit } from "../commit/commit.ts";
+import { type ContentUse, contentUses } from "../facts/content-uses.ts";
+import { erasedAmong } from "../facts/contents-of-history.ts";
+import type { Context, NeededElsewhere } from "../log/context.ts";
+import { unrecordedChanges } from "../read/diff.ts";
+import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { followSettings } from "../log/follow-settings.ts";
+import { freeErased } from "./free-erased.ts";
+import { parseGivenPath } from "../log/given-path.ts";
+import { unknownPath } from "../log/known-paths.ts";
+import { proveLast } from "../state/proved-rows.ts";
+import { refuseAtOnce } from "../capture/refuse-at-once.ts";
+import { shownPath } from "../log/shape.ts";
+import { refuseUnsigned } from "../log/signing.ts";
+
+/**
+ * Takes contents out of a history: an event says which, who said so and why, and licenses them to be gone. No line is removed, so
+ * that the chain and the roots prove what they proved. Their bytes leave the store with the first `gc` after the time in which it
+ * can be taken back.
+ *
+ * A content that some path has now stays: it would be recorded again. There is one exception, what the rules leave out by now: such a
+ * path is recorded as gone, its file stays on disk, and it is not looked at any more.
+ */
+
+/** How many contents one erasure may be about. */
+const MOST_CONTENTS = 100_000;
+/** How many are told in an answer, and how many paths of each. */
+const MOST_TOLD = 1_000;
+const MOST_PATHS = 20;
+
+/** What is meant. */
+interface Asked {
+  readonly asked: EraseAsked;
+  /** What is erased already, and still kept, is meant as well: it is to go at once. */
+  readonly isAtOnce?: boolean;
+  readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
+  readonly path?: WorkspacePath;
+}
+
+/** What an erasure would come to. */
+interface Look {
+  readonly seq: number;
+  readonly erased: readonly ContentUse[];
+  readonly kept: readonly ContentUse[];
+  /** What is kept aside of it. */
+  readonly aside: readonly AsideUse[];
+  /** Erased before. */
+  readonly already: number;
+  /** Recorded as gone, so that what they have can be erased. */
+  readonly untracked: readonly WorkspacePath[];
+  readonly elsewhere: NeededElsewhere["workspaces"];
+}
+
+/** Erases contents. Throws `USAGE`, `NOT_FOUND`, and `REFUSED` where nothing of it can be erased. */
+export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
+  const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
+  await refuseUnsigned(context, "erasing contents");
+  // The rules decide what a path has now: somebody may just have changed them.
+  await followSettings(context);
+  if (options.now === true) await refuseAtOnce(context);
+  if (options.dryRun === true)
+    return shapeOf(await lookAt(context, what, await unrecordedPaths(context)), { dry_run: true });
+  await capture(context, { cause: "capture", absentRoot: "known" });
+  const before = await lookAt(context, what);
+  if (isNothing(before)) return shapeOf(before, {});
+  let gone: readonly Hash[] = [];
+  const done = await withCommit(context, async (commit) => {
+    // Asked before as well, without the lock: since then somebody may have begun.
+    if (options.now === true) await refuseAtOnce(context);
+    const { seq } = await commit.head();
+    const look = seq === before.seq ? before : await lookAt(context, what);
+    if (isNothing(look)) return shapeOf(look, {});
+    const [at, id] = [context.now(), context.newId()];
+    const until = new Date(options.now === true ? at : at + GRACE_MS).toISOString();
+    const record = encodeErase({
+      state: "erased",
+      contents: look.erased.map(({ hash }) => hash).sort(),
+      aside: asideOf(look.aside),
+      asked: askedIn(look, what),
+      reason: options.reason,
+      actor: context.actor,
+      at: new Date(at).toISOString(),
+      until,
+    });
+    const events = await commit.append([
+      ...(await goneDrafts(context, look)),
+      { op: "upsert", recordId: `${ERASE}${id}`, record },
+    ]);
+    context.worktree.forget(look.untracked);
+    gone = hashesOf(look);
+    return shapeOf(look, { event: events.at(-1)?.seq ?? null, id, until });
+  });
+  return options.now === true && done.id !== null ? { ...done, ...(await freeErased(context, gone)) } : done;
+}
+
+function isNothing({ erased, aside }: Look): boolean {
+  return erased.length + aside.length === 0;
+}
+
+/** As the record says it: by plan, since the log holds no hash of what is kept aside. */
+function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
+  const paths = new Map<Hash, Set<WorkspacePath>>();
+  for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
+  return [...paths].map(([plan, of]) => ({ plan, paths: [...of].sort(comparePaths) }));
+}
+
+/** What was asked for, but for a hash that no line of the log holds: what is kept aside is named by its path alone. */
+function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
+  const [first] = aside;
+  const isHeld = asked.content === undefined || erased.some(({ hash }) => hash === asked.content);
+  return isHeld || first === undefined ? asked : { path: shownPath(first.path) };
+}
+
+function askedOf({ what, match }: EraseOptions): Asked {
+  if ((what === undefined) === (match === undefined)) {
+    throw new ChronicleError("USAGE", "say what is to be erased: a path, the hash of a content, or a pattern", {
+      hint: "chronicle erase PATH, chronicle erase HASH, chronicle erase --match PATTERN",
+    });
+  }
+  if (match !== undefined) return matching(match);
+  if (isHash(what ?? "")) return { asked: { content: what as Hash }, isMeant: (hash) => hash === what };
+  const path = parseGivenPath(what ?? "");
+  if (isRoot(path)) {
+    throw new ChronicleError("USAGE", "a whole workspace is not erased", {
+      hint: "name a path, or give the history up: `chronicle forget`",
+    });
+  }
+  return { asked: { path: shownPath(path) }, path, isMeant: (_, of) => of !== undefined && isWithin(of, path) };
+}
+
+/** A pattern of one line of a `.gitignore`. */
+function matching(match: string): Asked {
+  const pattern = new FilterPattern(match);
+  if (pattern.isNegated || match.trim() === "" || match.startsWith("#")) {
+    throw new ChronicleError("USAGE", `${JSON.stringify(match)} matches nothing`, {
+      hint: "give a pattern as in a .gitignore: `.env`, `*.pem`, `secrets/`",
+    });
+  }
+  const test = new RuleTest([pattern]);
+  return {
+    asked: { match },
+    isMeant: (_, path) => path !== undefined && test.matches(splitRoot(path).path, false),
+  };
+}
+
+/** What the paths have that differ from what is recorded: for a dry run. */
+async function unrecordedPaths(context: Context): Promise<ReadonlyMap<WorkspacePath, Hash | undefined>> {
+  const changes = await unrecordedChanges(context, { absentRoot: "known" });
+  return new Map(changes.map(({ path, after }) => [path, after?.hash]));
+}
+
+async function lookAt(
+  context: Context,
+  what: Asked,
+  unrecorded: ReadonlyMap<WorkspacePath, Hash | undefined> = new Map(),
+): Promise<Look> {
+  const { seq } = await context.index.head();
+  const met = await asideUses(context, what.isMeant);
+  const hashes = new Set(met.flatMap((one) => one.hashes));
+  const isMeant: Asked["isMeant"] = (hash, path) => what.isMeant(hash, path) || hashes.has(hash);
+  // Nothing to take out of the store, and the same in all empty files.
+  const found = [...(await contentUses(context, isMeant)).values()].filter(isNotEmpty);
+  for (const use of found) {
+    for (const path of use.now) if (unrecorded.has(path)) use.now.delete(path);
+    for (const [path, hash] of unrecorded) if (hash === use.hash) use.now.add(path);
+  }
+  if (found.length + met.length === 0) throw await nothingFound(context, what);
+  const before = await erasedBefore(context, found, what);
+  const left = found.filter(({ hash }) => !before.has(hash));
+  if (left.length > MOST_CONTENTS) throw tooMany(left.length);
+  const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
+  refuseOrigins(elsewhere);
+  // In a replica a path that is recorded as gone would be removed at the origin.
+  const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
+  const erased = left.filter((use) => mayGo(use, leftOut));
+  const kept = left.filter((use) => !mayGo(use, leftOut));
+  const stays = new Set(kept.map(({ hash }) => hash));
+  const aside = met.filter((one) => !one.hashes.some((hash) => stays.has(hash)));
+  if (erased.length + aside.length === 0 && before.size === 0) throw refusedFor(kept);
+  const untracked = [...new Set(erased.flatMap(({ now }) => [...now]))].sort(comparePaths);
+  return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
+}
+
+/** What need not be erased any more. */
+async function erasedBefore(
+  context: Context,
+  found: readonly ContentUse[],
+  { isAtOnce }: Asked,
+): Promise<ReadonlySet<Hash>> {
+  const before = await erasedAmong(
+    context,
+    found.map(({ hash }) => hash),
+  );
+  if (isAtOnce !== true) return before;
+  const erasures = await erasuresInForce(context);
+  const isOver = (hash: Hash): boolean => Date.parse(erasures.of(hash)?.until ?? "") <= context.now();
+  return new Set([...before].filter(isOver));
+}
+
+function isNotEmpty({ size, paths }: ContentUse): boolean {
+  return size > 0 || paths.size === 0;
+}
+
+const NONE: ReadonlySet<WorkspacePath> = new Set();
+
+/** The paths that are meant, have such a content now, and are left out by the rules: what they have may go. */
+async function leftOutOf(
+  context: Context,
+  { isMeant }: Asked,
+  uses: readonly ContentUse[],
+): Promise<ReadonlySet<WorkspacePath>> {
+  const now = uses.flatMap((use) => [...use.now].filter((path) => isMeant(use.hash, path)));
+  return new Set(await context.worktree.leftOut(now));
+}
+
+function mayGo({ now, isHistorys }: ContentUse, leftOut: ReadonlySet<WorkspacePath>): boolean {
+  return !isHistorys && [...now].every((path) => leftOut.has(path));
+}
+
+async function nothingFound(context: Context, { path, asked }: Asked): Promise<ChronicleError> {
+  if (path !== undefined && (await context.index.iterations(path, { limit: 1 })).length === 0)
+    return unknownPath(context, path);
+  const what =
+    asked.content === undefined
+      ? `no recorded file ${asked.match === undefined ? "there" : `matches ${JSON.stringify(asked.match)}`} has a content`
+      : `no path of this workspace has or had the content ${asked.content}`;
+  return new ChronicleError("NOT_FOUND", what, { hint: "`chronicle history FILE` lists what a file had" });
+}
+
+function tooMany(count: number): ChronicleError {
+  return new ChronicleError("LIMIT_EXCEEDED", `${count} contents are too many for one erasure`, {
+    hint: `at most ${MOST_CONTENTS}: say it of fewer paths at a time`,
+  });
+}
+
+/** A copy of an origin's history is to stay as the origin has it. */
+function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
+  if (upstream.length === 0) return;
+  const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
+  throw new ChronicleError("REFUSED", `${count} the origin's, which this folder follows`, {
+    hint: "erase them there first; when that has come here, erase what this folder keeps of them",
+    data: { contents: upstream },
+  });
+}
+
+function refusedFor(kept: readonly ContentUse[]): ChronicleError {
+  const paths = [...new Set(kept.flatMap(({ now }) => [...now]))].map(shownPath);
+  const shown = `${paths.slice(0, 5).join(", ")}${paths.length > 5 ? ` and ${paths.length - 5} more` : ""}`;
+  const why = paths.length === 0 ? "the history itself is made of it" : `this is what there is now in ${shown}`;
+  return new ChronicleError("REFUSED", `nothing was erased: ${why}`, {
+    hint:
+      paths.length === 0
+        ? "only contents of files can be erased"
+        : "change or remove it first; or have it left out (`chronicle config excludePatterns NAME`) and name the path",
+    data: { paths },
+  });
+}
+
+/** The events by which paths are not recorded any more. */
+async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<EventDraft[]> {
+  const rows = await context.index.iterationsAt(untracked, seq);
+  await proveLast(
+    context,
+    untracked.map((path, i) => ({ path, row: rows[i] })),
+    seq,
+  );
+  return untracked.map((path, i) => ({
+    op: "upsert",
+    recordId: fileRecordId(path),
+    record: encodeFile({
+      entry: undefined,
+      iteration: (rows[i]?.iteration ?? 0) + 1,
+      cause: "erase",
+      actor: context.actor,
+    }),
+  }));
+}
+
+function hashesOf({ erased, aside }: Look): Hash[] {
+  return [...new Set([...erased.map(({ hash }) => hash), ...aside.flatMap(({ hashes }) => hashes)])];
+}
+
+function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "until" | "dry_run">>): EraseShape {
+  const { erased, kept, aside, untracked, elsewhere } = look;
+  return {
+    dry_run: false,
+    event: null,
+    id: null,
+    until: null,
+    ...done,
+    total: erased.length,
+    bytes: erased.reduce((sum, { size }) => sum + size, 0),
+    contents: erased.slice(0, MOST_TOLD).map(contentShape),
+    total_kept: kept.length,
+    kept: kept.slice(0, MOST_TOLD).map(contentShape),
+    already: look.already,
+    kept_aside: keptAsideShapes(aside).slice(0, MOST_TOLD),
+    untracked: untracked.map(shownPath),
+    elsewhere: elsewhere.map(({ id, contents }) => ({ workspace: id, contents: contents.length })),
+    not_reached: NOT_REACHED,
+    freed: null,
+    not_freed: null,
+  };
+}
+
+/** What may hold the same and is no content of a file. */
+const NOT_REACHED: string[] = [
+  "command lines, messages and names that are recorded (what is known to be a secret is masked there)",
+  "records of users",
+  "sizes, times and hashes, which stand in the log for ever",
+  "backups, and other copies of the store",
+];
+
+/** What several runs have kept aside of one path is one content, as long as it is the same one. */
+function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
+  const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
+  return [...same.values()].flatMap((all) => {
+    const last = all.reduce((one, other) => (one.until < other.until ? other : one));
+    return { path: shownPath(last.path), bytes: last.size, until: last.until };
+  });
+}
+
+function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShape {
+  return {
+    hash,
+    bytes: size,
+    paths: [...paths].sort(comparePaths).slice(0, MOST_PATHS).map(shownPath),
+    total_paths: paths.size,
+    now_in: [...now].sort(comparePaths).slice(0, MOST_PATHS).map(shownPath),
+  };
+}

@@ -1,0 +1,305 @@
+import { type BegunAt, decodeAction } from "../../core/records/action-record.ts";
+import type { BaseBatch } from "../../core/log/base.ts";
+import { canonicalJson } from "../../core/values/canonical-json.ts";
+import { type CommitMark, markOf } from "../../core/log/commit-mark.ts";
+import type { LogEvent, RecordBody } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { keepsState, keptByAny, type KeptStates } from "../../core/tree/kept-states.ts";
+import type { LiveTree } from "../../core/tree/live-tree.ts";
+import { displayPath, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { decodeProposal, proposedPath } from "../../core/records/proposal-record.ts";
+import { decodePrune } from "../../core/records/prune-record.ts";
+import { decodeSnapshot } from "../../core/records/records.ts";
+import { decodeReplica } from "../../core/records/replica-record.ts";
+import { decodeSentinel } from "../../core/records/sentinel.ts";
+import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { checkHeldRecord } from "./check-record.ts";
+import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
+import { faultOf } from "./verify-start.ts";
+
+/** What is told of an event that breaks a rule. */
+type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
+
+/** Where a history begins for a reader. */
+export interface RulesStart {
+  /** The event before the first one that is read. */
+  readonly seq: number;
+  /** Of what was before, only the files and the workspace's own record are known: a copy that starts on an anchor. */
+  readonly isAnchored?: boolean;
+}
+
+const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
+
+/** The records of the first commit, in their order. */
+const FIRST_RECORDS = "workspace signer snapshot";
+
+/** The same in histories of the earlier versions that named no signer: that one is missing is told for itself. */
+const FIRST_WITHOUT_SIGNER = "workspace snapshot";
+
+/**
+ * The rules of `docs/format.md` that hold between events, and for the state at the end of each commit. Sees each event
+ * once, in order; what an event says by itself is checked by `checkRecord`.
+ */
+export class HistoryRules {
+  readonly #state: LiveTree;
+  readonly #tell: Tell;
+  readonly #start: RulesStart;
+  #workspace: WorkspaceRecord | undefined;
+  /** The sentinel on which the history begins, and the workspace's record in it. */
+  #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
+  readonly #roots = new Set<string | undefined>();
+  /** Since the last end of a commit, and the paths of those that are about one. */
+  #commit: { readonly event: LogEvent; readonly path: WorkspacePath | undefined }[] = [];
+  /** Paths with an event behind the anchor. */
+  readonly #seen = new Set<WorkspacePath>();
+  #lastRoot: number;
+  readonly #actions = new Map<string, BegunAt>();
+  /** The hash of the snapshot of the action begun last; `undefined`: not known. */
+  #lastBegun: Hash | "" | undefined = "";
+  /** Of the actions in a base, the first event of the one begun last. */
+  #newest = 0;
+  readonly #outside = new Map<string, number>();
+  /** The last record of a sync, and up to which own event its origin has answered; `Infinity`: it was stopped, or there is none. */
+  #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
+  /** The prunings so far; the ones before a base are not known, but the last. */
+  readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
+  #beginning: string | undefined;
+  /** The first commit of the history goes on. */
+  #isBeginning: boolean;
+
+  constructor(state: LiveTree, tell: Tell, start: RulesStart) {
+    this.#state = state;
+    this.#tell = tell;
+    this.#start = start;
+    this.#lastRoot = start.seq;
+    this.#isBeginning = start.seq === 0;
+    if (start.isAnchored === true) this.#lastBegun = undefined;
+  }
+
+  /** Rows of the base that a history starts on without the events before it. No rule is held against a record that is none. */
+  rows({ records = [] }: BaseBatch): void {
+    for (const one of records) {
+      const { recordId, record, seq } = one;
+      if (faultOf(() => checkHeldRecord(one)) !== undefined) continue;
+      if (recordId.startsWith("workspace:")) this.#takeOldWorkspace(record);
+      else if (recordId.startsWith("action:")) this.#takeOldAction(recordId, record, seq);
+      else if (recordId.startsWith("outside")) this.#outside.set(recordId, Number(record["iteration"]));
+      else if (recordId.startsWith("replica:")) this.#takeReplica(one);
+      else if (recordId.startsWith("prune:")) this.#prunings.push(decodePrune(record));
+    }
+  }
+
+  /** The next event, and the iteration that it brings; its change of the state is made by the caller right behind that. */
+  event(event: LogEvent, row?: IterationRow): void {
+    this.#commit.push({ event, path: row?.path });
+    const { op, recordId, record } = event;
+    if (op === "compact") this.#checkSentinel(event);
+    if (op === "delete" || op === "compact") return;
+    if (row !== undefined) this.#checkFile(event, row);
+    else if (recordId.startsWith("outside")) this.#checkOutside(event);
+    else if (recordId.startsWith("action:")) this.#checkAction(event);
+    else if (recordId.startsWith("workspace:")) this.#takeWorkspace(record);
+    else if (recordId.startsWith("snapshot:")) this.#checkSnapshot(event);
+    else if (recordId.startsWith("proposal:")) this.#checkProposal(event);
+    else if (recordId.startsWith("replica:")) this.#takeReplica(event);
+    else if (recordId.startsWith("prune:")) this.#checkPruning(event);
+  }
+
+  /** The state has followed the event. */
+  followed(event: LogEvent): void {
+    const mark = markOf(event);
+    if (mark === undefined) return;
+    const events = this.#commit;
+    this.#commit = [];
+    this.#isBeginning = false;
+    for (const { event: one, path } of events) {
+      const why = path === undefined ? undefined : this.#state.misplaced(path);
+      if (path !== undefined && why !== undefined)
+        this.#tell(one, `${displayPath(path)}: ${why}, at the end of its commit`);
+    }
+    const all = events.map((one) => one.event);
+    this.#checkMark(all, event, mark);
+    // Where one of them could not be read, that is told already.
+    if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
+  }
+
+  /** What a history lacks that was not begun as one; a person may have accepted it. */
+  get beginning(): string | undefined {
+    return this.#beginning;
+  }
+
+  #checkMark(events: readonly LogEvent[], event: LogEvent, { root }: CommitMark): void {
+    if (root !== undefined) {
+      this.#lastRoot = event.seq;
+      return;
+    }
+    const last = event.recordId.startsWith("commit:") ? event.seq - 1 : event.seq;
+    // What a crash has left is moved away before there is a state to compute a root of.
+    const isDue = last - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
+    if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
+  }
+
+  #checkFile(event: LogEvent, { path, iteration }: IterationRow): void {
+    const { root } = splitRoot(path);
+    if (!this.#roots.has(root)) this.#tell(event, `the workspace has no root ${root ?? ""}`);
+    if (this.#isUnknown(path)) {
+      this.#seen.add(path);
+      return;
+    }
+    const expected = (this.#state.iterationOf(path) ?? 0) + 1;
+    if (iteration !== expected) this.#tell(event, `it is iteration ${iteration}, expected ${expected}`);
+  }
+
+  /**
+   * Is it not known how many iterations a path has had? The base of a copy need not hold what was deleted before it, and was
+   * partly taken from an earlier copy, whose origin may have been put back since.
+   */
+  #isUnknown(path: WorkspacePath): boolean {
+    return this.#start.isAnchored === true && !this.#seen.has(path);
+  }
+
+  #checkOutside(event: LogEvent): void {
+    const before = this.#outside.get(event.recordId);
+    const iteration = Number(event.record["iteration"]);
+    this.#outside.set(event.recordId, iteration);
+    if (before === undefined && this.#start.isAnchored === true) return;
+    if (iteration !== (before ?? 0) + 1)
+      this.#tell(event, `it is iteration ${iteration}, expected ${(before ?? 0) + 1}`);
+  }
+
+  #checkAction(event: LogEvent): void {
+    const { seq, hash, ts, recordId, recursionDepth: depth } = event;
+    const { state, begun, previous, fromSeq } = decodeAction(event.record);
+    const known = this.#actions.get(recordId);
+    if (begun !== undefined) {
+      if (known === undefined && this.#start.isAnchored !== true) this.#tell(event, "nothing has begun it");
+      else if (known !== undefined && !sameBegun(known, begun)) this.#tell(event, "its begun is not its first event");
+      return;
+    }
+    if (known !== undefined) return this.#tell(event, "it does not name its first event in begun");
+    if (state !== "open") this.#tell(event, `it is ${state} from the beginning`);
+    else if (fromSeq !== seq - 1) this.#tell(event, `its from_seq is ${fromSeq}, not that of the event before it`);
+    if (this.#lastBegun !== undefined && previous !== this.#lastBegun)
+      this.#tell(event, "its previous is not the action begun before it");
+    this.#actions.set(recordId, { seq, hash, ts, depth });
+    this.#lastBegun = hash;
+  }
+
+  #takeOldAction(recordId: string, record: RecordBody, seq: number): void {
+    const { begun } = decodeAction(record);
+    const first = begun?.seq ?? seq;
+    if (first > this.#newest) [this.#newest, this.#lastBegun] = [first, begun?.hash];
+    if (begun !== undefined) this.#actions.set(recordId, begun);
+  }
+
+  #checkSnapshot(event: LogEvent): void {
+    const { base } = decodeSnapshot(event.record);
+    if (base !== undefined && !this.#isBeginning)
+      this.#tell(event, "it names a base, which only snapshot 0 does, at the beginning of a history");
+  }
+
+  #checkProposal(event: LogEvent): void {
+    const path = proposedPath(event.recordId);
+    if (path === undefined || this.#isUnknown(path)) return;
+    const { iteration } = decodeProposal(path, event.record);
+    const own = this.#state.iterationOf(path) ?? 0;
+    if (iteration !== own) this.#tell(event, `it proposes iteration ${iteration}, the path has ${own}`);
+  }
+
+  #takeReplica({ seq, record }: Pick<LogEvent, "seq" | "record">): void {
+    if (seq < this.#replica.seq) return;
+    const { settled, stopped } = decodeReplica(record);
+    this.#replica = { seq, settled: stopped === true ? Number.POSITIVE_INFINITY : settled };
+  }
+
+  #checkPruning(event: LogEvent): void {
+    const record = decodePrune(event.record);
+    const before = this.#prunings.at(-1) ?? NOTHING_PRUNED;
+    this.#prunings.push(record);
+    const { floorSeq, kept, cause } = record;
+    if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, an event behind it`);
+    if (cause === "brought-back") {
+      const why = this.#faultOfBringingBack(record);
+      if (why !== undefined) this.#tell(event, why);
+      return;
+    }
+    if (floorSeq < before.floorSeq) this.#tell(event, `its floor_seq is ${floorSeq}, and was ${before.floorSeq}`);
+    const again = kept.find((state) => !keepsState(before, state));
+    if (again !== undefined) this.#tell(event, `it keeps the state after event ${again}, which was given up`);
+    const { settled } = this.#replica;
+    if (floorSeq > Math.max(settled, before.floorSeq))
+      this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
+  }
+
+  /** Prunings before a base are not known: what was kept before them may be kept again. */
+  #faultOfBringingBack(record: KeptStates): string | undefined {
+    const earlier = this.#prunings.slice(0, -1);
+    const before = earlier.at(-1) ?? NOTHING_PRUNED;
+    const keeps = (more: KeptStates): boolean => sameKept(keptByAny([more, before]) ?? NOTHING_PRUNED, record);
+    if (this.#start.seq > 0) return earlier.length === 1 || keeps(record) ? undefined : "it gives up what was kept";
+    return earlier.some(keeps) ? undefined : "it does not keep what was kept before a pruning, and what is kept since";
+  }
+
+  #takeOldWorkspace(record: RecordBody): void {
+    this.#takeWorkspace(record);
+    if (this.#first !== undefined) this.#compareWorkspace(this.#first.event, this.#first.workspace);
+  }
+
+  #takeWorkspace(record: RecordBody): void {
+    this.#workspace = decodeWorkspace(record);
+    this.#roots.clear();
+    for (const { id } of this.#workspace.roots) this.#roots.add(id ?? undefined);
+  }
+
+  #checkSentinel(event: LogEvent): void {
+    const { workspace } = decodeSentinel(event);
+    // Without the events before it, that record comes from its base.
+    if (this.#workspace === undefined) this.#first = { event, workspace };
+    else this.#compareWorkspace(event, workspace);
+  }
+
+  #compareWorkspace(event: LogEvent, workspace: WorkspaceRecord): void {
+    const own = this.#workspace;
+    if (own !== undefined && textOf(own) === textOf(workspace)) return;
+    this.#tell(event, "its workspace is not the workspace's record");
+  }
+}
+
+/** What is wrong with the first commit of a history. */
+function beginningOf(events: readonly LogEvent[]): string | undefined {
+  const kinds = events.map(({ recordId }) => recordId.slice(0, recordId.indexOf(":"))).join(" ");
+  if (kinds !== FIRST_RECORDS && kinds !== FIRST_WITHOUT_SIGNER)
+    return `its first commit holds ${kinds}, not ${FIRST_RECORDS}`;
+  const { number, base } = decodeSnapshot(events.at(-1)?.record ?? {});
+  return number === 0 && base !== undefined ? undefined : "its first snapshot is not number 0 with a base";
+}
+
+function isRecovery({ recordId }: LogEvent): boolean {
+  return recordId.startsWith("recovery:");
+}
+
+function sameBegun(a: BegunAt, b: BegunAt): boolean {
+  return a.seq === b.seq && a.hash === b.hash && a.ts === b.ts && a.depth === b.depth;
+}
+
+function sameKept(a: KeptStates, b: KeptStates): boolean {
+  return a.floorSeq === b.floorSeq && a.kept.join() === b.kept.join();
+}
+
+function textOf(record: WorkspaceRecord): string {
+  return canonicalJson(encodeWorkspace(record));
+}
+
+/** A path's rows in a base on which a history begins are its first iterations, of the event `at` that names the base. */
+export function baselineFault(
+  { entries = [] }: BaseBatch,
+  at: number,
+): { path: WorkspacePath; detail: string } | undefined {
+  const wrong = entries.find(({ iteration, seq }) => iteration !== 1 || seq !== at);
+  if (wrong === undefined) return undefined;
+  return {
+    path: wrong.path,
+    detail: `stands there as iteration ${wrong.iteration} of event ${wrong.seq}, not 1 of event ${at}`,
+  };
+}

@@ -1,0 +1,80 @@
+import { encodeAction } from "../../core/records/action-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import { keepsAction } from "../../core/records/prune-record.ts";
+import { encodePin, pinRecordId } from "../../core/records/pin-record.ts";
+import { isShownBeginning, meantBy } from "../../core/values/meant-by.ts";
+import { actionById, findAction } from "../facts/actions.ts";
+import { withCommit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { pruningInForce } from "../facts/pruning.ts";
+import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
+
+/**
+ * Keeps (or no longer keeps) an action or a snapshot from being pruned: by number, name or id of a snapshot, by id of an
+ * action. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for one that cannot be gone back to any more.
+ */
+export async function pin(context: Context, id: string, pinned = true): Promise<void> {
+  // An action's whole id is never the beginning of a snapshot's.
+  const isAction = (await actionById(context, id)) !== undefined;
+  const snapshots = isAction ? [] : meantSnapshots(await listSnapshots(context), id);
+  const [snapshot, other] = snapshots;
+  if (other !== undefined) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${snapshots.length} snapshots`, {
+      hint: "give more of the id",
+    });
+  }
+  if (snapshot === undefined) return pinAction(context, id, pinned);
+  if (pinned && (snapshot.prunedBy ?? snapshot.compactedBy) !== undefined) throw gone(`snapshot ${snapshot.number}`);
+  await withCommit(context, async (commit) => {
+    if (snapshot.pinned === pinned) return;
+    const record = encodePin({ pinned, actor: context.actor });
+    await commit.append([{ op: "upsert", recordId: pinRecordId(snapshot.id), record }]);
+  });
+}
+
+function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapshot[] {
+  const numbered = /^\d{1,9}$/.test(text) ? all.filter(({ number }) => number === Number(text)) : [];
+  if (numbered.length > 0 || isOnlyNumber(text)) return numbered;
+  const called = all.filter(({ name }) => name === text);
+  return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
+}
+
+/** More digits than that may be the beginning of an id; so few are a number, whether a snapshot has it or not. */
+function isOnlyNumber(text: string): boolean {
+  return /^\d+$/.test(text) && !isShownBeginning(text);
+}
+
+async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
+  // The whole id of an action may be anything.
+  const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
+  const found = await asked.catch((error: unknown) => {
+    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    return undefined;
+  });
+  if (found === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no snapshot and no action ${JSON.stringify(id)}`, {
+      hint: "`chronicle list --snapshots` and `chronicle actions` list them",
+      data: { action: id },
+    });
+  }
+  if (pinned && !keepsAction(await pruningInForce(context), found.fromSeq))
+    throw gone(`the action ${found.id.slice(0, 8)}`);
+  await withCommit(context, async (commit) => {
+    const action = (await actionById(context, found.id)) ?? found;
+    if (action.pinned === pinned) return;
+    const draft: EventDraft = {
+      op: "upsert",
+      recordId: `action:${action.id}`,
+      record: encodeAction({ ...action, pinned }),
+      recursionDepth: action.recursionDepth,
+    };
+    await commit.append([draft]);
+  });
+}
+
+function gone(what: string): ChronicleError {
+  return new ChronicleError("PRUNED", `${what} cannot be gone back to any more: there is nothing left to pin`, {
+    hint: "`chronicle actions` and `chronicle list --snapshots` show what is kept",
+  });
+}

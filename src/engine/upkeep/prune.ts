@@ -1,0 +1,307 @@
+import type { PruneOptions } from "../../api/action-api.ts";
+import type { PruneShape } from "../../api/action-shapes.ts";
+import { ChronicleError, withCode } from "../../core/values/errors.ts";
+import { encodePrune, pruneRecordId, type PruneCause } from "../../core/records/prune-record.ts";
+import { answerPruning, type KeepRules, type PruneAnswer, type RetentionLimits } from "../../core/records/retention.ts";
+import { GRACE_MS, partId } from "../../core/records/tombstone.ts";
+import { rebuildingOnce } from "../log/answer.ts";
+import { withCommit, type Commit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { contentsGivenUp } from "./given-up.ts";
+import { indexedFrom } from "../log/history-start.ts";
+import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
+import { loggedPrunings, pruningInForce } from "../facts/pruning.ts";
+import { waitingPrunings } from "../log/pruning-in-log.ts";
+import { readRange } from "../log/read-events.ts";
+import { refuseAtOnce } from "../capture/refuse-at-once.ts";
+import { refuseUnsigned, signingFault } from "../log/signing.ts";
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Gives up what is older than the rules keep: no line is removed, an event says what is given up, and `gc` may free its
+ * contents once the grace period is over, or at once with `now`. Nothing on disk changes.
+ */
+export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
+  const asked = askedFor(context, options);
+  const now = options.now === true;
+  if (options.dryRun === true) {
+    await refuseUnsigned(context, "pruning");
+    if (now) await refuseWaiting(context);
+    return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
+  }
+  return withCommit(context, async (commit) => {
+    await refuseUnsigned(context, "pruning");
+    if (now) await refuseAtOnce(context);
+    if (now) await refuseWaiting(context);
+    const look = await lookAt(context, asked);
+    // What is given up is counted while it can still be told from the rest.
+    const shape = await shapeOf(look, { dryRun: false, event: null }, context);
+    if (look.answer.pruned.length === 0) return shape;
+    // First the note: what has one and is not given up is in nobody's way.
+    if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
+    return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
+  });
+}
+
+/** Throws `REFUSED` while an earlier pruning can be brought back: its contents would go with this one, and nobody has named them. */
+async function refuseWaiting(context: Context): Promise<void> {
+  const { all, inBase } = await loggedPrunings(context);
+  const first = waitingPrunings(all, context.now()).find((one) => all.indexOf(one) >= inBase);
+  if (first === undefined) return;
+  const { workspaceId: id } = context;
+  const until = new Date(first.ts + GRACE_MS).toISOString();
+  throw new ChronicleError(
+    "REFUSED",
+    `what event ${first.seq} has given up is kept until ${until}, and would go with this`,
+    {
+      hint: `leave out --now; or bring it back first (\`chronicle unforget ${partId(id, { kind: "pruning", event: first.seq })}\`), so that this pruning names it, too`,
+      data: { event: first.seq, until },
+    },
+  );
+}
+
+interface Asked {
+  readonly rules: RetentionLimits | KeepRules;
+  readonly shields: KeptMomentsOptions;
+}
+
+function limitsOf({ retention }: Context): RetentionLimits {
+  const { max_snapshots: maxSnapshots, max_age_days: days } = retention.limits;
+  return { maxSnapshots, maxAgeMs: days * 24 * HOUR_MS };
+}
+
+function askedFor(context: Context, options: PruneOptions): Asked {
+  const { keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithinMs } = options;
+  const given = {
+    last: keepLast,
+    hourly: keepHourly,
+    daily: keepDaily,
+    weekly: keepWeekly,
+    monthly: keepMonthly,
+    yearly: keepYearly,
+    withinMs: keepWithinMs,
+  };
+  const rules: Record<string, number> = {};
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) rules[name] = countOf(name, value);
+  const dropPins = options.keepPinned === false;
+  if (Object.keys(rules).length === 0) return { rules: limitsOf(context), shields: { dropPins } };
+  return { rules, shields: { dropPins, dropFirsts: true } };
+}
+
+function countOf(name: string, value: number): number {
+  if (value >= 0 && Number.isSafeInteger(value)) return value;
+  throw new ChronicleError("USAGE", `how much to keep (${name}) is not a whole number: ${value}`, {
+    hint: "0 keeps nothing by that rule",
+  });
+}
+
+interface Look {
+  readonly answer: PruneAnswer;
+  /** The floor until now. */
+  readonly floorSeq: number;
+  /** So many more would go if they were older. */
+  readonly tooYoung: number;
+  /** The head at the look, and its time. */
+  readonly seq: number;
+  readonly ts: number;
+}
+
+async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look> {
+  const { moments, states, hold } = await keptMoments(context, shields);
+  const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
+  const { seq } = await context.index.head();
+  const ts = await endOfLog(context, seq);
+  const question = { moments, rules, head: { seq, ts }, floorSeq, states, hold };
+  const answer = answerPruning({ ...question, minAgeMs: context.retention.limits.min_age_hours * HOUR_MS });
+  const tooYoung = answerPruning({ ...question, minAgeMs: 0 }).pruned.length - answer.pruned.length;
+  return { answer, floorSeq, tooYoung, seq, ts };
+}
+
+async function shapeOf(
+  { answer, floorSeq, tooYoung }: Look,
+  { dryRun, event }: { readonly dryRun: boolean; readonly event: number | null },
+  context: Context,
+): Promise<PruneShape> {
+  const { pruned, kept } = answer;
+  const isAction = ({ kind }: { readonly kind: string }): boolean => kind === "action";
+  const after = { floorSeq: answer.floorSeq, kept: answer.states };
+  const freed = pruned.length === 0 ? { count: 0, bytes: 0 } : await contentsGivenUp(context, after);
+  return {
+    dry_run: dryRun,
+    event,
+    floor_seq: pruned.length === 0 ? floorSeq : answer.floorSeq,
+    pruned_actions: pruned.filter(isAction).map((one) => one.name),
+    pruned_snapshots: pruned.filter((one) => !isAction(one)).map((one) => Number(one.name)),
+    kept_actions: kept.filter(isAction).length,
+    kept_snapshots: kept.filter((one) => !isAction(one)).length,
+    too_young: tooYoung,
+    freed_contents: freed.count,
+    freed_bytes: freed.bytes,
+  };
+}
+
+interface ToAppend {
+  readonly look: Look;
+  readonly cause: PruneCause;
+  readonly now?: boolean;
+}
+
+/** Writes the pruning; returns its event. With the lock held. */
+async function append(
+  context: Context,
+  commit: Commit,
+  { look, cause, now = false }: ToAppend,
+): Promise<number | null> {
+  const { answer, floorSeq } = look;
+  const [event] = await commit.append([
+    {
+      op: "upsert",
+      recordId: pruneRecordId(context.workspaceId),
+      record: encodePrune({
+        floorSeq: answer.floorSeq,
+        kept: answer.states,
+        keptActions: answer.actionStates,
+        actions: answer.pruned.filter((one) => one.kind === "action").length,
+        snapshots: answer.pruned.filter((one) => one.kind === "snapshot").length,
+        cause,
+        now,
+        pendingBytes: (await pendingBytes(context)) + (await bytesBetween(context, floorSeq, answer.floorSeq)),
+        actor: context.actor,
+      }),
+    },
+  ]);
+  return event?.seq ?? null;
+}
+
+/** What was given up and not freed yet, as far as that is known: beyond the threshold it was freed. */
+async function pendingBytes(context: Context): Promise<number> {
+  const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
+  return pending > freeFrom(context) ? 0 : pending;
+}
+
+/** At most so many bytes are given up when the floor rises. */
+async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
+  let bytes = 0;
+  // Behind a dropped archive the floor can lie before the oldest line.
+  const begins = (await indexedFrom(context)) ?? 1;
+  for await (const { recordId, record } of readRange(context, Math.max(from + 1, begins), to)) {
+    if (recordId.startsWith("file") && typeof record["size"] === "number") bytes += record["size"];
+  }
+  return bytes;
+}
+
+const FREE_FROM_BYTES = 16 * 1024 * 1024;
+
+/** From how many given-up bytes on they are freed without being asked: freeing reads the logs, and should be worth that. */
+function freeFrom({ log }: Context): number {
+  return Math.max(FREE_FROM_BYTES, log.head.bytes);
+}
+
+/** Others are writing more often than not: somebody else, or the next pruning, will free it. */
+const FREE_WAIT_MS = 200;
+
+/** Somebody writes, or another workspace of the store is not signed: it is freed another time. */
+const NOT_NOW: readonly string[] = ["LOCKED", "REFUSED"];
+
+/**
+ * After each snapshot of an action: keeps to the limits, and frees contents when enough has been given up. To be called
+ * without a lease. Where there is nothing to do it costs one query of the index. What is in the way, often another workspace of the
+ * store, is told once and fails no caller: the action has begun.
+ */
+export async function keepToLimits(context: Context): Promise<void> {
+  try {
+    await withCode(async () => {
+      if (await rebuildingOnce(context, () => giveUpBeyondLimits(context))) await freeGivenUp(context);
+    });
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    if (NOT_NOW.includes(error.code)) return;
+    const hint = error.hint === undefined ? "" : `; ${error.hint}`;
+    tellOnce(context, `the limits could not be kept to: ${error.message}${hint}`);
+  }
+}
+
+/** What this process has said already. */
+const told = new Set<string>();
+
+function tellOnce({ tell }: Context, note: string): void {
+  if (tell === undefined || told.has(note)) return;
+  told.add(note);
+  tell(note);
+}
+
+/** Is anything given up now? */
+async function giveUpBeyondLimits(context: Context): Promise<boolean> {
+  const limits = limitsOf(context);
+  if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return false;
+  if (!(await mayExceed(context, limits))) return false;
+  const asked: Asked = { rules: limits, shields: {} };
+  const before = await lookAt(context, asked);
+  if (before.answer.pruned.length === 0) {
+    await noteInVain(context, before);
+    return false;
+  }
+  if ((await context.index.openRecords("intent:")).length > 0) return false;
+  // Nothing is given up by itself either where nobody can prove what was recorded.
+  if ((await signingFault(context)) !== undefined) return false;
+  await withCommit(context, async (commit) => {
+    const isSame = (await commit.head()).seq === before.seq;
+    const look = isSame ? before : await lookAt(context, asked);
+    if (look.answer.pruned.length === 0) return;
+    await append(context, commit, { look, cause: "limits" });
+    forgetActions(context, look.answer.pruned);
+  });
+  lastInVain.delete(context.index);
+  return true;
+}
+
+async function freeGivenUp(context: Context): Promise<void> {
+  if (((await pruningInForce(context))?.pendingBytes ?? 0) <= freeFrom(context)) return;
+  await context.store.collect({ waitMs: FREE_WAIT_MS });
+}
+
+/** When nothing was found to be pruned: the time of the log then, and how many actions there were. */
+interface InVain {
+  readonly ts: number;
+  readonly actions: number;
+}
+
+const lastInVain = new WeakMap<object, InVain>();
+
+async function noteInVain(context: Context, { ts }: Look): Promise<void> {
+  lastInVain.set(context.index, { ts, actions: await mostActions(context) });
+}
+
+/**
+ * Is it worth looking closely? Not while everything above the floor is too young; nor again soon after a look in vain:
+ * then only when more have come (a tenth more, where the young are protected), or an hour has gone by.
+ */
+async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
+  const { index, retention } = context;
+  const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
+  const oldest = await index.locate(floorSeq + 1);
+  const ts = await endOfLog(context, (await index.head()).seq);
+  const apart = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
+  // The clock went back since: how old it is takes a closer look.
+  const age = apart < 0 ? Number.POSITIVE_INFINITY : apart;
+  if (age < retention.limits.min_age_hours * HOUR_MS) return false;
+  const seen = lastInVain.get(index);
+  const actions = await mostActions(context);
+  const isTooMany = maxSnapshots > 0 && actions > maxSnapshots;
+  // Fewer than then: some were given up, or compacted away, and what was found then says nothing any more.
+  if (seen !== undefined && actions >= seen.actions && Math.abs(ts - seen.ts) < HOUR_MS) {
+    const slack = retention.limits.min_age_hours > 0 ? Math.floor(maxSnapshots / 10) : 0;
+    return isTooMany && actions > seen.actions + slack;
+  }
+  return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
+}
+
+/** The time of the last event; the present, where its clock ran ahead: that makes nothing older. */
+async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
+  return Math.min(timeOf(await index.locate(seq)), now());
+}
+
+function timeOf(row: { readonly ts: string } | undefined): number {
+  return Date.parse(row?.ts ?? "") || 0;
+}

@@ -1,0 +1,68 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import { keepsAllOf, keptByAny } from "../../core/tree/kept-states.ts";
+import { encodePrune, pruneRecordId, type PruneRecord } from "../../core/records/prune-record.ts";
+import { isGraceOver } from "../../core/records/tombstone.ts";
+import { withCommit, type Commit } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import { loggedPrunings } from "../facts/pruning.ts";
+import type { LoggedPruning } from "../log/pruning-in-log.ts";
+import { refuseUnsigned } from "../log/signing.ts";
+
+/** The states that a pruning keeps, and those of its actions. */
+type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
+
+const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
+
+/**
+ * Brings back what the pruning of this event, and those since, have given up: an event says that what was kept before it is kept again,
+ * beside what is kept now, which may be more already. Returns the events of all prunings that give nothing up any more.
+ * Throws `NOT_FOUND` where its contents may have been freed.
+ */
+export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
+  // Nothing is freed by what was found out before.
+  using _lease = await context.blobs.lease();
+  return withCommit(context, async (commit) => {
+    await refuseUnsigned(context, "bringing back what was pruned");
+    const { all, inBase } = await loggedPrunings(context);
+    const at = all.findIndex(({ seq }) => seq === event);
+    if (at < inBase || !isKept(all.slice(at), context.now())) throw gone(event);
+    const before = (i: number): Kept => all[i - 1] ?? NOTHING_PRUNED;
+    const now = before(all.length);
+    const wanted = keptByEither(before(at), now);
+    if (!isSame(wanted, now)) await append(context, commit, wanted);
+    return all.filter((_, i) => keepsAllOf(wanted, before(i))).map(({ seq }) => seq);
+  });
+}
+
+async function append(context: Context, commit: Commit, wanted: Kept): Promise<void> {
+  const record = encodePrune({
+    ...{ ...wanted, actions: 0, snapshots: 0, pendingBytes: 0 },
+    ...{ cause: "brought-back", actor: context.actor },
+  });
+  await commit.append([{ op: "upsert", recordId: pruneRecordId(context.workspaceId), record }]);
+}
+
+function keptByEither(a: Kept, b: Kept): Kept {
+  const { floorSeq, kept } = keptByAny([a, b]) ?? NOTHING_PRUNED;
+  const ofActions = new Set([...a.keptActions, ...b.keptActions]);
+  const keptActions = [...ofActions].filter((state) => state < floorSeq).sort((one, other) => one - other);
+  return { floorSeq, kept, keptActions };
+}
+
+function isSame(a: Kept, b: Kept): boolean {
+  const isSameFloor = a.floorSeq === b.floorSeq;
+  return isSameFloor && a.kept.join() === b.kept.join() && a.keptActions.join() === b.keptActions.join();
+}
+
+/** Is everything there still that was kept before the first of them? */
+function isKept(since: readonly LoggedPruning[], now: number): boolean {
+  const [first] = since;
+  return first?.cause === "asked" && !isGraceOver(first.ts, now) && since.every((one) => one.now !== true);
+}
+
+function gone(event: number): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `what event ${event} has given up cannot be brought back any more`, {
+    hint: "it is kept for 24 hours, unless somebody has said --now; `chronicle unforget` lists what can be brought back",
+    data: { event },
+  });
+}

@@ -1,0 +1,72 @@
+import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { addAll } from "../../util/long-lists.ts";
+import type { Context, HistoryCopy } from "../log/context.ts";
+import { IndexAudit } from "./index-audit.ts";
+import { verifyLog, type Need } from "./verify-log.ts";
+
+/** Where what is found goes. */
+export interface CopyFindings {
+  readonly problems: Problem[];
+  readonly notes: string[];
+  /** As `VerifyLogOptions.placesOf`. */
+  readonly placesOf: ReadonlySet<Hash>;
+}
+
+/**
+ * Verifies what a replica holds of its origin's history, as its own is: every line, link and hash, every root that it
+ * states. Returns the contents that must be there: without those that were left out on purpose.
+ */
+export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
+  let copy: HistoryCopy | undefined;
+  try {
+    copy = await context.store.copy();
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    into.problems.push({ kind: "copy-unreadable", where: "upstream/", detail: error.message });
+  }
+  if (copy === undefined) return new Map();
+  await using opened = copy;
+  return await verifyOpened(opened, into);
+}
+
+async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
+  const problems: Problem[] = [];
+  const notes: string[] = [];
+  const audit = await IndexAudit.begin(context.index);
+  const { placesOf } = into;
+  const log = await verifyLog(context, {
+    ...{ problems, notes, placesOf, audit },
+    bound: audit.seq,
+    seqsOfInterest: new Set(),
+  });
+  if (!log.broken) addAll(problems, await audit.finish());
+  for (const fault of context.store.fileFaults()) {
+    problems.push({ kind: "copy-contradicted", where: fault.where, detail: fault.fault });
+  }
+  addAll(
+    into.problems,
+    problems.map((problem) => ({ ...problem, where: `${where}${problem.where}` })),
+  );
+  into.notes.push(`${where}: ${log.events} events of workspace ${context.workspaceId}, up to event ${log.lastSeq}`);
+  addAll(
+    into.notes,
+    notes.map((note) => `${where}: ${note}`),
+  );
+  const needed = [...presentOf(context, log.needed)];
+  return new Map(needed.map(([hash, need]) => [hash, within(where, need)] as const));
+}
+
+function within(copy: string, need: Need): Need {
+  const places = need.places?.map((place) => `${copy}${place}`);
+  return { ...need, where: `${copy}${need.where}`, ...(places === undefined ? {} : { places }) };
+}
+
+/** What is needed of a history, without what is not here by right: of a copy all that was left out, else what only tells of an origin's states. */
+export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
+  const { isCopy = false, store } = context;
+  const withheld = store.withheld();
+  if (withheld.size === 0) return needed;
+  return new Map([...needed].filter(([hash, { isUpstream }]) => !((isCopy || isUpstream) && withheld.has(hash))));
+}

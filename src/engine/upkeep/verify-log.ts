@@ -1,0 +1,602 @@
+import type { VerifyOptions } from "../../api/workspace-api.ts";
+import type { BaseBatch, BaseEntry, BaseRecord } from "../../core/log/base.ts";
+import { checkLine } from "../../core/log/chain.ts";
+import { CommitFollower, markOf } from "../../core/log/commit-mark.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { EMPTY_HEAD, type Head, type LogEvent, type RecordBody } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
+import { LiveTree } from "../../core/tree/live-tree.ts";
+import { LogTree } from "../../core/log/log-tree.ts";
+import { displayPath } from "../../core/values/path.ts";
+import { decodeSentinel, headBefore, type Sentinel, sentinelId } from "../../core/records/sentinel.ts";
+import { decodeSigner, signerRecordId } from "../../core/records/signer-record.ts";
+import type { RawLine } from "../../storage/event-log.ts";
+import type { IndexStore } from "../../storage/index-store.ts";
+import { breathe, Breather } from "../../util/breathe.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { withFirstRead } from "../../util/with-first-read.ts";
+import { isSealed } from "../log/catch-up.ts";
+import { checkBase } from "./check-base.ts";
+import { checkRecord } from "./check-record.ts";
+import type { Context } from "../log/context.ts";
+import type { IndexAudit } from "./index-audit.ts";
+import { HistoryNeeds, privateContents, type NeededContent } from "../log/history-needs.ts";
+import { BASELINE_SEQ } from "../log/history-start.ts";
+import { baselineFault, HistoryRules, type RulesStart } from "./history-rules.ts";
+import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "../log/pruning-in-log.ts";
+import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "../log/project.ts";
+import type { LoggedSigner } from "../log/signing-fault.ts";
+import { readEvent } from "../log/read-events.ts";
+import { laterCommitEnd } from "../log/torn-tail.ts";
+import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
+import { OwnContents } from "./verify-plans.ts";
+import { anchorFaults, faultOf, heldFaults } from "./verify-start.ts";
+
+/** Where a content is needed: the first place found. */
+export interface Need {
+  readonly where: string;
+  /** In bytes, where a record says it. */
+  readonly size: number | undefined;
+  /** Of contents that were asked about: all places, of many the first ones. */
+  readonly places?: readonly string[];
+  /** Nothing needs it but what tells of an origin's states (`NeededContent`). */
+  readonly isUpstream: boolean;
+}
+
+/** What the log held at a seq of interest. */
+export interface LogAt {
+  readonly hash: Hash;
+  readonly logRoot: Hash;
+  readonly root: Hash | undefined;
+}
+
+/** What verifying the log has found. */
+export interface LogFindings {
+  readonly events: number;
+  /** The oldest event that is there: 1, or the sentinel of a compaction whose archive is gone. */
+  readonly firstSeq: number;
+  /** The last event that could be read. */
+  readonly lastSeq: number;
+  readonly needed: ReadonlyMap<Hash, Need>;
+  readonly at: ReadonlyMap<number, LogAt>;
+  /** The hash of an event, where it is known. */
+  readonly hashes: (seq: number) => Hash | undefined;
+  /** Not all of it could be replayed. */
+  readonly broken: boolean;
+  /** What the history itself is read with. */
+  readonly own: OwnContents;
+  /** A part that was cut off the log, as the log names it. */
+  readonly recoveries: readonly RecordBody[];
+  /** Whose keys sign its heads, the last one in force. */
+  readonly signers: readonly LoggedSigner[];
+}
+
+export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
+  readonly problems: Problem[];
+  /** Gets what is not wrong, but worth knowing. */
+  readonly notes: string[];
+  /** Events up to here were recorded for certain: what is bad behind them was torn by a crash, and is cut off by the next command. */
+  readonly bound: number;
+  readonly seqsOfInterest: ReadonlySet<number>;
+  /** Contents of which all places are to be told. */
+  readonly placesOf?: ReadonlySet<Hash>;
+  /** Compares an index with what is replayed. */
+  readonly audit?: IndexAudit;
+  /** Is given the replayed state at the end, if everything could be replayed. */
+  readonly atEnd?: (index: IndexStore) => Promise<void>;
+}
+
+/** Stands for the hash of a line that has none. */
+export const NO_HASH = "0".repeat(64) as Hash;
+
+const UNCHECKED_ANCHOR =
+  "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it shows only at the origin's next compaction";
+
+/** How many events are replayed at once. */
+const BATCH = 2_000;
+
+/** How many names are hashed before others have a turn. */
+const NAMES_AT_ONCE = 4_096;
+
+/** So many places are told of one content. */
+const MOST_PLACES = 20;
+
+/** Reads the log from its files, line by line, replays it, and recomputes every root that it states. */
+export async function verifyLog(context: Context, options: VerifyLogOptions): Promise<LogFindings> {
+  const index = context.store.scratchIndex();
+  try {
+    const givenUp = await givenUpIn(context);
+    const end = await context.log.refresh();
+    await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
+    // Its whole history is only needed where a compaction's base, or the caller, is held against it. A log that is sealed from here on is
+    // read to where it ended, without that base.
+    const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
+    const reader = new LogVerifier({ ...context, index }, options, { isIndexed, ...givenUp });
+    if (context.anchor !== undefined) await reader.startOn(context.anchor);
+    await reader.read(lines);
+    // What was recorded for certain was not torn, and stays where it is: it is damaged, and named as that.
+    if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
+      options.notes.push(
+        `${end.tornBytes} bytes behind the last whole commit were torn by a crash; the next command moves them away`,
+      );
+    }
+    const findings = await reader.finish();
+    if (!reader.broken) await options.atEnd?.(index);
+    return findings;
+  } finally {
+    await index.close();
+  }
+}
+
+interface HowToVerify extends LoggedGivenUp {
+  readonly isIndexed: boolean;
+}
+
+/** A sound line of the commit that has no end so far. */
+interface OpenLine {
+  readonly placed: PlacedEvent;
+  readonly where: string;
+}
+
+class LogVerifier {
+  readonly #context: Context;
+  readonly #options: VerifyLogOptions;
+  readonly #isIndexed: boolean;
+  readonly #state = new LiveTree();
+  readonly #breather = new Breather();
+  #tree = new LogTree();
+  readonly #needed = new Map<Hash, Need>();
+  readonly #places = new Map<Hash, string[]>();
+  readonly #at = new Map<number, LogAt>();
+  readonly #needs: HistoryNeeds;
+  readonly #pruning: LoggedGivenUp["pruning"];
+  readonly #hashes = new Map<number, Hash>();
+  #pending: PlacedEvent[] = [];
+  /** Events whose records were reported: no rule is held against them. */
+  readonly #unsound = new Set<number>();
+  readonly #own = new OwnContents();
+  readonly #recoveries: RecordBody[] = [];
+  readonly #signers: LoggedSigner[] = [];
+  #prev: Head = EMPTY_HEAD;
+  /** The end of the last whole commit. */
+  #whole = 0;
+  #commits: CommitFollower | undefined;
+  #rules: HistoryRules | undefined;
+  #open: OpenLine[] = [];
+  #events = 0;
+  /** The sentinel on which the history begins, if it does not begin at event 1. */
+  #start: Sentinel | undefined;
+  /** What the history starts on, if neither at event 1 nor with a compaction. */
+  #anchored: HistoryAnchor | undefined;
+  /** Were events removed on purpose, as a sentinel says? */
+  #dropped = false;
+  /** The file that is being read, its first event, and that of the file before. */
+  #file = { name: "", first: 0, before: 0 };
+  /** After a break in the chain nothing can be replayed any more; lines are still checked one by one. */
+  broken = false;
+  /** The rest of the log was torn by a crash, and never acknowledged. */
+  torn = false;
+
+  constructor(context: Context, options: VerifyLogOptions, { isIndexed, pruning, erasures }: HowToVerify) {
+    this.#context = context;
+    this.#options = options;
+    this.#isIndexed = isIndexed;
+    this.#pruning = pruning;
+    this.#needs = new HistoryNeeds({ pruning, erasures }, (content) => this.#need(content));
+  }
+
+  /** Takes a history up behind the event that it starts on: that is where what can be proved begins. */
+  async startOn(anchor: HistoryAnchor): Promise<void> {
+    const { seq, hash, root, base, frontier } = anchor;
+    const where = `base behind event ${seq}`;
+    this.#anchored = anchor;
+    this.#prev = { seq, hash };
+    this.#whole = seq;
+    this.#tree = new LogTree(frontier, seq);
+    this.#at.set(seq, { hash, logRoot: this.#tree.root(), root });
+    if (this.#options.seqsOfInterest.has(seq)) this.#hashes.set(seq, hash);
+    this.#need({ hash: base, seq, where, size: undefined, isUpstream: false });
+    const rules = this.#newRules({ seq, isAnchored: true });
+    let own: BaseRecord | undefined;
+    const onRows = (batch: BaseBatch): void => {
+      for (const { path, entry, iteration } of batch.entries ?? []) this.#state.set(path, entry, iteration);
+      own ??= batch.records?.find(({ recordId }) => recordId === `workspace:${anchor.workspace}`);
+      addAll(this.#options.problems, heldFaults(batch, where, seq + 1));
+      rules.rows(batch);
+      this.#needs.rows(batch, anchor, where);
+    };
+    const faults = await despiteDamage(() => checkBase(this.#context.blobs, base, { root, onRows }));
+    for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
+    if (faults !== undefined) addAll(this.#options.problems, anchorFaults(anchor, own));
+    // One that is missing or damaged is reported with the other contents; nothing can be recomputed without it.
+    if (faults === undefined) this.broken = true;
+    else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
+    this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
+    if (anchor.isUnchecked === true) this.#options.notes.push(UNCHECKED_ANCHOR);
+  }
+
+  #newRules(start: RulesStart): HistoryRules {
+    const tell = ({ seq, recordId }: Pick<LogEvent, "seq" | "recordId">, detail: string): void =>
+      this.#report("rule-broken", `event ${seq} (${recordId})`, detail);
+    return (this.#rules = new HistoryRules(this.#state, tell, start));
+  }
+
+  async read(lines: AsyncIterable<readonly RawLine[]>): Promise<void> {
+    for await (const batch of lines) {
+      for (const line of batch) await this.#line(line);
+      this.#options.onProgress?.({ phase: "verify", done: this.#events, total: 0, unit: "events" });
+    }
+  }
+
+  async finish(): Promise<LogFindings> {
+    await this.#replay();
+    if (this.#start !== undefined) this.#tellStart(this.#start);
+    this.#tellBeginning();
+    const pruned = this.#pruning === undefined ? undefined : prunedNote(this.#pruning);
+    if (pruned !== undefined) this.#options.notes.push(pruned);
+    if (this.#needs.erasures.size > 0) this.#options.notes.push(erasedNote(this.#needs.erasures));
+    this.#needs.finish();
+    await this.#needPrivate();
+    return {
+      events: this.#events,
+      firstSeq: this.#firstSeq,
+      lastSeq: this.broken ? this.#prev.seq : this.#whole,
+      needed: this.#needed,
+      at: this.#at,
+      hashes: (seq) => this.#hashes.get(seq),
+      broken: this.broken,
+      own: this.#own,
+      recoveries: this.#recoveries,
+      signers: this.#signers,
+    };
+  }
+
+  /** A copy is never given what was kept aside. */
+  async #needPrivate(): Promise<void> {
+    if (this.#context.isCopy === true) return;
+    const { blobs } = this.#context;
+    // A plan that is damaged is reported with the other contents; what it names is needed again once it is mended.
+    const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
+    try {
+      for await (const one of privateContents(plans, this.#needs, this.#context.now()))
+        this.#need({ ...one, size: undefined, isUpstream: false });
+    } catch (error) {
+      if (!(error instanceof ChronicleError)) throw error;
+      this.#report("plan-wrong", "what was kept aside", error.message);
+    }
+  }
+
+  get #firstSeq(): number {
+    return (this.#anchored?.seq ?? this.#start?.size ?? 0) + 1;
+  }
+
+  /** The events before a history's first sentinel are not there: dropped on purpose, or lost. */
+  #tellStart({ size }: Sentinel): void {
+    const what = `events 1..${size} were compacted away by event ${size + 1}`;
+    if (this.#dropped) this.#options.notes.push(`${what}, and their archive was dropped: the history begins there`);
+    else this.#report("archive-missing", "archive/", `${what}, and are not in the archive, though nobody dropped it`);
+  }
+
+  /** A line on which no history can begin; those behind it are still checked one by one. */
+  async #badBeginning(line: RawLine, fault: string): Promise<void> {
+    this.#events += 1;
+    this.#report("sentinel-wrong", `${line.file}:${line.lineNumber}`, fault);
+    await this.#breakAt(line);
+  }
+
+  /** A history that was not begun as one says so for ever, unless a person has accepted what there is. */
+  #tellBeginning(): void {
+    const wrong = this.#rules?.beginning;
+    if (wrong === undefined || this.#signers.some(({ why }) => why === "accepted")) return;
+    this.#report("rule-broken", "event 1", wrong);
+  }
+
+  /** Takes a history up where its first line says that it begins. Throws for a sentinel that is none. */
+  #begin(line: RawLine): void {
+    const checked = checkLine(line.bytes, EMPTY_HEAD);
+    const event = "event" in checked ? checked.event : checked.fault.event;
+    const isCompacted = event?.op === "compact" && event.recordId === sentinelId(this.#context.workspaceId);
+    this.#start = isCompacted ? decodeSentinel(event) : undefined;
+    this.#newRules({ seq: this.#start?.size ?? 0 });
+    if (event === undefined || this.#start === undefined) return;
+    this.#prev = headBefore(event);
+    this.#whole = this.#prev.seq;
+    const { size, head, frontier, root } = this.#start;
+    this.#tree = new LogTree(frontier, size);
+    // What the sentinel says of the event before it can be held to a head of that very size.
+    this.#at.set(size, { hash: head, logRoot: this.#tree.root(), root });
+  }
+
+  #report(kind: string, where: string, detail: string): void {
+    this.#options.problems.push({ kind, where, detail });
+  }
+
+  async #line(line: RawLine): Promise<void> {
+    if (this.torn) return;
+    if (this.#commits === undefined) {
+      const fault = this.#anchored === undefined ? faultOf(() => this.#begin(line)) : undefined;
+      this.#commits = new CommitFollower(this.#prev.seq, this.#context.isCopy);
+      if (fault !== undefined) return this.#badBeginning(line, fault);
+    }
+    const where = `${line.file}:${line.lineNumber}`;
+    if (line.file !== this.#file.name) {
+      this.#file = { name: line.file, first: this.#prev.seq + 1, before: this.#file.first };
+    }
+    const checked = this.#check(line);
+    if ("fault" in checked) return this.#bad(line, { where, ...checked.fault });
+    const { event, isEnd } = checked;
+    this.#prev = event;
+    this.#open.push({ placed: { event, offset: line.offset, length: line.bytes.length }, where });
+    if (isEnd) await this.#endCommit();
+  }
+
+  /** The event of a line, and whether it ends a commit. Behind damage, and in a copy, each line counts by itself. */
+  #check(line: RawLine): { event: LogEvent; isEnd: boolean } | { fault: { kind: string; detail: string } } {
+    const checked = checkLine(line.bytes, this.#prev);
+    if ("fault" in checked) return checked;
+    const { event } = checked;
+    const mark = this.broken ? undefined : this.#commits?.take(event);
+    if (typeof mark === "string") return { fault: { kind: "bad-commit", detail: mark } };
+    return { event, isEnd: mark !== undefined || this.broken || this.#context.isCopy === true };
+  }
+
+  async #bad(line: RawLine, { where, kind, detail }: { where: string; kind: string; detail: string }): Promise<void> {
+    const isOthers = kind === "bad-commit" && this.#context.isCopy === true;
+    if (!isOthers && (await this.#isTorn(line))) {
+      this.torn = true;
+      this.#options.notes.push(`the log was torn by a crash at ${where}: the next command moves its last commit away`);
+      return;
+    }
+    await this.#endCommit();
+    this.#events += 1;
+    this.#report(`line-${kind}`, where, `event ${this.#prev.seq + 1} (byte ${line.offset}): ${detail}`);
+    await this.#breakAt(line);
+  }
+
+  /** Takes the events of a commit in. */
+  async #endCommit(): Promise<void> {
+    const open = this.#open;
+    this.#open = [];
+    for (const one of open) await this.#event(one);
+  }
+
+  async #event({ placed, where }: OpenLine): Promise<void> {
+    const { event } = placed;
+    this.#events += 1;
+    this.#whole = event.seq;
+    if (this.#options.seqsOfInterest.has(event.seq)) this.#hashes.set(event.seq, event.hash);
+    const isSound = this.#collect(event, where);
+    // Of a state that cannot be told, nothing follows.
+    if (!isSound && (event.recordId.startsWith("file") || event.op === "compact")) {
+      await this.#replay();
+      this.broken = true;
+    }
+    if (!this.broken) {
+      // Alone, so that the log tree and the index stand right before it.
+      if (event.op === "compact") await this.#replay();
+      this.#pending.push(placed);
+      if (this.#pending.length >= BATCH || this.#isMilestone(event)) await this.#replay();
+    }
+  }
+
+  /** Is a bad line part of the last commit, which a crash has torn? Else it is damaged. */
+  async #isTorn({ offset }: RawLine): Promise<boolean> {
+    const { log, isCopy } = this.#context;
+    const bad = { seq: this.#prev.seq + 1, offset };
+    if (this.broken || this.#whole < this.#options.bound || isSealed(this.#context, bad)) return false;
+    return isCopy === true || (await laterCommitEnd(log, bad, this.#whole + 1)) === undefined;
+  }
+
+  /** Goes on behind a bad line with whatever its own seq and hash claim, so that later damage is found too. */
+  async #breakAt(line: RawLine): Promise<void> {
+    await this.#replay();
+    this.broken = true;
+    const claim = /^\{"hash":"([0-9a-f]{64})".*"seq":(\d+),"ts":"[^"]*"\}$/s.exec(line.bytes.toString("latin1"));
+    this.#prev =
+      claim === null ? { seq: this.#prev.seq + 1, hash: NO_HASH } : { seq: Number(claim[2]), hash: claim[1] as Hash };
+    if (this.#options.seqsOfInterest.has(this.#prev.seq) && this.#prev.hash !== "")
+      this.#hashes.set(this.#prev.seq, this.#prev.hash);
+  }
+
+  #isMilestone(event: LogEvent): boolean {
+    const isAsked = this.#options.seqsOfInterest.has(event.seq) || this.#options.audit?.isMilestone(event.seq) === true;
+    const isRooted = event.recordId.startsWith("snapshot:") || markOf(event)?.root !== undefined;
+    return isRooted || event.op === "compact" || isAsked;
+  }
+
+  #need({ hash, where, size, isUpstream }: NeededContent): void {
+    const places = this.#placesOf(hash);
+    if (places !== undefined && places.length < MOST_PLACES) places.push(where);
+    const known = this.#needed.get(hash);
+    if (known !== undefined && (!known.isUpstream || isUpstream)) return;
+    this.#needed.set(hash, { where, size, isUpstream, ...(places === undefined ? {} : { places }) });
+  }
+
+  #placesOf(hash: Hash): string[] | undefined {
+    if (this.#options.placesOf?.has(hash) !== true) return undefined;
+    const known = this.#places.get(hash) ?? [];
+    this.#places.set(hash, known);
+    return known;
+  }
+
+  /** What the event says by itself. Is it sound? */
+  #collect(event: LogEvent, where: string): boolean {
+    const place = `${where} (event ${event.seq}, ${event.recordId})`;
+    if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);
+    try {
+      checkRecord(event, this.#context.workspaceId);
+      this.#noteSigner(event);
+      this.#own.note(event, place);
+      this.#needs.event(event, place);
+      return true;
+    } catch (error) {
+      this.#report(
+        "record-damaged",
+        where,
+        `event ${event.seq} (${event.recordId}): ${error instanceof Error ? error.message : String(error)}`,
+      );
+      this.#unsound.add(event.seq);
+      return false;
+    }
+  }
+
+  #noteSigner({ recordId, record, seq }: Pick<LogEvent, "recordId" | "record" | "seq">): void {
+    if (recordId !== signerRecordId(this.#context.workspaceId)) return;
+    this.#signers.push({ ...decodeSigner(record), seq });
+  }
+
+  async #replay(): Promise<void> {
+    const pending = this.#pending;
+    this.#pending = [];
+    if (pending.length === 0) return;
+    const bases = new Map<Hash, readonly BaseEntry[]>();
+    try {
+      for (const { event } of pending) {
+        const base = event.op === "compact" ? undefined : baseOf(event);
+        if (base !== undefined) bases.set(base, await this.#checkBaseline(base, event));
+      }
+      await this.#follow(pending, bases);
+      if (this.#isIndexed) await project(this.#context, pending, { atHand: bases });
+      const [first] = pending;
+      if (first?.event.op === "compact") await this.#checkSentinel(first.event);
+    } catch (error) {
+      this.broken = true;
+      this.#report(
+        "replay-failed",
+        `events ${pending[0]?.event.seq}..${pending.at(-1)?.event.seq}`,
+        error instanceof Error ? error.message : String(error),
+      );
+      return;
+    }
+    for (const { event } of pending) this.#tree.append(event.hash);
+    await this.#checkMilestone(pending.at(-1)?.event);
+    await this.#audit(pending, bases);
+  }
+
+  async #audit(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
+    const { audit } = this.#options;
+    const last = pending.at(-1);
+    if (audit === undefined || last === undefined) return;
+    const brought = new Map<number, readonly BaseEntry[]>();
+    for (const { event } of pending) {
+      const base = baseOf(event);
+      const entries = base === undefined ? undefined : bases.get(base);
+      if (entries !== undefined) brought.set(event.seq, entries);
+    }
+    await audit.events(pending, brought);
+    const { seq } = last.event;
+    if (!audit.isMilestone(seq)) return;
+    const at = { seq, offset: last.offset + last.length + 1, frontier: this.#tree.frontier() };
+    await audit.milestone(at, (folder) => this.#state.folderHash(folder));
+  }
+
+  /** Brings the present state up to these events. */
+  async #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
+    for (const { event } of pending) {
+      const base = baseOf(event);
+      const row = iterationOf(event);
+      if (!this.#unsound.has(event.seq)) this.#rules?.event(event, row);
+      for (const { path, entry, iteration } of base === undefined ? [] : (bases.get(base) ?? [])) {
+        this.#state.set(path, entry, iteration);
+        await this.#breather.after(1);
+      }
+      if (row !== undefined) this.#state.set(row.path, row.entry, row.iteration);
+      this.#rules?.followed(event);
+    }
+    await breathe();
+  }
+
+  async #merkleRoot(): Promise<Hash> {
+    for (const _ of this.#state.computing(NAMES_AT_ONCE)) await breathe();
+    return this.#state.root(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
+  }
+
+  /** Reads a base from the blob store, recomputes its hashes, and notes what its rows need. */
+  async #checkBaseline(base: Hash, event: LogEvent): Promise<BaseEntry[]> {
+    const entries: BaseEntry[] = [];
+    const faults = await checkBase(this.#context.blobs, base, {
+      onRows: (batch) => {
+        for (const entry of batch.entries ?? []) entries.push(entry);
+        // One that is named later has no place there, which is told.
+        const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
+        if (fault !== undefined)
+          this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
+        this.#needRows(batch, event);
+      },
+    });
+    if (faults === undefined)
+      throw new ChronicleError("BLOB_MISSING", `the base ${base} of event ${event.seq} is missing`);
+    for (const { where, detail } of faults) this.#report("root-wrong", `base of event ${event.seq}: ${where}`, detail);
+    return entries;
+  }
+
+  #needRows(batch: BaseBatch, event: LogEvent): void {
+    this.#needs.rows(batch, event, `base of event ${event.seq}`);
+  }
+
+  /** The sentinel is replayed; the log tree stands right before it. */
+  async #checkSentinel(event: LogEvent): Promise<void> {
+    const sentinel = decodeSentinel(event);
+    const where = `event ${event.seq} (${event.recordId})`;
+    const isStart = this.#start !== undefined && headBefore(event).seq === this.#start.size;
+    this.#dropped ||= sentinel.dropsArchive;
+    // In a copy it stands where it came, behind the event before it.
+    const { isCopy = false } = this.#context;
+    if (!isCopy && (this.#file.first !== event.seq || (!isStart && sentinel.range[0] !== this.#file.before))) {
+      this.#report("sentinel-wrong", where, `it does not stand behind a log of events ${sentinel.range.join("..")}`);
+    }
+    if (this.#tree.frontier().join() !== sentinel.frontier.join()) {
+      this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");
+    }
+    const faults = await checkBase(this.#context.blobs, sentinel.base, {
+      root: sentinel.root,
+      ...(isStart || isCopy ? {} : { against: this.#context.index, eventOf: (row) => readEvent(this.#context, row) }),
+      onRows: (batch) => {
+        for (const { path, entry, iteration } of isStart ? (batch.entries ?? []) : [])
+          this.#state.set(path, entry, iteration);
+        if (isStart) this.#rules?.rows(batch);
+        if (isStart) addAll(this.#options.problems, heldFaults(batch, `base of event ${event.seq}`, event.seq));
+        for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
+        // Behind its sentinel, events of the log itself may have named another one by now.
+        for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
+        this.#needRows(batch, event);
+      },
+    });
+    const root = await this.#merkleRoot();
+    if (faults !== undefined && root !== sentinel.root) {
+      this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
+    }
+    // A base that is missing is reported with the other contents.
+    for (const fault of (faults ?? []).filter((one) => one.where !== "root" || root === sentinel.root)) {
+      this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
+    }
+  }
+
+  async #checkMilestone(event: LogEvent | undefined): Promise<void> {
+    if (event === undefined || !this.#isMilestone(event)) return;
+    const root = await this.#merkleRoot();
+    if (this.#options.seqsOfInterest.has(event.seq)) {
+      this.#at.set(event.seq, { hash: event.hash, logRoot: this.#tree.root(), root });
+    }
+    const isSnapshot = event.recordId.startsWith("snapshot:") && event.op === "upsert";
+    const commitRoot = markOf(event)?.root ?? root;
+    const stated = isSnapshot && event.record["root"] !== root ? event.record["root"] : commitRoot;
+    if (stated !== root)
+      this.#report(
+        "root-wrong",
+        `event ${event.seq} (${event.recordId})`,
+        `states the Merkle root ${JSON.stringify(stated)}, computed ${root}`,
+      );
+  }
+}
+
+/** `undefined`: the content is damaged. */
+async function despiteDamage<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Json, LogEvent } from "../../core/values/event.ts";
+import { isHash, type Hash } from "../../core/values/hash.ts";
+import { comparePaths } from "../../core/values/path.ts";
+import { decodePlan } from "../../core/tree/plan.ts";
+import type { Context } from "../log/context.ts";
+import { readFilters } from "../log/filters.ts";
+
+/** Contents that the history itself is read with, and the first place that names each. */
+export class OwnContents {
+  readonly #filters = new Map<Hash, string>();
+  readonly #open = new Map<string, readonly [plan: Hash, where: string]>();
+
+  get filters(): ReadonlyMap<Hash, string> {
+    return this.#filters;
+  }
+
+  /** Of operations that are open. */
+  get plans(): ReadonlyMap<Hash, string> {
+    return new Map(this.#open.values());
+  }
+
+  /** The next record. */
+  note({ recordId, record }: Pick<LogEvent, "recordId" | "record">, where: string): void {
+    const [filter, plan] = [hashIn(record["filter"]), hashIn(record["plan"])];
+    const isFiltered = recordId.startsWith("snapshot:") || recordId.startsWith("coverage:");
+    if (isFiltered && filter !== undefined && !this.#filters.has(filter)) this.#filters.set(filter, where);
+    if (!recordId.startsWith("intent:")) return;
+    if (record["state"] === "open" && plan !== undefined) this.#open.set(recordId, [plan, where]);
+    else this.#open.delete(recordId);
+  }
+}
+
+function hashIn(value: Json | undefined): Hash | undefined {
+  return typeof value === "string" && isHash(value) ? value : undefined;
+}
+
+/**
+ * Reads filters and plans as whoever needs them would: a filter for each root, and the paths of a plan in order. One that is
+ * missing or whose bytes are damaged is reported with the other contents.
+ */
+export async function verifyPlans(
+  context: Context,
+  { filters, plans }: Pick<OwnContents, "filters" | "plans">,
+): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  const wanted = context.worktree.roots.length;
+  for (const [hash, where] of filters) {
+    const fault = await faultOf(async () => {
+      const found = await readFilters(context, hash);
+      if (found !== undefined && found.length !== wanted) return `it holds ${found.length} filters, not ${wanted}`;
+    });
+    if (fault !== undefined) problems.push({ kind: "filter-wrong", where, detail: `the filter ${hash}: ${fault}` });
+  }
+  for (const [hash, where] of plans) {
+    const fault = await faultOf(() => planFault(context, hash));
+    if (fault !== undefined) problems.push({ kind: "plan-wrong", where, detail: `the plan ${hash}: ${fault}` });
+  }
+  return problems;
+}
+
+async function planFault({ blobs }: Context, hash: Hash): Promise<string | undefined> {
+  const bytes = await blobs.get(hash);
+  const changes = bytes === undefined ? [] : decodePlan(bytes);
+  const isOrdered = changes.every(({ path }, i) => i === 0 || comparePaths(changes[i - 1]?.path ?? "", path) < 0);
+  return isOrdered ? undefined : "its paths are not in order";
+}
+
+/** Damaged bytes are no fault of what they should say. */
+async function faultOf(look: () => Promise<string | undefined>): Promise<string | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    return error.code === "BLOB_CORRUPT" ? undefined : error.message;
+  }
+}

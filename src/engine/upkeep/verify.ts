@@ -1,0 +1,275 @@
+import type { ExpectedHeadShape, VerifyProblemShape, VerifyShape } from "../../api/shapes.ts";
+import type { VerifyOptions } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Head } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { type ExpectedHead, isVerifierKey, judgeSignature, parseExpected } from "../../core/log/signed-head.ts";
+import { addAll } from "../../util/long-lists.ts";
+import type { Context, KeptHead } from "../log/context.ts";
+import { IndexAudit } from "./index-audit.ts";
+import { provedHead } from "../log/signing.ts";
+import { checkQuarantine } from "./verify-quarantine.ts";
+import { verifyBlobs, type BlobFindings } from "./verify-blobs.ts";
+import { verifyCopy, presentOf } from "./verify-copy.ts";
+import { NO_HASH, verifyLog, type LogFindings, type Need, type VerifyLogOptions } from "./verify-log.ts";
+import { verifyPlans } from "./verify-plans.ts";
+import { verifySigning } from "./verify-signing.ts";
+
+/** A problem, before it is shown. */
+export type Problem = VerifyProblemShape;
+
+/**
+ * Recomputes everything from the files themselves and lists what is wrong: every line, link and hash, every content,
+ * every root and head. Changes nothing, and believes nothing because the index says so.
+ */
+export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
+  return (await examine(context, options)).shape;
+}
+
+/** What was found, with what a repair needs of it. */
+export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
+  readonly shape: VerifyShape;
+  readonly needed: ReadonlyMap<Hash, Need>;
+}
+
+/** As `verify`. `placesOf`: contents of which everything that needs them is told. */
+export async function examine(
+  context: Context,
+  options: VerifyOptions & Pick<VerifyLogOptions, "placesOf">,
+): Promise<Examined> {
+  const { placesOf = new Set() } = options;
+  const began = performance.now();
+  const problems: Problem[] = [];
+  const notes: string[] = [];
+  const given = options.expect === undefined ? undefined : parseExpected(options.expect);
+  // Asked before the log is read: others may go on meanwhile.
+  const audit = await IndexAudit.begin(context.index);
+  const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
+  const indexed = await context.index.head();
+  const log = await verifyLog(context, {
+    audit,
+    problems,
+    notes,
+    bound: Math.max(indexed.seq, (await provedHead(context))?.seq ?? 0),
+    placesOf,
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    seqsOfInterest: seqsOfInterest(indexed, given, kept),
+  });
+  const held: Held = { log, notes };
+  const signing = verifySigning(context, log, kept);
+  addAll(notes, signing.notes);
+  addAll(problems, [...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log)]);
+  // Behind a damaged line nothing can be compared.
+  if (!log.broken) addAll(problems, await audit.finish());
+  addAll(problems, await checkQuarantine(context, log));
+  if (options.quick !== true) addAll(problems, await verifyPlans(context, log.own));
+  for (const { where, fault } of context.store.fileFaults())
+    problems.push({ kind: "file-damaged", where, detail: fault });
+  const expected = given === undefined ? undefined : checkExpected(context, held, given);
+  addAll(problems, expected?.problems ?? []);
+  const copied = await verifyCopy(context, { problems, notes, placesOf });
+  const needed = together(copied, presentOf(context, log.needed));
+  const blobs = await verifyBlobs(context, {
+    needed,
+    quick: options.quick === true,
+    problems,
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+  });
+  const shape: VerifyShape = {
+    ok: problems.length === 0,
+    events: log.events,
+    blobs: blobs.count,
+    bytes: blobs.bytes,
+    problems,
+    notes,
+    anchored_to: anchorOf(signing.head, log),
+    expected: expected?.shape ?? null,
+    seconds: Math.round(performance.now() - began) / 1_000,
+  };
+  return { shape, needed, hurt: blobs.hurt, files: blobs.files };
+}
+
+/** What a workspace needs and what its copy of an origin's history does; of a content that both do, all places. */
+function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
+  const needed = new Map([...copied, ...own]);
+  for (const [hash, { places }] of copied) {
+    const ours = own.get(hash);
+    if (places !== undefined && ours !== undefined)
+      needed.set(hash, { ...ours, places: [...(ours.places ?? []), ...places] });
+  }
+  return needed;
+}
+
+function anchorOf(head: KeptHead | undefined, log: LogFindings): number | null {
+  return head !== undefined && log.at.has(head.seq) ? head.seq : null;
+}
+
+function seqsOfInterest(
+  indexed: Head,
+  given: ExpectedHead | undefined,
+  kept: KeptHead | undefined,
+): ReadonlySet<number> {
+  const seqs = new Set<number>([indexed.seq]);
+  if (kept !== undefined) seqs.add(kept.seq);
+  if (given !== undefined) seqs.add(given.seq);
+  return seqs;
+}
+
+interface Claim {
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly logRoot: Hash;
+  readonly root?: Hash;
+  readonly where: string;
+}
+
+/** What heads are held to, and where to say what cannot be told. */
+interface Held {
+  readonly log: LogFindings;
+  readonly notes: string[];
+}
+
+/** A log that begins behind a head shows nothing of it: whoever forges one can begin it anywhere. */
+const UNHELD = "head-unheld";
+
+/** Does the log hold what a head says? */
+function checkClaim(log: LogFindings, claim: Claim): Problem[] {
+  const { where, seq } = claim;
+  if (log.lastSeq < seq) {
+    return [
+      {
+        kind: "log-truncated",
+        where,
+        detail: `the log ends at event ${log.lastSeq}, but a head says that event ${seq} was recorded`,
+      },
+    ];
+  }
+  const at = log.at.get(seq);
+  if (at === undefined && seq < log.firstSeq) {
+    const by = `event ${seq} was compacted away by event ${log.firstSeq}, and the archive is not there`;
+    return [{ kind: UNHELD, where, detail: `${by}: that head cannot be checked any more` }];
+  }
+  if (at === undefined) return [{ kind: "head-unknown", where, detail: `event ${seq} could not be read` }];
+  const problems: Problem[] = [];
+  if (at.hash !== claim.hash)
+    problems.push({
+      kind: "log-replaced",
+      where,
+      detail: `event ${seq} is ${at.hash}, but the head says ${claim.hash}`,
+    });
+  else if (at.logRoot !== claim.logRoot) {
+    problems.push({
+      kind: "log-replaced",
+      where,
+      detail: `the log tree at ${seq} is ${at.logRoot}, but the head says ${claim.logRoot}`,
+    });
+  }
+  if (problems.length === 0 && claim.root !== undefined && at.root !== undefined && at.root !== claim.root) {
+    problems.push({
+      kind: "root-wrong",
+      where,
+      detail: `the Merkle root at ${seq} is ${at.root}, but the head says ${claim.root}`,
+    });
+  }
+  return problems;
+}
+
+/** The head beside the history moves on with a compaction: an older one is only told. */
+function checkKept({ workspaceId }: Context, { log, notes }: Held, kept: KeptHead | undefined): Problem[] {
+  if (kept === undefined) return [];
+  const problems = checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
+  for (const { kind, where, detail } of problems) if (kind === UNHELD) notes.push(`${where}: ${detail}`);
+  return problems.filter(({ kind }) => kind !== UNHELD);
+}
+
+function claimOf({ seq, hash, logRoot, root }: KeptHead): Omit<Claim, "where"> {
+  return { seq, hash, logRoot, root };
+}
+
+/** Holds the log to a head that somebody kept. From one with a wrong signature nothing is concluded. */
+function checkExpected(
+  context: Context,
+  held: Held,
+  given: ExpectedHead,
+): { readonly shape: ExpectedHeadShape; readonly problems: readonly Problem[] } {
+  const signature = checkSignature(context, held, given);
+  // The key of another workspace's head need not be known here.
+  const isOurs = given.workspace === context.workspaceId;
+  const unknown = signature === "unknown-key" && isOurs ? [UNKNOWN_EXPECTED] : [];
+  const problems = signature === "invalid" ? [INVALID_EXPECTED] : [...unknown, ...checkContent(context, held, given)];
+  const ok = problems.length === 0 && held.log.at.has(given.seq);
+  return { shape: { seq: given.seq, ok, signature }, problems };
+}
+
+const INVALID_EXPECTED: Problem = {
+  kind: "head-invalid",
+  where: "--expect",
+  detail: "the signature of the expected head does not verify: the log was not held to it",
+};
+
+/** Anybody can sign with a key of their own: such a note proves nothing, whatever its content is. */
+const UNKNOWN_EXPECTED: Problem = {
+  kind: "head-unknown-key",
+  where: "--expect",
+  detail:
+    "the expected head is signed by a key that this history does not name, and not by yours: give what `chronicle head --json` printed there, which holds the key",
+};
+
+/** By our own key, those of the signers that the log names, and the one that was kept with the head. */
+function checkSignature(
+  context: Context,
+  { log, notes }: Held,
+  { note, key }: ExpectedHead,
+): ExpectedHeadShape["signature"] {
+  if (note === undefined) {
+    notes.push("--expect: the head is not signed, its content was held against the log");
+    return "none";
+  }
+  const own = ownKey(context);
+  const known = [...(own === undefined ? [] : [own]), ...log.signers.map((one) => one.key).filter(isVerifierKey)];
+  const verdicts = known.map((one) => judgeSignature(note, one));
+  const isGivenGood = key === undefined || judgeSignature(note, key) === "valid";
+  if (verdicts.includes("invalid") || !isGivenGood) return "invalid";
+  if (verdicts.includes("valid")) return "valid";
+  if (key === undefined) return "unknown-key";
+  notes.push("--expect: signed by another key than ours: checked with the key that was kept with it");
+  return "valid";
+}
+
+/** Whether our own key can be read is said beside. */
+function ownKey({ heads }: Context): string | undefined {
+  try {
+    return heads.verifierKey();
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
+
+function checkContent(context: Context, held: Held, given: ExpectedHead): Problem[] {
+  const where = "--expect";
+  if (given.workspace === context.workspaceId) return checkClaim(held.log, { ...given, where });
+  const detail = `the head is of workspace ${given.workspace}, this is ${context.workspaceId}`;
+  return [{ kind: "wrong-workspace", where, detail }];
+}
+
+/** The index is not believed, but where it says something else than the log, somebody should know. */
+function checkIndex(head: Head, log: LogFindings): Problem[] {
+  if (head.seq === 0) return [];
+  const where = "index.db";
+  if (head.seq > log.lastSeq) {
+    return [
+      {
+        kind: "log-truncated",
+        where,
+        detail: `the log ends at event ${log.lastSeq}, but the index knows event ${head.seq}`,
+      },
+    ];
+  }
+  const at = log.hashes(head.seq);
+  // A line that cannot be read is named by itself: no other event stands there.
+  if (at !== undefined && at !== head.hash && at !== NO_HASH) {
+    return [{ kind: "log-replaced", where, detail: `event ${head.seq} is ${at}, but the index knows ${head.hash}` }];
+  }
+  return [];
+}

@@ -1,0 +1,466 @@
+import type * as acts from "../api/action-api.ts";
+import type * as done from "../api/action-shapes.ts";
+import { ActionBracket, TransactionBracket } from "../api/bracket.ts";
+import type { ConflictShape } from "../api/conflict-shape.ts";
+import type * as files from "../api/file-api.ts";
+import type { RecordStoreApi } from "../api/record-api.ts";
+import type * as shapes from "../api/shapes.ts";
+import type * as api from "../api/workspace-api.ts";
+import { abandonActions } from "./actions/abandon-actions.ts";
+import { acceptHead } from "./commit/accept-head.ts";
+import { actionShapes, findAction, listActions } from "./facts/actions.ts";
+import { endAgentSession, startAgentSession } from "./actions/agent-session.ts";
+import { agentView, forbidden, recordRefusal } from "./actions/agent-view.ts";
+import { closedOutside } from "./actions/closed-outside.ts";
+import { compact } from "./upkeep/compact.ts";
+import { configOf, configure } from "./commit/config.ts";
+import { listConflicts, resolveConflict } from "./undo/conflicts.ts";
+import type { Context } from "./log/context.ts";
+import { diffAction } from "./read/diff-action.ts";
+import { diffMoments } from "./read/diff.ts";
+import { erase } from "./upkeep/erase.ts";
+import { EventFeed } from "./read/event-feed.ts";
+import { explain } from "./read/explain.ts";
+import type { FileWrite } from "./write/file-write.ts";
+import { FileReads } from "./read/file-reads.ts";
+import { finishAction } from "./actions/finish-action.ts";
+import { followEvents } from "./read/follow-events.ts";
+import { showHead } from "./commit/head.ts";
+import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./read/history.ts";
+import { listFiles } from "./read/list-files.ts";
+import { LiveRecorder } from "./capture/live-recorder.ts";
+import { listOperations, operationShape, stackOf } from "./undo/operations.ts";
+import { beginOffRecord, endOffRecord } from "./capture/off-record.ts";
+import { pin } from "./upkeep/pin.ts";
+import { keepToLimits, prune } from "./upkeep/prune.ts";
+import { openBlob, openFile } from "./read/read-file.ts";
+import { rebuildIndex } from "./log/rebuild.ts";
+import { recentWork } from "./undo/recent.ts";
+import { record } from "./capture/record.ts";
+import { restoreTo } from "./undo/restore-to.ts";
+import { restore } from "./undo/restore.ts";
+import { rollback } from "./undo/rollback.ts";
+import { run, watch } from "./undo/run.ts";
+import { changesOfSelection } from "./undo/selection.ts";
+import { everySession, findSessionAnywhere } from "./actions/every-session.ts";
+import { snapshotAction } from "./actions/snapshot-action.ts";
+import { listSnapshots, snapshotShape, takeSnapshot } from "./read/snapshot.ts";
+import { signingShape } from "./log/signing.ts";
+import { statusOf } from "./read/status.ts";
+import { insideAction, surroundingActions } from "./actions/surrounding-action.ts";
+import * as transactions from "./undo/transaction.ts";
+import { onceMore, type OperationQueue } from "./capture/operation-queue.ts";
+import { redo, undo } from "./undo/undo.ts";
+import { listErasures, unerase } from "./upkeep/unerase.ts";
+import { userRecords } from "./records/user-records.ts";
+import { usageOf } from "./read/usage.ts";
+import { verifyIntegrity } from "./upkeep/verify-integrity.ts";
+import { repair } from "./upkeep/repair.ts";
+import { verify } from "./upkeep/verify.ts";
+import * as versions from "./undo/versions.ts";
+import { WriteQueue } from "./write/write-queue.ts";
+import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
+
+/** What all views of an open workspace have in common. */
+interface Shared {
+  readonly writes: WriteQueue;
+  readonly reads: FileReads;
+  readonly feed: EventFeed;
+  readonly recorder: LiveRecorder;
+}
+
+/** The embedded workspace: one line per operation. Calls that change something are done one after another. */
+export class Workspace implements api.WorkspaceApi {
+  readonly #context: Context;
+  readonly #queue: OperationQueue;
+  readonly #shared: Shared;
+  readonly #actionBracket = new ActionBracket(this);
+  readonly #transactionBracket = new TransactionBracket(this);
+  #records: RecordStoreApi | undefined;
+
+  /** With `shared`: a view of a workspace that is open already. */
+  constructor(context: Context, queue: OperationQueue, shared?: Shared) {
+    this.#context = context;
+    this.#queue = queue;
+    this.#shared = shared ?? {
+      writes: new WriteQueue(context, queue),
+      reads: new FileReads(context, queue),
+      feed: new EventFeed(context),
+      recorder: new LiveRecorder(context, queue),
+    };
+  }
+
+  get id(): string {
+    return this.#context.workspaceId;
+  }
+
+  get path(): string {
+    return this.roots[0] ?? "";
+  }
+
+  get roots(): readonly string[] {
+    return this.#context.worktree.roots.map(({ folder }) => folder).filter((folder) => folder !== "");
+  }
+
+  status(options: api.ProgressOptions = {}): Promise<shapes.StatusShape> {
+    return this.#queue.readInTurn(() => statusOf(this.#context, options));
+  }
+
+  snapshot(options: api.SnapshotOptions = {}): Promise<shapes.SnapshotShape> {
+    return this.#queue.change(() => takeSnapshot(this.#context, options));
+  }
+
+  record(paths: readonly string[]): Promise<shapes.RecordShape> {
+    return this.#queue.change(() => record(this.#context, paths));
+  }
+
+  async snapshots(): Promise<shapes.SnapshotShape[]> {
+    return (await this.#queue.read(() => listSnapshots(this.#context))).map(snapshotShape);
+  }
+
+  manifest(moment: string): Promise<shapes.ManifestShape> {
+    return this.#queue.read(() => manifestAt(this.#context, moment));
+  }
+
+  diff(from: string, to: string, options?: api.DiffOptions): Promise<shapes.DiffShape>;
+  diff(action: string): Promise<done.ActionDiffShape>;
+  diff(from: string, to?: string, options: api.DiffOptions = {}): Promise<shapes.DiffShape | done.ActionDiffShape> {
+    if (to === undefined) return this.diffAction(from);
+    return this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
+  }
+
+  restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
+    if (options.to !== undefined) return this.#queue.read(() => restoreTo(this.#context, moment, options));
+    return this.#queue.change((before) => restore(this.#context, moment, options, before), options);
+  }
+
+  undo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
+    return this.#queue.change((before) => undo(this.#context, options, before), options);
+  }
+
+  redo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
+    return this.#queue.change((before) => redo(this.#context, options, before), options);
+  }
+
+  async operations(): Promise<shapes.OperationShape[]> {
+    const all = await this.#queue.read(() => listOperations(this.#context));
+    const stack = stackOf(all);
+    return all.map((one) => operationShape(one, stack));
+  }
+
+  recent(limit?: number): Promise<api.RecentShape> {
+    return this.#queue.read(() => recentWork(this.#context, limit));
+  }
+
+  log(options: api.LogOptions = {}): Promise<shapes.LogEventShape[]> {
+    return this.#queue.read(() => readLog(this.#context, options));
+  }
+
+  sessions(): Promise<shapes.SessionShape[]> {
+    return this.#queue.read(() => everySession(this.#context));
+  }
+
+  session(id: string): Promise<shapes.SessionShape> {
+    return this.#queue.read(() => findSessionAnywhere(this.#context, id));
+  }
+
+  history(path: string, options: files.HistoryOptions = {}): Promise<shapes.IterationShape[]> {
+    return this.#queue.read(() => historyOf(this.#context, path, options));
+  }
+
+  files(options: files.ListFilesOptions = {}): Promise<files.FileListShape> {
+    return this.#queue.read(() => listFiles(this.#context, options));
+  }
+
+  file(path: string, options: files.ReadFileOptions = {}): Promise<files.FileContent> {
+    const { at, iteration } = options;
+    if (at === undefined && iteration === undefined) return this.#shared.reads.open(path);
+    return this.#queue.read(() => openFile(this.#context, path, options));
+  }
+
+  putFile(...[path, content, options = {}]: Parameters<files.FileApi["putFile"]>): Promise<files.FileWriteShape> {
+    return this.#write({ kind: "put", path, content, options });
+  }
+
+  makeFolder(...[path, options = {}]: Parameters<files.FileApi["makeFolder"]>): Promise<files.FileWriteShape> {
+    return this.#write({ kind: "folder", path, options });
+  }
+
+  deleteFile(...[path, options = {}]: Parameters<files.FileApi["deleteFile"]>): Promise<files.FileWriteShape> {
+    return this.#write({ kind: "delete", path, options });
+  }
+
+  moveFile(...[path, to, options = {}]: Parameters<files.FileApi["moveFile"]>): Promise<files.FileWriteShape> {
+    return this.#write({ kind: "move", path, to, options });
+  }
+
+  blob(hash: string): ReturnType<files.FileApi["blob"]> {
+    return this.#queue.read(() => openBlob(this.#context, hash));
+  }
+
+  events(options: files.EventsOptions = {}): AsyncIterable<shapes.LogEventShape> {
+    return followEvents(this.#shared.feed, options);
+  }
+
+  as({ role, actor, client, onlyInside }: api.ActingAs): api.WorkspaceApi {
+    checkActorName(actor);
+    if (role === "agent") refuseClaimedName(actor);
+    const name = role === "agent" ? agentsName(actor, this.#context.actor) : actor;
+    const context = {
+      ...this.#context,
+      ...(name === undefined ? {} : { actor: name }),
+      ...(client === undefined ? {} : { client }),
+      ...(role === "agent" ? { withholdsSecrets: true as const } : {}),
+      ...(onlyInside === true ? { outside: closedOutside(this.#context.outside, this.#context.worktree.roots) } : {}),
+    };
+    const view = new Workspace(context, this.#queue, this.#shared);
+    view.close = () => Promise.resolve();
+    return role === "agent" ? agentView(view, { ...context, withholdsSecrets: true }) : view;
+  }
+
+  refuse(what: string, unlisted = 0): Promise<never> {
+    return this.#queue.whileOpen(async () => {
+      await recordRefusal(this.#context, what, unlisted === 0 ? [] : [{ unlisted }]);
+      throw forbidden(what);
+    });
+  }
+
+  find(name: string): Promise<string[]> {
+    return this.#queue.read(() => findPaths(this.#context, name));
+  }
+
+  cat(path: string, iteration?: number): Promise<api.ContentStream> {
+    return this.#queue.read(() => openIteration(this.#context, path, iteration));
+  }
+
+  explain(path: string): Promise<shapes.ExplainShape> {
+    return this.#queue.read(() => explain(this.#context, path));
+  }
+
+  run(options: api.RunOptions): Promise<shapes.RunShape> {
+    const within = surroundingActions();
+    return this.#queue.change(() => run(this.#context, options, within));
+  }
+
+  async offRecord<T>(work: () => Promise<T> | T): Promise<T> {
+    const begun = await this.#queue.readInTurn(() => beginOffRecord(this.#context));
+    const end = (): Promise<void> => this.#queue.readInTurn(() => endOffRecord(this.#context, begun));
+    let result: T;
+    try {
+      result = await work();
+    } catch (error) {
+      // Why the work failed says more; `status` tells what is not noted.
+      await end().catch(() => undefined);
+      throw error;
+    }
+    await end();
+    return result;
+  }
+
+  watch(options: api.WatchOptions = {}): Promise<api.Recording> {
+    return this.#queue.change(() => watch(this.#context, options));
+  }
+
+  async follow(options: api.FollowOptions = {}): Promise<void> {
+    await this.#queue.inTurn(async () => {
+      await this.#context.live.start();
+      if (options.record === true) this.#shared.recorder.start(options);
+    });
+    if (options.record === true) await this.#shared.recorder.first();
+  }
+
+  verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
+    const { repairFrom } = options;
+    const work = () =>
+      repairFrom === undefined ? verify(this.#context, options) : repair(this.#context, { ...options, repairFrom });
+    return this.#queue.whileOpen(() => onceMore(work));
+  }
+
+  rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {
+    return this.#queue.change(() => rebuildIndex(this.#context, options));
+  }
+
+  head(): Promise<shapes.HeadShape> {
+    return this.#queue.readInTurn(() => showHead(this.#context));
+  }
+
+  acceptHead(): Promise<shapes.AcceptedHeadShape> {
+    return this.#queue.inTurn(() => acceptHead(this.#context));
+  }
+
+  signing(): Promise<shapes.SigningShape> {
+    return this.#queue.read(({ damage }) => signingShape(this.#context, damage));
+  }
+
+  compact(options: api.CompactOptions = {}): Promise<shapes.CompactShape> {
+    return this.#queue.change(() => compact(this.#context, options));
+  }
+
+  gc(): Promise<shapes.GcShape> {
+    return this.#queue.change(() => this.#context.store.collect());
+  }
+
+  du(options: Parameters<api.WorkspaceApi["du"]>[0] = {}): Promise<shapes.DuShape> {
+    return this.#queue.read(() => usageOf(this.#context, options));
+  }
+
+  config(): Promise<shapes.ConfigShape> {
+    return this.#queue.read(() => configOf(this.#context));
+  }
+
+  retention(): Promise<done.RetentionSourcesShape> {
+    const { limits, sources } = this.#context.retention;
+    return this.#queue.whileOpen(async () => ({ ...limits, sources: { ...sources } }));
+  }
+
+  configure(change: Partial<shapes.ConfigShape>): Promise<shapes.ConfigShape> {
+    return this.#queue.change(() => configure(this.#context, change));
+  }
+
+  snapshotAction(request: acts.ActionRequest): Promise<done.ActionShape | null> {
+    const around = surroundingActions();
+    return this.#queue.change(() => withLimits(this.#context, snapshotAction(this.#context, request, { around })));
+  }
+
+  finishAction(id: string, end: acts.ActionEnd = {}): Promise<done.ActionEndShape> {
+    return this.#queue.change(() => finishAction(this.#context, id, end));
+  }
+
+  action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
+    if (request.otr === true) return this.offRecord(() => work(null));
+    return this.#actionBracket.run(request, (action) => insideAction(action?.id, () => work(action)));
+  }
+
+  list(): Promise<done.ActionShape[]> {
+    return this.#queue.read(async () => actionShapes(this.#context, await listActions(this.#context)));
+  }
+
+  async showAction(id: string): Promise<done.ActionShape> {
+    const [shape] = await this.#queue.read(async () =>
+      actionShapes(this.#context, [await findAction(this.#context, id)]),
+    );
+    return shape as done.ActionShape;
+  }
+
+  diffAction(id: string): Promise<done.ActionDiffShape> {
+    return this.#queue.readInTurn(() => diffAction(this.#context, id));
+  }
+
+  rollback(id: string, options: acts.RollbackOptions = {}): Promise<shapes.RestoreShape> {
+    return this.#queue.change((before) => rollback(this.#context, id, options, before), options);
+  }
+
+  verifyIntegrity(): Promise<void> {
+    return this.#queue.whileOpen(() => onceMore(() => verifyIntegrity(this.#context)));
+  }
+
+  changes(selection: acts.Selection, options: { readonly patch?: boolean } = {}): Promise<done.ChangesShape> {
+    return this.#queue.read(() => changesOfSelection(this.#context, selection, options));
+  }
+
+  startSession(start: acts.SessionStart = {}): Promise<shapes.SessionShape> {
+    return this.#queue.change(() => startAgentSession(this.#context, start));
+  }
+
+  endSession(id: string): Promise<shapes.SessionShape> {
+    return this.#queue.change(() => endAgentSession(this.#context, id));
+  }
+
+  abandonActions(of: acts.ActionsOf): Promise<string[]> {
+    return this.#queue.change(() => abandonActions(this.#context, of));
+  }
+
+  beginTransaction(options: acts.TransactionOptions = {}): Promise<done.TransactionShape> {
+    const actions = surroundingActions();
+    return this.#queue.change(() => transactions.beginTransaction(this.#context, options, actions));
+  }
+
+  commitTransaction(id: string): Promise<done.TransactionShape> {
+    return this.#queue.change(() => transactions.commitTransaction(this.#context, id), { keepsOrphans: true });
+  }
+
+  rollbackTransaction(id: string, options: { readonly force?: boolean } = {}): Promise<done.TransactionRollbackShape> {
+    return this.#queue.change((before) => transactions.rollbackTransaction(this.#context, id, options, before), {
+      keepsOrphans: true,
+    });
+  }
+
+  transactions(): Promise<done.TransactionShape[]> {
+    return this.#queue.read(() => transactions.listTransactions(this.#context));
+  }
+
+  transaction<T>(
+    work: (transaction: done.TransactionShape) => Promise<T> | T,
+    options: acts.TransactionOptions = {},
+  ): Promise<T> {
+    return this.#transactionBracket.run(work, options);
+  }
+
+  conflicts(options: acts.ConflictsOptions = {}): Promise<ConflictShape[]> {
+    return this.#queue.read(() => listConflicts(this.#context, options));
+  }
+
+  resolve(conflict: string, options: acts.ResolveOptions): Promise<done.ResolveShape> {
+    return this.#queue.change(() => resolveConflict(this.#context, conflict, options));
+  }
+
+  versions(options: acts.VersionsOptions = {}): Promise<done.VersionShape[]> {
+    return this.#queue.read(() => versions.listVersions(this.#context, options));
+  }
+
+  restoreVersion(id: string): Promise<done.VersionRestoreShape> {
+    return this.#queue.change(() => versions.restoreVersion(this.#context, id));
+  }
+
+  erase(options: acts.EraseOptions): Promise<done.EraseShape> {
+    return this.#queue.change(() => erase(this.#context, options), options);
+  }
+
+  erasures(): Promise<done.ErasureShape[]> {
+    return this.#queue.read(() => listErasures(this.#context));
+  }
+
+  unerase(id: string): Promise<done.ErasureShape> {
+    return this.#queue.change(() => unerase(this.#context, id));
+  }
+
+  prune(options: acts.PruneOptions = {}): Promise<done.PruneShape> {
+    return this.#queue.change(() => prune(this.#context, options), options);
+  }
+
+  pin(id: string, pinned = true): Promise<void> {
+    return this.#queue.change(() => pin(this.#context, id, pinned));
+  }
+
+  get records(): RecordStoreApi {
+    this.#records ??= userRecords(this.#context, {
+      read: (work) => this.#queue.read(work),
+      change: (work) => this.#queue.change(work),
+      compact: () => this.compact(),
+      verify: () => this.verify({ quick: true }),
+    });
+    return this.#records;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#shared.feed.close();
+    await this.#shared.recorder.stop();
+    return this.#queue.close();
+  }
+
+  #write(write: FileWrite): Promise<files.FileWriteShape> {
+    const { actor, client } = this.#context;
+    return this.#shared.writes.write(write, { actor, ...(client === undefined ? {} : { client }) });
+  }
+}
+
+/** Each snapshot of an action is followed by what the limits ask for. */
+async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
+  const snapshot = await made;
+  if (snapshot !== null) await keepToLimits(context);
+  return snapshot;
+}

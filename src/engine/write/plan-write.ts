@@ -1,0 +1,173 @@
+import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import {
+  modeOfPut,
+  type ReadyDelete,
+  type ReadyFolder,
+  type ReadyMove,
+  type ReadyPut,
+  type ReadyWrite,
+} from "./ready-write.ts";
+import { shownPath } from "../log/shape.ts";
+import { tooLong, unwritable } from "./writable-path.ts";
+import type { WriteState } from "./write-state.ts";
+
+/** What a plan is made of beside the write. */
+export interface PlanGround {
+  readonly state: Pick<WriteState, "at" | "beneath">;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Is a folder there that nobody recorded? Then it need not be made. */
+  readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
+  /** All folders on the way that could be recorded are: nothing is made in one that is not. */
+  readonly areHoldersRecorded?: boolean | undefined;
+  /** Throws `ERASED` where the content of one of these files was erased: to record it at another path would give it out again. */
+  readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
+}
+
+/** The changes that a write makes, by path; none where it is so already. Throws `PRECONDITION_FAILED`, `NOT_FOUND`, `REFUSED`. */
+export async function planWrite(write: ReadyWrite, ground: PlanGround): Promise<Change[]> {
+  const present = (await ground.state.at(write.path)).entry;
+  checkCondition(write, present);
+  const changes = await changesOf(write, present, ground);
+  return changes.sort((a, b) => comparePaths(a.path, b.path));
+}
+
+async function changesOf(write: ReadyWrite, present: Entry | undefined, ground: PlanGround): Promise<Change[]> {
+  switch (write.kind) {
+    case "put":
+      return planPut(write, present, ground);
+    case "folder":
+      return planFolder(write, present, ground);
+    case "delete":
+      return planDelete(write, present, ground);
+    case "move":
+      return planMove(write, present, ground);
+  }
+}
+
+function checkCondition({ path, ifMatch }: ReadyWrite, present: Entry | undefined): void {
+  if (ifMatch === undefined) return;
+  const holds =
+    ifMatch === "none"
+      ? present === undefined
+      : present !== undefined && (ifMatch === "*" || [ifMatch].flat().includes(present.hash ?? ""));
+  if (holds) return;
+  const shown = shownPath(path);
+  const hash = present === undefined ? null : (present.hash ?? "");
+  const is = present === undefined ? "not there" : "another one by now";
+  const why = ifMatch === "none" ? "is there already" : `is ${is}`;
+  throw new ChronicleError("PRECONDITION_FAILED", `${JSON.stringify(shown)} ${why}: nothing was changed`, {
+    hint: "read it again, and write on the ground of what is there now",
+    data: { path: shown, hash },
+  });
+}
+
+async function planPut(write: ReadyPut, present: Entry | undefined, ground: PlanGround): Promise<Change[]> {
+  const { path, content, link } = write;
+  if (present?.kind === "dir") throw refused(path, "is a folder", "delete it first, or choose another name");
+  const mode = modeOfPut(write, present?.kind === "file" ? present.mode : undefined);
+  const { hash, size } = content;
+  const after: Entry = { path, kind: link ? "symlink" : "file", mode, size, mtimeMs: ground.now, hash };
+  const change = changeBetween(path, present, after);
+  return change === undefined ? [] : [...(await foldersFor(path, ground)), change];
+}
+
+const FOLDER_MODE = 0o755;
+
+async function planFolder(
+  { path, permissions }: ReadyFolder,
+  present: Entry | undefined,
+  ground: PlanGround,
+): Promise<Change[]> {
+  if (present?.kind === "dir" || (present === undefined && (await ground.isUnrecordedFolder(path)))) return [];
+  if (present !== undefined) throw refused(path, "is there already, and is no folder", "choose another name");
+  const after = folderEntry(path, permissions ?? FOLDER_MODE);
+  return [...(await foldersFor(path, ground)), { path, before: undefined, after }];
+}
+
+async function planDelete({ path }: ReadyDelete, present: Entry | undefined, { state }: PlanGround): Promise<Change[]> {
+  const going = await state.beneath(path);
+  if (going.length === 0) throw notThere(path);
+  if (present !== undefined && present.kind !== "dir") return [{ path, before: present, after: undefined }];
+  return going.map((entry) => ({ path: entry.path, before: entry, after: undefined }));
+}
+
+async function planMove(
+  { path, to, overwrite }: ReadyMove,
+  present: Entry | undefined,
+  ground: PlanGround,
+): Promise<Change[]> {
+  const { state } = ground;
+  const going = await state.beneath(path);
+  if (going.length === 0) throw notThere(path);
+  if (to === path) return [];
+  if (isWithin(to, path)) throw refused(path, "cannot be moved into itself", "choose a place outside it");
+  const inTheWay = (await state.at(to)).entry;
+  if (inTheWay?.kind === "dir") throw refused(to, "is a folder", "name the new path itself, not the folder for it");
+  if (inTheWay !== undefined && !overwrite)
+    throw refused(to, "is there already", "allow it to be overwritten, or choose another name");
+  await ground.refuseErased(going);
+  const changes = await foldersFor(to, ground);
+  for (const entry of going) {
+    const target = movedPath(entry.path, path, to);
+    const before = target === to ? inTheWay : undefined;
+    changes.push({ path: entry.path, before: entry, after: undefined });
+    const moved = changeBetween(target, before, { ...entry, path: target });
+    if (moved !== undefined) changes.push(moved);
+  }
+  // A folder that stands in no record of its own.
+  if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
+  return changes;
+}
+
+/** Where something beneath a moved folder comes to lie. Throws `PATH_INVALID` where no path reaches. */
+function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath): WorkspacePath {
+  const target = (to + path.slice(from.length)) as WorkspacePath;
+  const reason = tooLong(target);
+  if (reason !== undefined) throw unwritable(target, reason);
+  return target;
+}
+
+/** The folders that must be made for a path. Throws `REFUSED` where something else is in the way. */
+export async function foldersFor(
+  path: WorkspacePath,
+  ground: Pick<PlanGround, "state" | "isUnrecordedFolder" | "areHoldersRecorded">,
+): Promise<Change[]> {
+  const made: Change[] = [];
+  for (const folder of foldersAbove(path)) {
+    const { entry } = await ground.state.at(folder);
+    // A folder that is recorded stands in folders that are.
+    if (entry?.kind === "dir") break;
+    if (entry !== undefined) throw refused(folder, "is no folder", "choose another path, or delete it first");
+    if (await ground.isUnrecordedFolder(folder)) {
+      if (ground.areHoldersRecorded !== true) break;
+      throw refused(folder, "is there, and cannot be recorded", "choose another path, or delete it first");
+    }
+    made.push({ path: folder, before: undefined, after: folderEntry(folder, FOLDER_MODE) });
+  }
+  return made.reverse();
+}
+
+function folderEntry(path: WorkspacePath, mode: number): Entry {
+  return { path, kind: "dir", mode, size: 0, mtimeMs: 0, hash: undefined };
+}
+
+function refused(path: WorkspacePath, why: string, hint: string): ChronicleError {
+  const shown = shownPath(path);
+  return new ChronicleError("REFUSED", `${JSON.stringify(shown)} ${why}: nothing was changed`, {
+    hint,
+    data: { path: shown },
+  });
+}
+
+function notThere(path: WorkspacePath): ChronicleError {
+  const shown = shownPath(path);
+  return new ChronicleError("NOT_FOUND", `there is nothing at ${JSON.stringify(shown)}`, {
+    hint: "list the folder above to see what is there",
+    data: { path: shown },
+  });
+}

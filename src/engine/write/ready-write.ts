@@ -1,0 +1,195 @@
+import type { WriteBy } from "../../api/file-api.ts";
+import { canonicalJson } from "../../core/values/canonical-json.ts";
+import { SYMLINK_MODE } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Json } from "../../core/values/event.ts";
+import { isHash, sha256, type Hash } from "../../core/values/hash.ts";
+import { displayPath, isHeldBy, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { TrackedRoot } from "../../worktree/worktree.ts";
+import type { Context } from "../log/context.ts";
+import type { FileWrite, Writer } from "./file-write.ts";
+import { parseGivenPath } from "../log/given-path.ts";
+import { shownPath } from "../log/shape.ts";
+import { tooLong, unwritable } from "./writable-path.ts";
+import { receiveContent, type ReceivedContent } from "./write-content.ts";
+import { checkActorName } from "../../core/records/actor-name.ts";
+
+/** A write whose paths and options are sound, and whose content is here. */
+export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
+
+interface Ready {
+  readonly path: WorkspacePath;
+  readonly by: WriteBy & { readonly writer: Writer };
+  /** The hash that must be there, or several in order, `*`, `none`, or `undefined`: whatever is there. */
+  readonly ifMatch: string | readonly string[] | undefined;
+  /** What was asked for, to know the same request again. */
+  readonly asked: Hash;
+  /** For people: `write src/a.ts`. */
+  readonly summary: string;
+}
+
+export interface ReadyPut extends Ready {
+  readonly kind: "put";
+  readonly content: ReceivedContent;
+  readonly link: boolean;
+  readonly permissions: number | undefined;
+}
+
+export interface ReadyFolder extends Ready {
+  readonly kind: "folder";
+  readonly permissions: number | undefined;
+}
+
+export interface ReadyDelete extends Ready {
+  readonly kind: "delete";
+}
+
+export interface ReadyMove extends Ready {
+  readonly kind: "move";
+  readonly to: WorkspacePath;
+  readonly overwrite: boolean;
+}
+
+/**
+ * Checks a write and takes its content in: at once, where that need not be waited for, so that a caller's writes stay in
+ * their order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
+ */
+export function readyWrite(context: Context, write: FileWrite, writer: Writer): ReadyWrite | Promise<ReadyWrite> {
+  const path = writablePath(context, write.path);
+  const base = { path, by: { writer, ...whose(write.options) }, ifMatch: conditionOf(write) };
+  switch (write.kind) {
+    case "put":
+      return readyPut(context, write, base);
+    case "folder": {
+      const permissions = permissionsOf(write.options.permissions);
+      const asked = askedFor(base, { kind: "folder", permissions });
+      return { kind: "folder", ...base, permissions, asked, summary: summaryOf("make folder", path) };
+    }
+    case "delete": {
+      const asked = askedFor(base, { kind: "delete" });
+      return { kind: "delete", ...base, asked, summary: summaryOf("delete", path) };
+    }
+    case "move": {
+      const to = writablePath(context, write.to);
+      const overwrite = write.options.overwrite === true;
+      const asked = askedFor(base, { kind: "move", to, overwrite });
+      const summary = `${summaryOf("move", path)} to ${shownPath(to)}`;
+      return { kind: "move", ...base, to, overwrite, asked, summary };
+    }
+  }
+}
+
+function readyPut(
+  context: Context,
+  { content, options }: Extract<FileWrite, { readonly kind: "put" }>,
+  base: Pick<Ready, "path" | "by" | "ifMatch">,
+): ReadyPut | Promise<ReadyPut> {
+  const link = options.kind === "symlink";
+  const permissions = permissionsOf(options.permissions);
+  const ready = (received: ReceivedContent): ReadyPut => {
+    if (link) checkTarget(received);
+    const asked = askedFor(base, { kind: "put", hash: received.hash, link, permissions });
+    const summary = summaryOf("write", base.path);
+    return { kind: "put", ...base, content: received, link, permissions, asked, summary };
+  };
+  const { maxFileSize } = rootOf(context, base.path).limits;
+  const received = receiveContent(context, content, { maxFileSize, requestId: base.by.requestId });
+  return received instanceof Promise ? received.then(ready) : ready(received);
+}
+
+/** The tracked root in which a path lies. Throws `PATH_INVALID` where there is none. */
+export function rootOf({ worktree }: Pick<Context, "worktree">, path: WorkspacePath): TrackedRoot {
+  const { root: id } = splitRoot(path);
+  const root = worktree.roots.find((one) => one.id === id);
+  if (root !== undefined) return root;
+  throw new ChronicleError("PATH_INVALID", `the workspace has no root ${JSON.stringify(id)}`, {
+    hint: "leave `@<root>:` out for the workspace's own folder",
+    data: { path: displayPath(path) },
+  });
+}
+
+function writablePath(context: Context, given: string): WorkspacePath {
+  const path = parseGivenPath(given);
+  const { path: inner } = splitRoot(path);
+  const root = rootOf(context, path);
+  const isTracked = isHeldBy(root, inner);
+  const reason = inner === "" ? "it is the root" : isTracked ? tooLong(path) : `only ${root.only} is tracked there`;
+  if (reason === undefined) return path;
+  throw unwritable(path, reason);
+}
+
+/** How many characters names of actors, sessions and requests have at most. */
+const MOST_CHARS = 1_000;
+const MOST_REQUEST_CHARS = 200;
+
+function whose({ actor, session, requestId }: WriteBy): WriteBy {
+  const most = { actor: MOST_CHARS, session: MOST_CHARS, requestId: MOST_REQUEST_CHARS };
+  for (const [key, value] of Object.entries({ actor, session, requestId })) {
+    if (value === undefined) continue;
+    const limit = most[key as keyof typeof most];
+    if (typeof value === "string" && value !== "" && value.length <= limit && value.isWellFormed()) continue;
+    throw new ChronicleError("USAGE", `the ${key} of a write is empty, too long or not well-formed text`, {
+      hint: `give up to ${limit} characters, or leave it out`,
+    });
+  }
+  checkActorName(actor);
+  return {
+    ...(actor === undefined ? {} : { actor }),
+    ...(session === undefined ? {} : { session }),
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+}
+
+/** The condition as it was asked for: it names the request, also once something else is there. */
+function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
+  const ifMatch = kind === "folder" ? undefined : options.ifMatch;
+  const isOne = (hash: string): boolean => hash === "" || isHash(hash);
+  if (ifMatch === undefined || ifMatch === "*" || ifMatch === "none") return ifMatch;
+  if (typeof ifMatch === "string" ? isOne(ifMatch) : ifMatch.length > 0 && ifMatch.every(isOne))
+    return typeof ifMatch === "string" ? ifMatch : [...new Set(ifMatch)].sort();
+  throw new ChronicleError("USAGE", `not a condition: ${JSON.stringify(ifMatch).slice(0, 100)}`, {
+    hint: "give the hash that is expected there, `*` for anything, or `none` for nothing",
+  });
+}
+
+const MAX_MODE = 0o777;
+
+function permissionsOf(value: number | undefined): number | undefined {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value <= MAX_MODE)) return value;
+  throw new ChronicleError("USAGE", `not permission bits: ${value}`, { hint: "give a number from 0 to 0o777 (511)" });
+}
+
+const MAX_TARGET_BYTES = 4_095;
+
+function checkTarget({ size, bytes, lease }: ReceivedContent): void {
+  if (bytes !== undefined && size > 0 && size <= MAX_TARGET_BYTES && !bytes.includes(0)) return;
+  lease?.release();
+  throw new ChronicleError("USAGE", "not the target of a link: it is empty, too long, or holds a NUL", {
+    hint: `give the path that the link names, of up to ${MAX_TARGET_BYTES} bytes`,
+  });
+}
+
+function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Readonly<Record<string, unknown>>): Hash {
+  const all = {
+    ...what,
+    path: bytesOf(path),
+    ...(what["to"] === undefined ? {} : { to: bytesOf(what["to"]) }),
+    ifMatch,
+  };
+  // JSON leaves out what is not given.
+  return sha256(canonicalJson(JSON.parse(JSON.stringify(all)) as Json));
+}
+
+/** Paths may hold what canonical JSON cannot write. */
+function bytesOf(path: unknown): string {
+  return pathToBytes(String(path)).toString("base64");
+}
+
+function summaryOf(verb: string, path: WorkspacePath): string {
+  return `${verb} ${shownPath(path)}`;
+}
+
+/** What a put leaves there. */
+export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
+  return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
+}

@@ -1,0 +1,27 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+
+/** What a file system takes: longer ones could be recorded, and never be put into a folder. */
+const MAX_PATH_BYTES = 4_095;
+const MAX_NAME_BYTES = 255;
+/** Each folder on the way is an event of its own. */
+const MAX_DEPTH = 256;
+
+/** Why a path is too long to be written; `undefined`: it is not. */
+export function tooLong(path: WorkspacePath): string | undefined {
+  const { path: inner } = splitRoot(path);
+  const names = inner.split("/");
+  if (pathToBytes(inner).length > MAX_PATH_BYTES) return `it is longer than ${MAX_PATH_BYTES} bytes`;
+  if (names.some((name) => pathToBytes(name).length > MAX_NAME_BYTES))
+    return `one of its names is longer than ${MAX_NAME_BYTES} bytes`;
+  return names.length > MAX_DEPTH ? `it is more than ${MAX_DEPTH} folders deep` : undefined;
+}
+
+/** The error for a path that cannot be written. */
+export function unwritable(path: WorkspacePath, reason: string): ChronicleError {
+  const shown = displayPath(path).slice(0, 200);
+  return new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} cannot be written: ${reason}`, {
+    hint: reason.includes("longer") ? "choose a shorter name" : "give a path with fewer folders in it",
+    data: { path: shown, reason },
+  });
+}

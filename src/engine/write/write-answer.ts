@@ -1,0 +1,73 @@
+import type { FileShape, FileWriteShape } from "../../api/file-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { ApplyReport } from "../../worktree/worktree.ts";
+import type { Context } from "../log/context.ts";
+import { doneRequest } from "../facts/done-request.ts";
+import { fileShape, isPresent } from "../state/file-shape.ts";
+import { ownChanges } from "../facts/own-changes.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import { changeShape, conflictShape } from "../log/shape.ts";
+import type { PathState } from "./write-state.ts";
+
+/** What a write did, for whoever asked for it. */
+export interface WriteDone {
+  readonly seq: number;
+  /** What is at the path now, or at the new path. */
+  readonly now: PathState;
+  readonly changes: readonly Change[];
+  /** `undefined`: nothing was changed. */
+  readonly id: string | undefined;
+  readonly conflicts?: ApplyReport["conflicts"];
+}
+
+/** The path at which a write leaves something. */
+export function targetOf(write: ReadyWrite): WorkspacePath {
+  return write.kind === "move" ? write.to : write.path;
+}
+
+/** The answer to a write. */
+export function writeShape(write: ReadyWrite, { seq, now, changes, id, conflicts = [] }: WriteDone): FileWriteShape {
+  return {
+    seq,
+    file: shapeAt(targetOf(write), now),
+    changes: changes.map(changeShape),
+    undo_id: id ?? null,
+    ...(conflicts.length === 0 ? {} : { conflicts: conflicts.map(conflictShape) }),
+  };
+}
+
+function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
+  const row = { path, ...now };
+  return isPresent(row) ? fileShape(row) : null;
+}
+
+/**
+ * What the same request was answered when it was done; `undefined`: it was not done yet. Throws `USAGE` where it asked for
+ * something else.
+ */
+export async function answerAgain(
+  context: Context,
+  id: string,
+  write: ReadyWrite,
+): Promise<FileWriteShape | undefined> {
+  const done = await doneRequest(context, id);
+  if (done === undefined) return undefined;
+  const { intent, row } = done;
+  if (intent.asked !== write.asked) throw usedBefore(intent.request ?? "");
+  const span = { fromSeq: intent.fromSeq, toSeq: row.seq };
+  const { changes } =
+    intent.paths === 0 ? { changes: [] } : await ownChanges(context, span, { isOwn: (record) => record.intent === id });
+  const at = await context.index.iterationAt(targetOf(write), row.seq);
+  const now = at ?? { entry: undefined, iteration: 0, seq: 0 };
+  return writeShape(write, { seq: row.seq, now, changes, id: intent.paths === 0 ? undefined : id });
+}
+
+/** The error for a request id that names two requests. */
+export function usedBefore(request: string): ChronicleError {
+  return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
+    hint: "give each request an id of its own; the same id is for the same request again",
+    data: { request },
+  });
+}

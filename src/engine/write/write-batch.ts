@@ -1,0 +1,181 @@
+import type { FileWriteShape } from "../../api/file-api.ts";
+import type { Change } from "../../core/values/change.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import { intentOfRequest } from "../../core/records/request-intent.ts";
+import type { IndexHead } from "../../storage/index-store.ts";
+import type { Context } from "../log/context.ts";
+import { closing, fileDraft, opening } from "../commit/operation-drafts.ts";
+import { refuseErased } from "../facts/erased-look.ts";
+import { planWrite, type PlanGround } from "./plan-write.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from "./write-answer.ts";
+import { writeAttributor, type WriteAttribution } from "./write-attribution.ts";
+import { talliedAfter, type Tally } from "./write-limits.ts";
+import { WriteState } from "./write-state.ts";
+
+/** What became of one write: its answer, or why it was not done. */
+export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
+
+/** The same where there is a folder; `overtaken`: somebody was faster, and it may go well the next time. */
+export type DiskOutcome = Outcome & { readonly overtaken?: true };
+
+/** A write that is to be recorded. */
+export interface PlannedWrite {
+  readonly id: string;
+  readonly write: ReadyWrite;
+  readonly intent: IntentRecord;
+  readonly changes: readonly Change[];
+  /** Its events: the intent opens, the files change, the intent is done. Of a log that is torn among them, `settle` knows. */
+  readonly drafts: readonly EventDraft[];
+  /** The answer, once they are durable. */
+  readonly done: WriteDone;
+}
+
+/** How the writes of a batch are planned. */
+export interface BatchGround {
+  readonly head: IndexHead;
+  readonly tally: Tally;
+  readonly isUnrecordedFolder: PlanGround["isUnrecordedFolder"];
+  readonly areHoldersRecorded?: PlanGround["areHoldersRecorded"];
+  /** Throws where these may not be made, whatever the write names. Default: all may. */
+  readonly refuse?: (changes: readonly Change[]) => void;
+}
+
+/**
+ * Plans the writes of one commit, one after the other: each finds what those before it have changed. One that cannot be
+ * done does not hinder the others. To be used with the workspace's lock held.
+ */
+export class WriteBatch {
+  readonly planned: PlannedWrite[] = [];
+  readonly #context: Context;
+  readonly #ground: BatchGround;
+  readonly #state: WriteState;
+  readonly #attribute: (write: ReadyWrite) => WriteAttribution;
+  /** Requests that were named in this batch. */
+  readonly #requests = new Map<string, PlannedWrite>();
+  #seq: number;
+  #tally: Tally;
+
+  private constructor(context: Context, ground: BatchGround, attribute: (write: ReadyWrite) => WriteAttribution) {
+    this.#context = context;
+    this.#ground = ground;
+    this.#state = new WriteState(context.index, ground.head.seq);
+    this.#attribute = attribute;
+    this.#seq = ground.head.seq;
+    this.#tally = ground.tally;
+  }
+
+  static async begin(context: Context, ground: BatchGround): Promise<WriteBatch> {
+    return new WriteBatch(context, ground, await writeAttributor(context, ground.head));
+  }
+
+  /**
+   * Plans a write. Returns its answer where nothing is to be recorded, or what is. Throws why it cannot be done. `isAsIs`: it finds
+   * everything as it asks for, though not all of that need be recorded.
+   */
+  async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
+    const { requestId } = write.by;
+    const id = requestId === undefined ? this.#context.newId() : intentOfRequest(requestId);
+    if (requestId !== undefined) {
+      const same = this.#requests.get(id);
+      if (same !== undefined && same.write.asked !== write.asked) throw usedBefore(requestId);
+      const again = same ?? (await answerAgain(this.#context, id, write));
+      if (again !== undefined) return again;
+      if (write.kind === "put" && write.content.onlyCompared === true) throw forgotten(requestId);
+    }
+    const changes = isAsIs ? [] : await this.#changesOf(write);
+    this.#ground.refuse?.(changes);
+    if (changes.length === 0 && requestId === undefined) return writeShape(write, await this.#unchanged(write));
+    this.#tally = talliedAfter(this.#context, write, { changes, tally: this.#tally });
+    const planned = await this.#record({ id, write, changes });
+    if (requestId !== undefined) this.#requests.set(id, planned);
+    this.planned.push(planned);
+    return planned;
+  }
+
+  #changesOf(write: ReadyWrite): Promise<Change[]> {
+    return planWrite(write, {
+      state: this.#state,
+      now: Math.floor(this.#context.now()),
+      isUnrecordedFolder: this.#ground.isUnrecordedFolder,
+      areHoldersRecorded: this.#ground.areHoldersRecorded,
+      refuseErased: (entries) => refuseErased(this.#context, entries),
+    });
+  }
+
+  async #unchanged(write: ReadyWrite): Promise<WriteDone> {
+    return { seq: this.#seq, now: await this.#state.at(targetOf(write)), changes: [], id: undefined };
+  }
+
+  async #record({ id, write, changes }: Pick<PlannedWrite, "id" | "write" | "changes">): Promise<PlannedWrite> {
+    const { client } = write.by.writer;
+    const { requestId } = write.by;
+    const intent: IntentRecord = {
+      kind: "write",
+      state: "done",
+      summary: write.summary.toWellFormed(),
+      ...(client === undefined ? {} : { client: client.toWellFormed() }),
+      ...this.#attribute(write),
+      started: new Date(this.#context.now()).toISOString(),
+      paths: changes.length,
+      fromSeq: this.#seq,
+      ...(requestId === undefined ? {} : { request: requestId, asked: write.asked }),
+    };
+    const drafts: EventDraft[] = changes.length === 0 ? [] : [opening(id, intent)];
+    for (const change of changes) {
+      const { iteration } = await this.#state.at(change.path);
+      drafts.push(fileDraft({ id, intent }, change, iteration + 1));
+    }
+    drafts.push(closing(id, intent, []));
+    await this.#state.take(changes, this.#seq + 2);
+    this.#seq += drafts.length;
+    const isNothing = changes.length === 0;
+    const now = await this.#state.at(targetOf(write));
+    return {
+      id,
+      write,
+      intent,
+      changes,
+      drafts,
+      done: { seq: this.#seq, now, changes, id: isNothing ? undefined : id },
+    };
+  }
+}
+
+/** The log reached back to it when its content came, and does not any more: the content was not kept. */
+function forgotten(request: string): ChronicleError {
+  return new ChronicleError(
+    "REFUSED",
+    `the request ${JSON.stringify(request)} was being forgotten: nothing was changed`,
+    {
+      hint: "try again",
+    },
+  );
+}
+
+/** Was the write planned, or is this its answer already? */
+export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
+  return "drafts" in what;
+}
+
+/** An error that concerns one write only; any other ends the batch. */
+export function ofOneWrite(error: unknown): Outcome {
+  if (error instanceof ChronicleError && OWN.has(error.code)) return { error };
+  throw error;
+}
+
+const OWN: ReadonlySet<string> = new Set([
+  "PRECONDITION_FAILED",
+  "NOT_FOUND",
+  "REFUSED",
+  "USAGE",
+  "LIMIT_EXCEEDED",
+  "PATH_INVALID",
+  "UNSAFE",
+  // Of a content that it would put elsewhere.
+  "ERASED",
+  "PRUNED",
+  "BLOB_MISSING",
+]);

@@ -1,0 +1,37 @@
+import type { Change } from "../../core/values/change.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Context } from "../log/context.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { rootOf } from "./ready-write.ts";
+
+/** How much a workspace holds. */
+export interface Tally {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/** What a workspace holds once these are changed. Throws `LIMIT_EXCEEDED` where that is more than its options allow. */
+export function talliedAfter(
+  context: Context,
+  { path }: { readonly path: WorkspacePath },
+  { changes, tally }: { readonly changes: readonly Change[]; readonly tally: Tally },
+): Tally {
+  let { entries, bytes } = tally;
+  for (const { before, after } of changes) {
+    entries += Number(after !== undefined) - Number(before !== undefined);
+    bytes += (after?.size ?? 0) - (before?.size ?? 0);
+  }
+  const { maxEntries, maxBytes } = rootOf(context, path).limits;
+  if (maxEntries > 0 && entries > maxEntries && entries > tally.entries)
+    throw exceeded("maxEntries", maxEntries, entries);
+  if (maxBytes > 0 && bytes > maxBytes && bytes > tally.bytes) throw exceeded("maxBytes", maxBytes, bytes);
+  return { entries, bytes };
+}
+
+function exceeded(limit: "maxEntries" | "maxBytes", allowed: number, found: number): ChronicleError {
+  const what = limit === "maxEntries" ? "paths" : "bytes";
+  return new ChronicleError("LIMIT_EXCEEDED", `the workspace would hold ${found} ${what}: ${limit} is ${allowed}`, {
+    hint: `delete what is not needed, or raise it with \`chronicle config ${limit}\``,
+    data: { limit, allowed, found },
+  });
+}

@@ -1,0 +1,118 @@
+import type { FileWriteShape } from "../../api/file-api.ts";
+import { refuseReadOnly } from "../commit/commit.ts";
+import type { Context } from "../log/context.ts";
+import type { FileWrite, Writer } from "./file-write.ts";
+import { readyWrite, type ReadyWrite } from "./ready-write.ts";
+import type { OperationQueue } from "../capture/operation-queue.ts";
+import type { Outcome } from "./write-batch.ts";
+import { writeTogether } from "./write-together.ts";
+
+/** One commit takes so many writes at most, with so many bytes of contents: others get their turn in between. */
+const MOST_WRITES = 512;
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** How long a commit waits for those who were answered together and ask again, in milliseconds: less than a sync takes. */
+const GATHER_MS = 2;
+/** And so many turns of the event loop at most, whatever the clock says: it may stand still, or be set back. */
+const GATHER_TURNS = 2_000;
+
+/** A write that waits for its turn. */
+interface Waiting {
+  readonly write: ReadyWrite;
+  readonly resolve: (answer: FileWriteShape) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Writes to files: those that come while others are being made durable go together in the next commit. */
+export class WriteQueue {
+  readonly #context: Context;
+  readonly #queue: OperationQueue;
+  #waiting: Waiting[] = [];
+  #isScheduled = false;
+  /** How many were answered by the last commit, or waited for it to end. */
+  #lively = 0;
+
+  constructor(context: Context, queue: OperationQueue) {
+    this.#context = context;
+    this.#queue = queue;
+  }
+
+  /**
+   * Resolves when it is durable. Nobody waits for a content that is still being handed in but its own writer; writes whose
+   * contents are here go in the order in which they were asked for.
+   */
+  write(write: FileWrite, writer: Writer): Promise<FileWriteShape> {
+    return this.#queue.whileOpen(() => {
+      refuseReadOnly(this.#context);
+      const ready = readyWrite(this.#context, write, writer);
+      return ready instanceof Promise ? ready.then((one) => this.#received(one)) : this.#inTurn(ready);
+    });
+  }
+
+  /** What is in the store and named by no event yet is kept from the collector. */
+  async #received(write: ReadyWrite): Promise<FileWriteShape> {
+    using _lease = write.kind === "put" ? write.content.lease : undefined;
+    return await this.#inTurn(write);
+  }
+
+  #inTurn(write: ReadyWrite): Promise<FileWriteShape> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ write, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    let taken: readonly Waiting[] | undefined;
+    const turn = this.#queue.change(async () => {
+      await this.#gather();
+      taken = this.#take();
+      return writeTogether(
+        this.#context,
+        taken.map((one) => one.write),
+      );
+    });
+    turn.then(
+      (outcomes) => this.#ended(taken ?? [], outcomes),
+      // It may have failed before anything was taken: then all that wait learn of it.
+      (error: unknown) => this.#failed(taken ?? this.#waiting.splice(0), error),
+    );
+  }
+
+  /** Many clients, each with its next write, would fall into small groups; whoever writes alone does not wait. */
+  async #gather(): Promise<void> {
+    const { now } = this.#context;
+    const end = now() + GATHER_MS;
+    for (let turn = 0; turn < GATHER_TURNS && this.#waiting.length < this.#lively && now() < end; turn += 1) {
+      await new Promise<void>((done) => setImmediate(done));
+    }
+  }
+
+  #take(): Waiting[] {
+    let bytes = 0;
+    const upTo = this.#waiting.findIndex(({ write }, i) => {
+      bytes += write.kind === "put" ? (write.content.bytes?.length ?? 0) : 0;
+      return i === MOST_WRITES || (i > 0 && bytes > MOST_BYTES);
+    });
+    return this.#waiting.splice(0, upTo < 0 ? this.#waiting.length : upTo);
+  }
+
+  #ended(taken: readonly Waiting[], outcomes: readonly Outcome[]): void {
+    for (const [i, { resolve, reject }] of taken.entries()) {
+      const outcome = outcomes[i];
+      if (outcome !== undefined && "answer" in outcome) resolve(outcome.answer);
+      else reject(outcome?.error);
+    }
+    this.#lively = Math.min(MOST_WRITES, taken.length + this.#waiting.length);
+    this.#isScheduled = false;
+    this.#schedule();
+  }
+
+  #failed(taken: readonly Waiting[], error: unknown): void {
+    for (const { reject } of taken) reject(error);
+    this.#isScheduled = false;
+    this.#schedule();
+  }
+}

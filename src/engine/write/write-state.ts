@@ -1,0 +1,68 @@
+import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
+
+/** What is recorded of a path, or will be when the batch is. */
+export interface PathState {
+  readonly entry: Entry | undefined;
+  /** 0: never recorded. */
+  readonly iteration: number;
+  /** The event that recorded it; 0: none. */
+  readonly seq: number;
+}
+
+const NEVER: PathState = { entry: undefined, iteration: 0, seq: 0 };
+
+/** The files as the writes of one batch find them: as recorded, with what the writes before have changed. */
+export class WriteState {
+  readonly #index: IndexStore;
+  readonly #head: number;
+  readonly #changed = new Map<WorkspacePath, PathState>();
+
+  /** `head`: the last event, as of which the index is read. */
+  constructor(index: IndexStore, head: number) {
+    this.#index = index;
+    this.#head = head;
+  }
+
+  async at(path: WorkspacePath): Promise<PathState> {
+    return this.#changed.get(path) ?? stateOf(await this.#index.iterationAt(path, this.#head));
+  }
+
+  /** Everything that is at and beneath a path, in path order. */
+  async beneath(path: WorkspacePath): Promise<Entry[]> {
+    const entries: Entry[] = [];
+    for await (const rows of this.#index.entriesAt(this.#head, path)) {
+      for (const row of rows) if (row.entry !== undefined && !this.#changed.has(row.path)) entries.push(row.entry);
+    }
+    const recorded = entries.length;
+    for (const [at, { entry }] of this.#changed) if (entry !== undefined && isWithin(at, path)) entries.push(entry);
+    return entries.length === recorded ? entries : entries.sort((a, b) => comparePaths(a.path, b.path));
+  }
+
+  /** The last event of what lies in a folder, 0 where only this batch's own are known; `undefined`: nothing does. */
+  async lastBeneath(folder: WorkspacePath): Promise<number | undefined> {
+    let last: number | undefined;
+    const see = (path: WorkspacePath, { entry, seq }: Pick<PathState, "entry" | "seq">): void => {
+      if (entry !== undefined && path !== folder) last = Math.max(last ?? 0, Number.isFinite(seq) ? seq : 0);
+    };
+    for await (const rows of this.#index.entriesAt(this.#head, folder)) {
+      for (const row of rows) if (!this.#changed.has(row.path)) see(row.path, row);
+    }
+    for (const [path, state] of this.#changed) if (isWithin(path, folder)) see(path, state);
+    return last;
+  }
+
+  /** Notes that the next events record these changes, the first of them as event `seq`. */
+  async take(changes: readonly Change[], seq: number): Promise<void> {
+    for (const [i, { path, after }] of changes.entries()) {
+      const { iteration } = await this.at(path);
+      this.#changed.set(path, { entry: after, iteration: iteration + 1, seq: seq + i });
+    }
+  }
+}
+
+function stateOf(row: IterationRow | undefined): PathState {
+  return row === undefined ? NEVER : { entry: row.entry, iteration: row.iteration, seq: row.seq };
+}

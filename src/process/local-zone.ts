@@ -1,0 +1,13 @@
+import { type CalendarTime, withZone } from "../core/values/moment.ts";
+
+/** When it is so late here, by the zone of this process (`TZ`), in milliseconds since 1970. */
+function localToUtc([year, month, day, ...clock]: CalendarTime): number {
+  // The constructor takes the years 0 to 99 for those of another century.
+  const time = new Date(2000, 0, 1, ...clock);
+  return time.setFullYear(year, month, day);
+}
+
+/** A moment as it was typed, with the zone of whoever typed it where it is a time without one. */
+export function inLocalZone(text: string): string {
+  return withZone(text, localToUtc);
+}

@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import type { StoreOptions } from "../api/store-api.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import { wholePath } from "../core/tree/whole-path.ts";
+import { typedPath } from "./typed-path.ts";
+
+/** What decides where things are kept. */
+export interface PlaceInputs {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly userHome: string;
+  readonly cwd: string;
+  /** `--store`. */
+  readonly store: string | undefined;
+}
+
+/** What a variable names; an empty one counts as unset. Throws `USAGE` for a path that is not absolute. */
+function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
+  const value = env[name];
+  return value === undefined || value === "" ? undefined : wholePath(`$${name}`, value);
+}
+
+/**
+ * The store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else `~/.local/state/chronicle`.
+ * The key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`. Throws `USAGE` for a variable that is no
+ * absolute path: whoever sets one means a certain place, and gets no other. `CHRONICLE_HOME` is looked at with `--store`, too:
+ * the installed hook hands it on as that option. A home folder is needed only for what is not named.
+ */
+export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
+  const { env, cwd, store, userHome } = inputs;
+  // Whoever sets it to nothing means a place that there is not, unlike who has none.
+  if (env["HOME"] === "") wholePath("$HOME", "");
+  const own = folderIn(env, "CHRONICLE_HOME");
+  const chosen = store === undefined ? own : typedPath(cwd, "--store", store);
+  const config = folderIn(env, "XDG_CONFIG_HOME");
+  const home =
+    chosen ?? join(folderIn(env, "XDG_STATE_HOME") ?? join(knownHome(userHome), ".local", "state"), "chronicle");
+  const configFolder = join(config ?? join(knownHome(userHome), ".config"), "chronicle");
+  return { home, configFolder, ...(userHome === "" ? {} : { userHome: knownHome(userHome) }) };
+}
+
+/** The user's home folder. Throws `USAGE` where it is not known, as for a user of a container that no list of users has. */
+export function knownHome(userHome: string): string {
+  if (userHome !== "") return wholePath("$HOME", userHome);
+  throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {
+    hint: "set HOME, or both CHRONICLE_HOME and XDG_CONFIG_HOME, to folders of this user's",
+  });
+}

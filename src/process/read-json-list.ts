@@ -1,0 +1,37 @@
+import { resolve } from "node:path";
+import { errnoOf } from "../core/values/errors.ts";
+import { readWholeFile } from "./user-files.ts";
+import { usageError } from "./usage-error.ts";
+
+/** A file that holds a JSON array. Throws `USAGE` for anything else. */
+export function readJsonList(file: string, cwd: string): readonly unknown[] {
+  const text = readUserFile(file, cwd);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw usageError(`${file} is not JSON: ${why}`, "it must hold a JSON array of events");
+  }
+  if (!Array.isArray(value)) throw usageError(`${file} holds no JSON array`, "it must hold a JSON array of events");
+  return value;
+}
+
+/** The text of a file that the user named (by `option`). Throws `USAGE` if it cannot be read. */
+export function readUserFile(file: string, cwd: string, option?: string): string {
+  return readUserBytes(file, cwd, option).toString("utf8");
+}
+
+/** The bytes of a file that the user named (by `option`). Throws `USAGE` if it cannot be read. */
+export function readUserBytes(file: string, cwd: string, option?: string): Buffer {
+  try {
+    return readWholeFile(resolve(cwd, file));
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    throw usageError(
+      `cannot read ${option === undefined ? "" : `${option} `}${file}: ${errno}`,
+      "name a file that can be read",
+    );
+  }
+}

@@ -1,0 +1,104 @@
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { errnoOf } from "../core/values/errors.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+
+/**
+ * All bytes of a file (an absolute path; links are followed), to its end: some disks say that a file is empty which is not. Throws
+ * system errors.
+ */
+export function readWholeFile(path: string): Buffer {
+  return Buffer.concat([...filePieces(path)]);
+}
+
+const PIECE = 256 * 1024;
+
+/** The bytes of a file (an absolute path; links are followed), as they are read. Throws system errors. */
+export function* filePieces(path: string): Iterable<Uint8Array> {
+  const disk = new NodeDisk();
+  const fd = disk.open(disk.realpath(path), "read");
+  try {
+    // A pipe is not waited for: whether its end is reached, or nothing has come yet, cannot be told.
+    if (disk.fstat(fd).kind === "special")
+      throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
+    for (;;) {
+      const bytes = Buffer.allocUnsafe(PIECE);
+      const count = disk.read(fd, bytes, null);
+      if (count === 0) return;
+      yield bytes.subarray(0, count);
+    }
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Is there anything of this name (an absolute path)? */
+export function isThere(path: string): boolean {
+  return new NodeDisk().lstat(path) !== undefined;
+}
+
+/** Writes a whole file (an absolute path) so that a reader sees the old or the new one. Throws system errors. */
+export function writeWholeFile(path: string, content: string | Uint8Array): void {
+  writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
+}
+
+/** Can `writeWholeFile` write here? Throws the system error that it would. */
+export function checkWritable(path: string): void {
+  const disk = new NodeDisk();
+  if (disk.lstat(path)?.kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });
+  const trial = `${path}.${process.pid}.tmp`;
+  disk.close(disk.open(trial, "create", 0o600));
+  disk.unlink(trial);
+}
+
+/**
+ * A whole file as text; `undefined` where there is none. Throws system errors; with `exactly` also a `TypeError` for bytes
+ * that are no UTF-8, which otherwise become U+FFFD.
+ */
+export function readTextIfThere(path: string, how?: "exactly"): string | undefined {
+  try {
+    const bytes = readWholeFile(path);
+    if (how === undefined) return bytes.toString("utf8");
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Writes a whole file of the user's configuration so that a reader sees the old or the new one: a link stays a link, the
+ * mode stays as it was (`mode` for a new file, default 0644), missing folders are made. Throws system errors.
+ */
+export function replaceUserFile(path: string, text: string, mode = 0o644): void {
+  const disk = new NodeDisk();
+  const isThere = disk.lstat(path) !== undefined;
+  if (!isThere) makeFolders(disk, dirname(path));
+  const real = isThere ? disk.realpath(path) : path;
+  writeFileDurably(disk, real, Buffer.from(text), { mode: disk.lstat(real)?.mode ?? mode });
+}
+
+/** Removes a file. Throws system errors. */
+export function removeUserFile(path: string): void {
+  new NodeDisk().unlink(path);
+}
+
+/** Makes a folder of this name where temporary files lie; its path, links resolved. Throws system errors. */
+export function makeEmptyFolder(name: string): string {
+  const disk = new NodeDisk();
+  const path = join(disk.realpath(tmpdir()), name);
+  disk.makeFolder(path, 0o700);
+  return path;
+}
+
+/** Removes a folder that holds nothing. Throws system errors. */
+export function removeEmptyFolder(path: string): void {
+  new NodeDisk().removeFolder(path);
+}
+
+function makeFolders(disk: NodeDisk, folder: string): void {
+  if (disk.lstat(folder) !== undefined) return;
+  makeFolders(disk, dirname(folder));
+  disk.makeFolder(folder, 0o755);
+}

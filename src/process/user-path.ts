@@ -1,0 +1,119 @@
+import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
+import { type ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
+import { printable } from "./printable.ts";
+import { usageError } from "./usage-error.ts";
+
+/** The path beneath a folder, `undefined` if it lies elsewhere. */
+function beneath(folder: string, path: string): string | undefined {
+  const inner = relative(folder, path);
+  return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
+}
+
+/** With the links of the folder that holds it resolved; the last component is never followed. */
+function withRealFolder(path: string): string {
+  try {
+    return join(new NodeDisk().realpath(dirname(path)), basename(path));
+  } catch (error) {
+    // A folder that is gone has no links to resolve: deleted files are asked for by such paths.
+    if (errnoOf(error) === undefined) throw error;
+    return path;
+  }
+}
+
+/** A workspace without a folder has no place on this machine: what begins with `/` was perhaps meant to be a file of it. */
+function notFromRoot(typed: string): ChronicleError {
+  const inner = posix.normalize(typed).replace(/^\/+/, "");
+  return usageError(
+    `${typed} is no path of a workspace without a folder: its paths begin at its root, without a /`,
+    inner === "" ? "give a path in it" : `if that is meant: ${inner}`,
+  );
+}
+
+/** What is asked of a workspace about paths. */
+export interface PathOwner {
+  /** Its own folder; empty where it has none. */
+  readonly path: string;
+  status(): Promise<{ readonly roots: readonly Root[] }>;
+}
+
+interface Root {
+  readonly id: string | null;
+  readonly path: string;
+  /** The one file in the folder that is tracked. */
+  readonly only?: string;
+}
+
+/** The path beneath a root; of a root that is a single file, that file alone. */
+function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
+  const inner = beneath(folder, path);
+  return only === undefined || inner === only ? inner : undefined;
+}
+
+/** A path beneath the first root as `parseGivenPath` takes it: what begins like a marked path is not one. */
+function unmarked(inner: string): string {
+  return /^(?:@|base64:)/.test(inner) ? `./${inner}` : inner;
+}
+
+/**
+ * Paths between a user, who stands in some folder, and a workspace, where they begin at its root.
+ * `@<root id>:path` names a path beneath a further root, and `base64:…` the bytes of a path from the first one: both stay as they
+ * are.
+ */
+export class UserPaths {
+  readonly #workspace: PathOwner;
+  /** The workspace's folder is on another machine: nothing here says where its links lead. */
+  readonly #isRemote: boolean;
+  /** Where the user stands. */
+  readonly #cwd: string;
+  /** The workspace's own folder, `/` for one that has none. */
+  readonly #root: string;
+
+  /**
+   * `cwd` undefined: the workspace is a server's. `named`: it was chosen by its name; paths then begin at its root, unless one
+   * stands in it.
+   */
+  constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
+    this.#workspace = workspace;
+    this.#isRemote = cwd === undefined;
+    this.#root = workspace.path === "" ? "/" : workspace.path;
+    const isElsewhere =
+      cwd === undefined || workspace.path === "" || (named && beneath(workspace.path, cwd) === undefined);
+    this.#cwd = isElsewhere ? this.#root : cwd;
+  }
+
+  /** A path as the user typed it, as the workspace knows it. Throws `USAGE` for one that is outside. */
+  async toWorkspace(typed: string): Promise<string> {
+    // Of bytes as base64 a slash is a digit.
+    if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
+    if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
+    const absolute = resolve(this.#cwd, typed);
+    const inner = beneath(this.#root, absolute);
+    if (this.#workspace.path === "" || inner !== undefined) return unmarked(inner ?? absolute);
+    // The folders of roots are recorded with their links resolved.
+    const real = this.#isRemote ? absolute : withRealFolder(absolute);
+    const within = beneath(this.#root, real);
+    return within === undefined ? this.#inFurtherRoot(absolute, real) : unmarked(within);
+  }
+
+  async #inFurtherRoot(absolute: string, real: string): Promise<string> {
+    const { roots } = await this.#workspace.status();
+    for (const root of roots) {
+      const inner = beneathRoot(root, real) ?? beneathRoot(root, absolute);
+      if (inner !== undefined && root.id !== null) return `@${root.id}:${inner}`;
+    }
+    throw usageError(
+      `${absolute} is outside of the workspace ${this.#workspace.path}`,
+      this.#isRemote
+        ? "paths begin at the workspace's root"
+        : "name the workspace's folder with -C DIR, or begin one there with: chronicle init",
+    );
+  }
+
+  /** A path of the workspace as the user would type it here, on one line: nothing in it can move the cursor. */
+  shown(path: string): string {
+    const here = beneath(this.#root, this.#cwd);
+    const fromHere = here === undefined || here === "" || path.startsWith("@") ? path : posix.relative(here, path);
+    return printable(fromHere || ".");
+  }
+}

@@ -1,0 +1,143 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import { hashFromBytes, type Hash } from "../../core/values/hash.ts";
+import type { BlobBlock } from "../../storage/blob-block.ts";
+import { freeBytes } from "../../util/free-bytes.ts";
+import { asFatal } from "../as-fatal.ts";
+import type { Channel } from "../channel.ts";
+import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+
+/** The contents of one workspace, many at once. What the store holds for other workspaces only is not there. */
+export interface WorkspaceBlocks {
+  /** Of the contents that some event of this workspace names: as `BlobStore.blocks`. */
+  blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
+  /** Those that some event of this workspace names, and that are stored. */
+  has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
+}
+
+type Response = MessageOf<"BlocksResponse">;
+
+/** The blocks of a message are no longer than this, or one: the replica looks at one while the next is on its way. */
+const FULL_BYTES = 1024 * 1024;
+const HASH_BYTES = 32;
+
+/** Contents whose blocks are being looked for. */
+interface Lookup {
+  readonly asked: readonly Hash[];
+  readonly blocks: AsyncIterable<BlobBlock>;
+}
+
+/** All that an iterator gives, of which the first has been asked for. */
+async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncIterator<T>): AsyncGenerator<T, void> {
+  try {
+    for (let step = await first; step.done !== true; step = await rest.next()) yield step.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+/**
+ * Answers requests for many contents: they go as they are stored, in the order in which they lie there. A replica that takes
+ * them slowly costs one message. What is asked for again before it was sent is sent once.
+ */
+export class BlockServer {
+  readonly #channel: Channel;
+  readonly #contents: WorkspaceBlocks;
+  /** Asked for and not answered. */
+  readonly #waiting = new Set<Hash>();
+  /** Of these, what nobody has begun to look up. */
+  readonly #later = new Set<Hash>();
+  #isServing = false;
+
+  constructor(channel: Channel, contents: WorkspaceBlocks) {
+    this.#channel = channel;
+    this.#contents = contents;
+  }
+
+  /** Notes what is asked for; whoever reads the channel does not wait. Throws `LIMIT_EXCEEDED`. */
+  ask({ hashes }: MessageOf<"BlocksRequest">): void {
+    for (let at = 0; at < hashes.length; at += HASH_BYTES) {
+      const hash = hashFromBytes(hashes.subarray(at, at + HASH_BYTES));
+      if (this.#waiting.has(hash)) continue;
+      this.#waiting.add(hash);
+      this.#later.add(hash);
+    }
+    if (this.#waiting.size > MAX_PENDING) {
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_PENDING} contents are asked for at once`);
+    }
+    if (!this.#isServing) void this.#serve();
+  }
+
+  async #serve(): Promise<void> {
+    this.#isServing = true;
+    try {
+      for (let going = this.#begin(); going !== undefined;) {
+        let next: Lookup | undefined;
+        for await (const response of this.#answers(going)) {
+          await this.#channel.send(response);
+          // They stand in the frame, which has left.
+          freeBytes(response.blocks);
+          // While this is sent, what comes after it is looked up.
+          next ??= this.#begin();
+        }
+        going = next ?? this.#begin();
+      }
+    } catch (error) {
+      this.#channel.close(asFatal(error));
+    } finally {
+      this.#waiting.clear();
+      this.#later.clear();
+      this.#isServing = false;
+    }
+  }
+
+  /** Begins to look up all that waits for it: a block of which only a part is asked for is packed anew. */
+  #begin(): Lookup | undefined {
+    if (this.#later.size === 0) return undefined;
+    const asked = [...this.#later];
+    this.#later.clear();
+    const blocks = this.#contents.blocks(asked, MAX_BLOCKS_BYTES)[Symbol.asyncIterator]();
+    const first = blocks.next();
+    // Who sends comes to it later, or never.
+    first.catch(() => undefined);
+    return { asked, blocks: following(first, blocks) };
+  }
+
+  async *#answers({ asked, blocks }: Lookup): AsyncGenerator<Response, void> {
+    const left = new Set(asked);
+    const answerOf = (blocks: readonly BlobBlock[]): Response => {
+      for (const { entries } of blocks) for (const { hash } of entries) this.#answered(hash, left);
+      return { type: "BlocksResponse", blocks: Buffer.concat(blocks.map(({ bytes }) => bytes)), absent: [], apart: [] };
+    };
+    let held: BlobBlock[] = [];
+    let bytes = 0;
+    for await (const block of blocks) {
+      if (held.length > 0 && bytes + block.bytes.length > FULL_BYTES) {
+        yield answerOf(held);
+        held = [];
+        bytes = 0;
+      }
+      held.push(block);
+      bytes += block.bytes.length;
+    }
+    if (held.length > 0) yield answerOf(held);
+    yield* this.#notInBlocks(left);
+  }
+
+  async *#notInBlocks(left: Set<Hash>): AsyncGenerator<Response, void> {
+    const rest = [...left];
+    const stored = await this.#contents.has(rest);
+    for (let at = 0; at < rest.length; at += MAX_NOT_IN_BLOCKS) {
+      const some = rest.slice(at, at + MAX_NOT_IN_BLOCKS);
+      for (const hash of some) this.#answered(hash, left);
+      const absent = some.filter((hash) => !stored.has(hash));
+      const apart = some.filter((hash) => stored.has(hash));
+      yield { type: "BlocksResponse", blocks: Buffer.alloc(0), absent, apart };
+    }
+  }
+
+  #answered(hash: Hash, left: Set<Hash>): void {
+    left.delete(hash);
+    this.#waiting.delete(hash);
+  }
+}

@@ -1,0 +1,96 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { Channel } from "../channel.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import { Patience } from "./patience.ts";
+
+type Request = MessageOf<"ContentFetchRequest">;
+type Response = MessageOf<"ContentFetchResponse">;
+
+interface Pending {
+  readonly request: Request;
+  readonly resolve: (response: Response | undefined) => void;
+  readonly reject: (error: ChronicleError) => void;
+}
+
+/** Asks for contents, and gives answers to whoever asked. */
+export class ContentFetch {
+  readonly #channel: Channel;
+  readonly #pending = new Map<string, Pending>();
+  readonly #patience: Patience;
+  #hasAsked = false;
+  #end: ChronicleError | undefined;
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+    this.#patience = new Patience(channel);
+  }
+
+  /** Was anything ever asked for? Before that, an answer is none. */
+  get hasAsked(): boolean {
+    return this.#hasAsked;
+  }
+
+  /**
+   * A content, or its manifest; with `piece`, so much of it. `undefined`: the origin has no such content. Nothing of an
+   * answer is checked but that it is one. Rejects with `UNAVAILABLE` where the conversation ends.
+   */
+  get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
+    if (this.#end !== undefined) return Promise.reject(this.#end);
+    this.#hasAsked = true;
+    const request: Request = { type: "ContentFetchRequest", content_hash, ...piece };
+    return new Promise((resolve, reject) => {
+      this.#pending.set(keyOf(request), { request, resolve, reject });
+      this.#ask(request);
+    });
+  }
+
+  /** An answer has come. One that nobody waits for came twice. */
+  took(message: Response | MessageOf<"ContentNotFound">): void {
+    this.#patience.heard();
+    if (message.type === "ContentNotFound") return this.#notFound(message.content_hash);
+    const whole = keyOf({ content_hash: message.content_hash });
+    const isWhole = message.chunk_manifest !== undefined || message.content.length === message.size;
+    const key = isWhole && this.#pending.has(whole) ? whole : keyOf(message);
+    const pending = this.#pending.get(key);
+    if (pending === undefined || (message.chunk_manifest !== undefined && key !== whole)) return;
+    this.#pending.delete(key);
+    pending.resolve(message);
+  }
+
+  /** Time has passed. */
+  beat(): void {
+    if (!this.#patience.isOver()) return;
+    for (const { request } of this.#pending.values()) this.#ask(request);
+  }
+
+  /** Nothing comes any more. */
+  end(): void {
+    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
+    for (const { reject } of this.#pending.values()) reject(this.#end);
+    this.#pending.clear();
+  }
+
+  #notFound(hash: Hash): void {
+    for (const [key, pending] of this.#pending) {
+      if (pending.request.content_hash !== hash) continue;
+      this.#pending.delete(key);
+      pending.resolve(undefined);
+    }
+  }
+
+  #ask(request: Request): void {
+    // A channel that has ended ends the session, which ends this.
+    this.#channel.send(request).catch(() => undefined);
+  }
+}
+
+function keyOf({
+  content_hash,
+  offset,
+}: {
+  readonly content_hash: Hash;
+  readonly offset?: number | undefined;
+}): string {
+  return offset === undefined ? content_hash : `${content_hash}@${offset}`;
+}

@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
+import type { Channel } from "../channel.ts";
+import { MAX_CHUNK_BYTES, MAX_CHUNKS, MAX_PIECE_BYTES } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+
+/** The contents of one workspace. */
+export interface WorkspaceContents {
+  /**
+   * A content that some event of this workspace names, or `undefined`: also for what the store holds for other
+   * workspaces only, since a hash must not be a key to what is somebody else's. `isNamed`: the caller has it from an event of
+   * this workspace.
+   */
+  open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
+}
+
+type Request = MessageOf<"ContentFetchRequest">;
+type Response = MessageOf<"ContentFetchResponse">;
+
+/** Requests of one replica that may wait. */
+const MAX_WAITING = 1_000;
+
+/** Answers requests for contents, one piece at a time: a replica that takes them slowly costs one piece. */
+export class ContentServer {
+  readonly #channel: Channel;
+  readonly #contents: WorkspaceContents;
+  readonly #waiting: Request[] = [];
+  readonly #onBytes: ((done: number, total: number) => void) | undefined;
+  #isServing = false;
+
+  /** `onBytes`: is told how much has been sent of a content that goes in pieces. Must not throw. */
+  constructor(channel: Channel, contents: WorkspaceContents, onBytes?: (done: number, total: number) => void) {
+    this.#channel = channel;
+    this.#onBytes = onBytes;
+    this.#contents = contents;
+  }
+
+  /**
+   * Queues a request, unless it is queued already: a replica that waits long asks again. Does not block the reader of the channel.
+   * Throws `LIMIT_EXCEEDED`.
+   */
+  ask(request: Request): void {
+    if (this.#waiting.some((one) => isSame(one, request))) return;
+    if (this.#waiting.length >= MAX_WAITING) {
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} contents are asked for at once`);
+    }
+    this.#waiting.push(request);
+    if (!this.#isServing) void this.#serve();
+  }
+
+  async #serve(): Promise<void> {
+    this.#isServing = true;
+    try {
+      // It stays the first one until it is answered: see `ask`.
+      for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
+        const said = await answer(this.#contents, next);
+        await this.#channel.send(said);
+        if (said.type === "ContentFetchResponse" && said.size > MAX_PIECE_BYTES)
+          this.#onBytes?.(said.offset + said.content.length, said.size);
+        this.#waiting.shift();
+      }
+    } catch (error) {
+      this.#waiting.length = 0;
+      this.#channel.close(
+        error instanceof ChronicleError
+          ? error
+          : new ChronicleError("IO", "a content could not be read", { cause: error }),
+      );
+    } finally {
+      this.#isServing = false;
+    }
+  }
+}
+
+function isSame(a: Request, b: Request): boolean {
+  return a.content_hash === b.content_hash && a.offset === b.offset && a.length === b.length;
+}
+
+async function answer(
+  contents: WorkspaceContents,
+  { content_hash, offset, length }: Request,
+): Promise<Response | MessageOf<"ContentNotFound">> {
+  const reader = await contents.open(content_hash);
+  const isThere = reader !== undefined && (offset === undefined || offset < reader.size);
+  if (!isThere) return { type: "ContentNotFound", content_hash };
+  const { size } = reader;
+  const base = { type: "ContentFetchResponse", content_hash, size } as const;
+  if (offset === undefined && size > MAX_PIECE_BYTES) {
+    return { ...base, offset: 0, content: Buffer.alloc(0), chunk_manifest: await manifestOf(reader) };
+  }
+  const start = offset ?? 0;
+  const end = Math.min(size, start + (length ?? MAX_PIECE_BYTES));
+  return { ...base, offset: start, content: await collect(reader, start, end) };
+}
+
+async function collect(reader: BlobReader, start: number, end: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of reader.pieces({ start, end })) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** Chunks of one piece each, or larger ones where they would be too many. Reads the content once. */
+async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
+  const total_size = reader.size;
+  const chunk_size = MAX_PIECE_BYTES * Math.ceil(total_size / MAX_PIECE_BYTES / MAX_CHUNKS);
+  if (chunk_size > MAX_CHUNK_BYTES) {
+    throw new ChronicleError("LIMIT_EXCEEDED", `a content of ${total_size} bytes is too large to be replicated`);
+  }
+  const chunks: { hash: Hash; offset: number; size: number }[] = [];
+  let hash = createHash("sha256");
+  let [offset, size] = [0, 0];
+  const cut = (): void => {
+    chunks.push({ hash: hash.digest("hex") as Hash, offset, size });
+    offset += size;
+    size = 0;
+    hash = createHash("sha256");
+  };
+  for await (const piece of reader.pieces()) {
+    for (let at = 0; at < piece.length;) {
+      const part = piece.subarray(at, at + chunk_size - size);
+      hash.update(part);
+      size += part.length;
+      at += part.length;
+      if (size === chunk_size) cut();
+    }
+  }
+  if (size > 0) cut();
+  return { total_size, chunk_size, chunks };
+}

@@ -1,0 +1,237 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Head, SealedEvent } from "../../core/values/event.ts";
+import { type Hash, isHash } from "../../core/values/hash.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
+import type { Channel } from "../channel.ts";
+import { asFatal } from "../as-fatal.ts";
+import { eventsOf, notificationOf } from "../protocol/event-messages.ts";
+import { TurnSlices } from "../../util/turn-slices.ts";
+import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
+import type { Message } from "../protocol/messages.ts";
+import type { LogHistory } from "./log-history.ts";
+
+/** Bytes of lines that are read from the log at once, for one replica. */
+const PAGE_BYTES = 256 * 1024;
+const WINDOW_BYTES = 4 * 1024 * 1024;
+/** Events whose small contents are read at once: a millisecond of work. */
+const READ_TOGETHER = 64;
+const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
+
+/** Events that all pushes of this process send in one turn of the event loop: some milliseconds of work. */
+const SLICES = new TurnSlices(16);
+
+/** Contents that go along with the events that name them. */
+export interface NamedContents {
+  /** Many at once, in any order; those that are not there with `undefined`, or not at all. */
+  openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
+  /** May the content of this event be given? Asked before the history knows the event. Left out: each may. */
+  isGiven?(event: Pick<SealedEvent, "record">): boolean;
+}
+
+/** What is pushed from. */
+export interface EventPushOptions {
+  readonly history: LogHistory;
+  readonly contents: NamedContents;
+  readonly windowBytes?: number;
+  /** A page was sent, and it is known that more will follow. Must not throw. */
+  readonly onMore?: () => void;
+}
+
+/**
+ * Sends a replica the events after the last one that it has, in order. One note at most is pending, however many events
+ * come: it only says that the log has to be looked at again. What was sent and not acknowledged is bounded by a window, on
+ * top of the channel's credit: a replica whose disk is slow is not sent what it could only drop.
+ */
+export class EventPush {
+  readonly #channel: Channel;
+  readonly #options: EventPushOptions;
+  /** The last event that was sent. `undefined`: the replica is not known yet, or has to reconcile. */
+  #sent: Head | undefined;
+  /** The last one that was ever sent: more cannot be acknowledged. */
+  #most = 0;
+  #acknowledged = 0;
+  #iteration = 0;
+  /** What was sent and not acknowledged: the last event of each message, and its bytes. */
+  #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
+  #inFlightBytes = 0;
+  /** Grows when what is on its way no longer counts. */
+  #epoch = 0;
+  #isNoted = false;
+  #isRunning = false;
+
+  constructor(channel: Channel, options: EventPushOptions) {
+    this.#channel = channel;
+    this.#options = options;
+  }
+
+  /** The last event that the replica holds durably. */
+  get acknowledged(): number {
+    return this.#acknowledged;
+  }
+
+  /** The last event that was ever sent, or that the replica has proved to hold. */
+  get sent(): number {
+    return this.#most;
+  }
+
+  /** The iteration of the last event of a path that was sent; 0: none was. */
+  get iteration(): number {
+    return this.#iteration;
+  }
+
+  /** Does it have everything that is known, as far as it was told, and nothing on its way? */
+  get isIdle(): boolean {
+    return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
+  }
+
+  /** The replica has everything up to here, and nothing after it is on its way. */
+  begin(from: Head): void {
+    this.#epoch += 1;
+    this.#sent = from;
+    this.#most = Math.max(this.#most, from.seq);
+    this.#inFlight = [];
+    this.#inFlightBytes = 0;
+    this.note();
+  }
+
+  /** Nothing is sent any more, until `begin`. */
+  stop(): void {
+    this.#epoch += 1;
+    this.#sent = undefined;
+  }
+
+  /** The replica gets everything up to here in another way. */
+  offered(sequence: number): void {
+    this.#most = Math.max(this.#most, sequence);
+  }
+
+  /** There may be something to send. */
+  note(): void {
+    this.#isNoted = true;
+    if (!this.#isRunning && this.#sent !== undefined) void this.#run();
+  }
+
+  /** The replica holds everything up to here. False where that is nothing new. Throws for what was never sent. */
+  acknowledge(sequence: number): boolean {
+    if (sequence > this.#most) {
+      throw new ChronicleError("INTEGRITY_VIOLATION", `event ${sequence} was acknowledged and never sent`);
+    }
+    const settled = this.#inFlight.findLastIndex(({ seq }) => seq <= sequence) + 1;
+    for (const { bytes } of this.#inFlight.splice(0, settled)) this.#inFlightBytes -= bytes;
+    if (settled > 0) this.note();
+    const isNew = sequence > this.#acknowledged || (sequence === 0 && this.#most === 0);
+    this.#acknowledged = Math.max(this.#acknowledged, sequence);
+    return isNew;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    try {
+      while (this.#isNoted && this.#sent !== undefined) {
+        this.#isNoted = false;
+        await this.#sendPage(this.#sent);
+      }
+    } catch (error) {
+      this.#sent = undefined;
+      this.#channel.close(asFatal(error));
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  get #hasRoom(): boolean {
+    return this.#inFlight.length === 0 || this.#inFlightBytes < (this.#options.windowBytes ?? WINDOW_BYTES);
+  }
+
+  async #sendPage(from: Head): Promise<void> {
+    if (!this.#hasRoom) return;
+    const epoch = this.#epoch;
+    const events = await this.#options.history.after(from, PAGE_BYTES);
+    for await (const { last, bytes, messages } of this.#parcels(events)) {
+      // A catch-up meanwhile begins elsewhere; a full window goes on with the next acknowledgement.
+      if (epoch !== this.#epoch || !this.#hasRoom) return;
+      this.#sent = { seq: last.seq, hash: last.hash };
+      this.#most = Math.max(this.#most, last.seq);
+      this.#inFlight.push({ seq: last.seq, bytes });
+      this.#inFlightBytes += bytes;
+      for (const message of messages) {
+        await this.#channel.send(message);
+        if (epoch !== this.#epoch) return;
+      }
+      const { iteration } = last.record;
+      if (typeof iteration === "number") this.#iteration = iteration;
+    }
+    const last = events.at(-1);
+    if (last === undefined || this.#options.history.isLastKnown(last.seq)) return;
+    this.#isNoted = true;
+    this.#options.onMore?.();
+  }
+
+  /** Files one by one, with small contents inline; what lies between them together. */
+  async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
+    let others: SealedEvent[] = [];
+    let inline = NONE;
+    for (const [at, event] of events.entries()) {
+      await SLICES.step();
+      if (at % READ_TOGETHER === 0) inline = await this.#inlineOf(events.slice(at, at + READ_TOGETHER));
+      const message = notificationOf(event, inline.get(event));
+      if (message === undefined) {
+        others.push(event);
+        continue;
+      }
+      if (others.length > 0) yield parcelOf(others);
+      others = [];
+      yield {
+        last: event,
+        bytes: event.line.length + (message.inline_content?.length ?? 0),
+        messages: [message],
+      };
+    }
+    if (others.length > 0) yield parcelOf(others);
+  }
+
+  /** The small contents of events that go along with them. */
+  async #inlineOf(events: readonly SealedEvent[]): Promise<ReadonlyMap<SealedEvent, Uint8Array>> {
+    const { contents: from } = this.#options;
+    const named = events.flatMap((event) => (from.isGiven?.(event) === false ? [] : (smallContentOf(event) ?? [])));
+    const contents = new Map<Hash, Uint8Array>();
+    if (named.length === 0) return NONE;
+    for await (const [hash, reader] of from.openNamed(named.map((one) => one.hash)))
+      if (reader !== undefined && reader.size < INLINE_BELOW_BYTES) contents.set(hash, await bytesOf(reader));
+    const inline = new Map<SealedEvent, Uint8Array>();
+    for (const { event, hash, size } of named) {
+      const bytes = contents.get(hash);
+      // Where it is none that is stored, or of another size than its event says, the replica asks, and is told.
+      if (bytes?.length === size) inline.set(event, bytes);
+    }
+    return inline;
+  }
+}
+
+/** What an event says of a content that may go along with it. */
+function smallContentOf(event: SealedEvent): { event: SealedEvent; hash: Hash; size: number } | undefined {
+  const { hash, size } = event.record;
+  if (typeof hash !== "string" || !isHash(hash) || typeof size !== "number" || size >= INLINE_BELOW_BYTES)
+    return undefined;
+  return { event, hash, size };
+}
+
+async function bytesOf(reader: BlobReader): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of reader.pieces()) pieces.push(piece);
+  return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+}
+
+/** What is sent together. */
+interface Parcel {
+  readonly last: SealedEvent;
+  readonly bytes: number;
+  readonly messages: Iterable<Message>;
+}
+
+function parcelOf(events: readonly SealedEvent[]): Parcel {
+  const last = events.at(-1);
+  if (last === undefined) throw new ChronicleError("INTEGRITY_VIOLATION", "a parcel holds at least one event");
+  const bytes = events.reduce((sum, { line }) => sum + line.length, 0);
+  return { last, bytes, messages: eventsOf(events) };
+}

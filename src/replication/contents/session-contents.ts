@@ -1,0 +1,78 @@
+import type { SealedEvent } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { BlobBlock } from "../../storage/blob-block.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
+import type { WorkspaceBlocks } from "./block-server.ts";
+import type { WorkspaceContents } from "./content-server.ts";
+import type { NamedContents } from "./event-push.ts";
+
+/** Knows which contents of a workspace are secrets by the names of their files. */
+export interface SecretContents {
+  /** Those of the contents that no ordinary path has or had. */
+  secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
+  /** Is what is recorded at this path a secret? */
+  isSecretPath(path: WorkspacePath): Promise<boolean>;
+}
+
+/** What a session takes contents from. */
+export interface SessionSource {
+  readonly contents: WorkspaceContents & NamedContents;
+  readonly blocks?: WorkspaceBlocks;
+  /** Left out: nothing is a secret. */
+  readonly secrets?: SecretContents;
+}
+
+/**
+ * The contents of a workspace as one session gives them: secrets by name are not there, until the replica has asked for them and
+ * may have them (`admitSecrets`).
+ */
+export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
+  readonly #source: SessionSource;
+  #givesSecrets: boolean;
+
+  constructor(source: SessionSource) {
+    this.#source = source;
+    this.#givesSecrets = source.secrets === undefined;
+  }
+
+  /** From here on secrets are given, too. */
+  admitSecrets(): void {
+    this.#givesSecrets = true;
+  }
+
+  /** May what is recorded at this path be given? */
+  async gives(path: WorkspacePath): Promise<boolean> {
+    return this.#givesSecrets || (await this.#source.secrets?.isSecretPath(path)) !== true;
+  }
+
+  /** An event may be on its way before its commit has ended: what it names no index knows by then, but it says its class itself. */
+  isGiven({ record }: Pick<SealedEvent, "record">): boolean {
+    return this.#givesSecrets || record["class"] !== "protected";
+  }
+
+  async open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined> {
+    const [given] = await this.#given([hash]);
+    return given === undefined ? undefined : this.#source.contents.open(given, isNamed);
+  }
+
+  async *openNamed(hashes: readonly Hash[]): AsyncGenerator<readonly [Hash, BlobReader | undefined], void> {
+    yield* this.#source.contents.openNamed(await this.#given(hashes));
+  }
+
+  async *blocks(hashes: readonly Hash[], mostBytes: number): AsyncGenerator<BlobBlock, void> {
+    const { blocks } = this.#source;
+    if (blocks !== undefined) yield* blocks.blocks(await this.#given(hashes), mostBytes);
+  }
+
+  async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    const { blocks } = this.#source;
+    return blocks === undefined ? new Set() : blocks.has(await this.#given(hashes));
+  }
+
+  async #given(hashes: readonly Hash[]): Promise<readonly Hash[]> {
+    if (this.#givesSecrets || hashes.length === 0) return hashes;
+    const secrets = (await this.#source.secrets?.secrets(hashes)) ?? new Set<Hash>();
+    return secrets.size === 0 ? hashes : hashes.filter((hash) => !secrets.has(hash));
+  }
+}

@@ -1,0 +1,615 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Progress } from "../../../api/workspace-api.ts";
+import type { Change } from "../../../core/values/change.ts";
+import type { ConflictRecord, IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import type { NameRules } from "../../../core/tree/find-collisions.ts";
+import type { Hash } from "../../../core/values/hash.ts";
+import { foldersAbove, type WorkspacePath } from "../../../core/values/path.ts";
+import type { FolderIdentity, Kept, ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
+import { capture } from "../../../engine/capture/capture.ts";
+import { catchUp } from "../../../engine/log/catch-up.ts";
+import { openConflicts, settledConflicts } from "../../../engine/facts/open-conflicts.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import { breatheAfter } from "../../../util/breathe.ts";
+import { settle } from "../../../engine/capture/operate.ts";
+import type { UpstreamReport } from "../../../engine/replica/apply-upstream.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+import type { Timers } from "../../../util/timers.ts";
+import { BroughtBack } from "./brought-back.ts";
+import { areWhole, decideCycle, holdCollisions, type CyclePath } from "../ground/decide-cycle.ts";
+import type { EditorFiles } from "../paths/editor-files.ts";
+import { eventBefore } from "./event-before.ts";
+import { findHeldNames } from "./find-held-names.ts";
+import { findReplicaRecord } from "./find-replica-record.ts";
+import type { FolderJournal } from "./folder-journal.ts";
+import { checkRoot, isElsewhere, ROOT_REPLACED } from "./guards.ts";
+import type { GitPaths } from "../paths/git-paths.ts";
+import { holdFolders } from "./hold-folders.ts";
+import { ignoredOn } from "./ignored-paths.ts";
+import { LocalMaterializer } from "./local-materializer.ts";
+import { haltedSync } from "./not-under-way.ts";
+import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
+import { OriginErasures } from "./origin-erasures.ts";
+import { planFirst } from "./plan-first.ts";
+import { refuseDisputed } from "./refuse-disputed.ts";
+import { readCycle, type CycleSides } from "./read-cycle.ts";
+import { MEMORY_MS, RecentLosses } from "./recent-losses.ts";
+import { recentlyGone } from "../ground/recently-gone.ts";
+import type { NotHeldPaths } from "../paths/not-held-paths.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
+import type { SharedNames } from "../paths/shared-names.ts";
+import { Retries } from "./retries.ts";
+import { isRecognised, sampleContents } from "./sample-contents.ts";
+import { settleMerges } from "../ground/settle-merges.ts";
+import { StoodOn } from "../ground/stood-on.ts";
+import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
+import { NO_LOSSES, sidesKept, sidesToRestore, weighLosses, type LossDecision, type Losses } from "./weigh-losses.ts";
+
+/** What a folder is synced with. */
+export interface CycleParts {
+  readonly context: Context;
+  readonly mirror: Mirror;
+  readonly journal: FolderJournal;
+  readonly rules: ReplicatedPaths;
+  readonly names: SharedNames;
+  readonly editorFiles: EditorFiles;
+  readonly gitPaths: GitPaths;
+  readonly notHeld: NotHeldPaths;
+  /** The folder on disk now; `undefined`: there is none. */
+  readonly identity: () => FolderIdentity | undefined;
+  readonly nameRules: NameRules | undefined;
+  /** Does the folder stand where it may follow this origin? Asked with each cycle. */
+  readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
+  /** Another folder, or another device, is about to be recorded as the workspace's: whoever remembers the old one forgets it. */
+  readonly beforeMove?: (() => void) | undefined;
+  readonly timers: Timers;
+  /** Something that had to wait may be done now. */
+  readonly onDue: () => void;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** What became of a cycle. */
+export type CycleOutcome =
+  /** Somebody was faster: it is to be done again. */
+  | { readonly kind: "moved" }
+  /** Something is being deleted: wait until that is over. */
+  | { readonly kind: "restless"; readonly waitMs: number }
+  /** A commit of the origin has come in part only: the rest is on its way. */
+  | { readonly kind: "partial" }
+  | { readonly kind: "halted"; readonly halt: ReplicaHalt }
+  | {
+      readonly kind: "done";
+      /** Paths of the folder that were changed. */
+      readonly applied: number;
+      /** Conflicts that were opened, went on or were settled. */
+      readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
+      /** Something was written that the origin is to hear of, or that is to be looked at once more. */
+      readonly isMore: boolean;
+    };
+
+/** What is changed of a record; `undefined` takes a thing away. */
+export interface RecordChange {
+  readonly origin?: string;
+  readonly sandboxId?: string;
+  readonly applied?: number;
+  readonly keeps?: Kept;
+  readonly paused?: boolean | undefined;
+  readonly stopped?: boolean | undefined;
+  readonly halted?: ReplicaHalt | undefined;
+}
+
+/** One planned step, and what it rests on. */
+interface Planned {
+  readonly plan: CyclePlan;
+  readonly contents: readonly Hash[];
+  readonly paths: readonly CyclePath[];
+  readonly losses: Losses;
+  readonly local: number;
+  readonly head: number;
+  /** What was looked at because the origin had not taken it. */
+  readonly again: readonly WorkspacePath[];
+  /** Those that were in conflict. */
+  readonly disputed: readonly WorkspacePath[];
+  readonly isWhole: boolean;
+}
+
+/** So many own events are looked through for a conflict; where there are more, there may be one. */
+const MOST_SINCE = 1_000;
+
+/** So often a part of a commit is waited for to become a whole, for so long each time. */
+const MOST_PARTS = 50;
+export const PART_MS = 20;
+
+/** Brings a folder and what is held of its origin together, one step at a time. Calls follow one another. */
+export class FolderCycle implements Disposable {
+  readonly #parts: CycleParts;
+  readonly #materializer: LocalMaterializer;
+  readonly #retries: Retries;
+  readonly #losses: RecentLosses;
+  readonly #back: BroughtBack;
+  readonly #erasures: OriginErasures;
+  /** What is known of where states of paths came from. */
+  readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
+  #record: ReplicaRecord;
+  /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
+  #applied: number;
+  /** The own event up to which the folder was looked at; `undefined`: everything is to be compared. */
+  #known: number | undefined;
+  #isLookedAtAgain = false;
+  #done: JustDone | undefined;
+  #open: readonly IdentifiedConflict[] = [];
+  #originNames: readonly string[];
+  /** Paths that were in conflict when the last step was planned: whoever has settled one since may have changed nothing else. */
+  #disputed: readonly WorkspacePath[] = [];
+  /** The folder on another device that was found to be the same. */
+  #recognised: FolderIdentity | undefined;
+  /** The own event up to which the record in the log leaves nothing to be said of answers. */
+  #saidTo: number;
+  #part = { local: 0, head: 0, times: 0 };
+  /** While everything that is held is brought into the folder: the paths that somebody has settled otherwise. */
+  #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
+  #isCatchingUp = false;
+
+  constructor(parts: CycleParts, record: ReplicaRecord) {
+    this.#parts = parts;
+    this.#record = record;
+    this.#applied = record.applied;
+    this.#saidTo = record.settled;
+    this.#originNames = record.originNames ?? [];
+    const { beforeMove } = parts;
+    const known = { isFirst: () => this.#applied === 0, folder: record.folder, beforeMove };
+    this.#materializer = new LocalMaterializer(parts.context, parts.mirror, known);
+    this.#retries = new Retries(parts.timers, parts.onDue);
+    this.#losses = new RecentLosses(parts.timers);
+    this.#back = new BroughtBack(parts.mirror, record.sandboxId);
+    this.#erasures = new OriginErasures(parts);
+    const origin = (): string => this.#record.origin;
+    this.#sources = { isOwn: this.#isOwn, stoodOn: new StoodOn({ ...parts, origin }) };
+  }
+
+  /** As it was last written, or is to be. */
+  get record(): ReplicaRecord {
+    return this.#record;
+  }
+
+  get applied(): number {
+    return this.#applied;
+  }
+
+  /** Open conflicts with the origin, as of the last cycle. */
+  get conflicts(): readonly IdentifiedConflict[] {
+    return this.#open;
+  }
+
+  /** Is the folder further than its record says? */
+  get isAhead(): boolean {
+    return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#saidTo;
+  }
+
+  /** Nobody knows any more what is the same on both sides. */
+  compareAll(): void {
+    this.#known = undefined;
+  }
+
+  /** It was halted by what may be over by now: everything is compared, and only what is different still goes to the origin. */
+  lookAgain(): void {
+    this.#known = undefined;
+    this.#isLookedAtAgain = true;
+  }
+
+  /** Somebody wants back what was lost: also what had gone a moment before it was halted. Called while it still is. */
+  async wantBack(): Promise<void> {
+    this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
+  }
+
+  /** What could not be written is tried again at once. */
+  hurry(): void {
+    this.#retries.hurry();
+  }
+
+  /** What could not be written, and waits to be tried again. */
+  get blocked(): Change[] {
+    return this.#open.flatMap(({ record: { path, reason, current, wanted } }) =>
+      reason === "blocked" && this.#retries.isWaiting(path) ? [{ path, before: current, after: wanted }] : [],
+    );
+  }
+
+  /** What stood in the way of these is gone: they are tried again with the next cycle. */
+  unblock(paths: ReadonlySet<WorkspacePath>): void {
+    this.#retries.changed(paths);
+  }
+
+  [Symbol.dispose](): void {
+    this.#retries[Symbol.dispose]();
+  }
+
+  /** Looks at both sides, and does what follows. `isRestAccepted`: of a deletion at the origin more may come. */
+  async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
+    const now = this.#parts.identity();
+    const halt = await this.#checkFolder(now, accepted);
+    if (halt !== undefined) return { kind: "halted", halt };
+    using _lease = await this.#parts.context.blobs.lease();
+    await this.#settle();
+    // What was settled may have been the step that it was decided for.
+    const decided = accepted ?? this.#keeps;
+    this.#originNames = await this.#parts.names.refresh();
+    const began = this.#parts.context.now();
+    const isWhole = await this.#erasures.leave(this.#standing());
+    const planned = await this.#plan(decided);
+    if (!(isWhole && planned.isWhole) && this.#isMoreComing(planned, began)) return { kind: "partial" };
+    const { halted } = planned.losses;
+    const found = halted.local ?? (isRestAccepted ? undefined : halted.remote);
+    const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses, found) : undefined;
+    if (waitMs !== undefined) return { kind: "restless", waitMs };
+    if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
+    const isAccepted = decided === "deletions" || isRestAccepted;
+    // The index was wrong about the origin's files: nothing of the plan holds.
+    if (!(await this.#isProved(planned))) return { kind: "moved" };
+    const outcome = await this.#carryOut(planned, now, isAccepted);
+    if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
+    return outcome;
+  }
+
+  #standing(disputed = this.#open) {
+    const record = { ...this.#record, ...this.#progress() };
+    return { record, applied: this.#applied, disputed: disputed.map(({ record: { path } }) => path) };
+  }
+
+  /** Is the folder one that nothing may be done with? */
+  async #checkFolder(now: FolderIdentity | undefined, accepted: LossDecision | undefined) {
+    const known = (accepted ?? this.#keeps) === undefined ? this.#record.folder : undefined;
+    return (
+      checkRoot(known, now) ?? (await this.#checkContents(known, now)) ?? (await this.#parts.apart?.(this.#record))
+    );
+  }
+
+  /** Looks into a folder that is on another device than it was: once, until it is on yet another one. */
+  async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
+    if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
+    if (this.#recognised !== undefined && !isElsewhere(this.#recognised, now)) return undefined;
+    const { context, mirror, rules } = this.#parts;
+    const sample = await sampleContents({ context, mirror, rules, applied: this.#applied });
+    const isBorn = known.birth !== undefined && known.birth === now.birth;
+    if (!isRecognised(sample, isBorn)) return ROOT_REPLACED;
+    this.#recognised = now;
+    return undefined;
+  }
+
+  /** Writes the record, as it is now or with something else in it. */
+  async write(change: RecordChange = {}): Promise<void> {
+    await this.#settle();
+    const { paused, stopped, halted, ...rest } = { ...this.#record, ...this.#progress(), ...change };
+    const record: ReplicaRecord = {
+      ...rest,
+      ...(paused === true ? { paused } : {}),
+      ...(stopped === true ? { stopped } : {}),
+      ...(halted === undefined ? {} : { halted }),
+    };
+    this.#noteRecord(record, await this.#materializer.write(record), true);
+  }
+
+  /**
+   * From now on it is another replica, of an origin that has no event behind `common` any more, and nothing counts as deleted in its
+   * next step. What the origin had comes into the folder first, from what is held here. Whoever asks for it opens it anew. Throws
+   * `REFUSED` where the folder is not there, or a conflict is open about what the origin has no more.
+   */
+  async rejoin(sandboxId: string, common: number): Promise<void> {
+    // It may have been put back before anything of it was in the folder.
+    const { workspace: origin } = this.#parts.mirror;
+    if (this.#record.origin !== origin) await this.write({ origin });
+    await this.#catchUpWithHeld();
+    refuseDisputed(await this.openConflicts(), common);
+    // The lines go last: as long as they are there it stays halted.
+    await this.write({ sandboxId, applied: common, keeps: "both" });
+    await this.#parts.mirror.rewind(common);
+  }
+
+  /** Brings everything into the folder that is held of the origin; nothing is deleted. */
+  async #catchUpWithHeld(): Promise<void> {
+    this.#isCatchingUp = true;
+    this.#settledAt = await this.#readSettled();
+    try {
+      for (;;) {
+        await capture(this.#parts.context, { cause: "capture" });
+        this.compareAll();
+        const outcome = await this.run();
+        if (outcome.kind === "halted") throw haltedSync(outcome.halt);
+        if (outcome.kind === "done") return;
+      }
+    } finally {
+      this.#settledAt = new Map();
+      this.#isCatchingUp = false;
+    }
+  }
+
+  /** Has a conflict been opened or settled since the last step, or the workspace been configured? Where nobody knows what is the same, everything is to be compared anyway. */
+  async isDisputedAnew(): Promise<boolean> {
+    const { context } = this.#parts;
+    await catchUp(context, { recover: false });
+    if (this.#known === undefined) return false;
+    const { seq: to } = await context.index.head();
+    const since = await context.index.events({ from: this.#known + 1, to, limit: MOST_SINCE });
+    return since.length === MOST_SINCE || since.some(({ recordId }) => /^(conflict|workspace):/.test(recordId));
+  }
+
+  /**
+   * What was settled would be in the way of what cannot be written again and again. By path: the origin's event up to which it was
+   * about what the origin had of it, and beneath it.
+   */
+  async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
+    const { origin } = this.#record;
+    const settled = (await settledConflicts(this.#parts.context)).flatMap(({ record: { path, sync } }) =>
+      sync?.origin === origin ? [[path, Math.max(sync.upstreamSeq, sync.since ?? 0)] as const] : [],
+    );
+    return new Map(settled);
+  }
+
+  /** Open conflicts with the origin, as of now. */
+  async openConflicts(): Promise<readonly IdentifiedConflict[]> {
+    const { context } = this.#parts;
+    await catchUp(context, { recover: false });
+    return (this.#open = await this.#readConflicts());
+  }
+
+  /** Settles the conflict of a path; what is in the folder is recorded first. Resolves to it as it is then. Throws `NOT_FOUND`, `REFUSED`. */
+  async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
+    const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
+    if (rules.isOneWay && resolution.keep !== "upstream") throw oneWay(path);
+    using _lease = await context.blobs.lease();
+    await this.#settle();
+    for (;;) {
+      await capture(context, { cause: "capture", only: [path] });
+      const conflicts = await this.openConflicts();
+      const conflict = conflicts.find((one) => one.record.path === path);
+      if (conflict === undefined) throw noConflict(path);
+      const [local, applied] = [(await context.index.head()).seq, this.#applied];
+      const reached = { applied, head: applied, local };
+      const sources = { ...this.#sources, editorFiles, notHeld };
+      const sides = { mirror, own: context.index, ...reached, conflicts, rules, ...sources };
+      const paths = await readCycle(sides, [path]);
+      const step = await resolveSyncConflict(context.blobs, { conflict, open: conflicts, paths }, resolution);
+      const record = { ...this.#record, ...this.#progress() };
+      const looked = new Set(paths.map((one) => one.path));
+      if (!(await mirror.proves([...looked], applied))) continue;
+      const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
+      if (report.moved.length > 0) continue;
+      // Where something was done, only a folder stays that holds what is not tracked: it is held, and tried again.
+      if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
+      this.#record = record;
+      const left = (await this.openConflicts()).find((one) => one.record.path === path);
+      return left ?? step.conflicts[0] ?? conflict;
+    }
+  }
+
+  /** What a crash has left half done is finished: here, or by whoever has looked at the folder first. Then it is further than was known. */
+  async #settle(): Promise<void> {
+    const { context } = this.#parts;
+    await settle(context);
+    await catchUp(context, { recover: false });
+    const logged = await findReplicaRecord(context);
+    if (logged?.origin !== this.#record.origin) return;
+    const { keeps, ...record } = this.#record;
+    if (logged.keeps === undefined && keeps !== undefined) this.#record = record;
+    const isSameFilter = isDeepStrictEqual(logged.filterTo, record.filterTo);
+    if (logged.filteredTo === undefined && isSameFilter) this.#reconciled();
+    if (logged.applied <= this.#applied) return;
+    this.#applied = logged.applied;
+    this.#known = undefined;
+  }
+
+  /** The folder was reconciled under the filters that hold now. */
+  #reconciled(): void {
+    const { filteredTo, ...record } = this.#record;
+    if (filteredTo !== undefined) this.#record = record;
+    this.#parts.rules.reconciled();
+  }
+
+  /** The sides on which nothing counts as deleted in the next step. */
+  get #keeps(): Kept | undefined {
+    return this.#isCatchingUp ? "both" : this.#record.keeps;
+  }
+
+  async #readConflicts(): Promise<readonly IdentifiedConflict[]> {
+    const { origin } = this.#record;
+    return (await openConflicts(this.#parts.context)).filter(({ record }) => record.sync?.origin === origin);
+  }
+
+  async #plan(decided: LossDecision | Kept | undefined): Promise<Planned> {
+    const { context, mirror, journal, rules, nameRules, editorFiles, gitPaths, notHeld } = this.#parts;
+    const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
+    const conflicts = (this.#open = await this.#readConflicts());
+    const reached = { applied, head, local };
+    const isDeleting = (path: WorkspacePath, upstreamSeq: number): boolean =>
+      journal.isOnItsWay(path, undefined) || this.#isSettled(path, upstreamSeq);
+    const both = { mirror, own: context.index, ...reached, conflicts, rules, ...this.#sources };
+    gitPaths.begin();
+    const mayHaveLeft = (await mirror.lastErasure()) > applied;
+    const ground = { ...both, editorFiles, gitPaths, notHeld, isDeleting, mayHaveLeft };
+    const again = [...journal.again];
+    const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
+    const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;
+    if (first !== undefined) {
+      await journal.scan();
+      const nothing = { contents: [], paths: [], disputed: [], losses: NO_LOSSES };
+      return { plan: first, ...nothing, local, head, again, isWhole: true };
+    }
+    const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
+    await breatheAfter(paths.length);
+    const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
+    const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
+    const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
+    const losses = await weighLosses(paths, decisions, {
+      ...ground,
+      recent: this.#losses.recent,
+      since: () => eventBefore(context.index, context.now(), MEMORY_MS),
+      ignored: (side) => ignoredOn(side, { ...both, context }),
+      isSent: (path) => journal.isSent(path),
+    });
+    const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
+    // What had gone and is back by itself, the origin need not hear of.
+    const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
+    if (sides.has("local") || isBack) journal.skipTo(local);
+    await journal.scan();
+    journal.withdraw(conflicts.flatMap(({ record: { path, sync } }) => (sync === undefined ? [] : { ...sync, path })));
+    await breatheAfter(paths.length);
+    const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
+    const isMeant = (path: WorkspacePath): boolean => this.#isSettled(path, upstream.get(path) ?? 0);
+    const plan = planCycle(await this.#back.decide({ paths, decisions, sides, isMeant }), {
+      origin: this.#record.origin,
+      applied,
+      rules,
+      paths,
+      conflicts,
+      collisions,
+      waiting: this.#waiting(paths, conflicts),
+      isOnItsWay: (path, state) => journal.isOnItsWay(path, state),
+      keepsProposal: (path) => notHeld.keepsProposal(path),
+      newId: context.newId,
+      now: new Date(context.now()).toISOString(),
+    });
+    const found = { disputed: conflicts.map(({ record }) => record.path), contents: merged.contents };
+    return { plan, paths, losses, local, head, again, isWhole: areWhole(paths), ...found };
+  }
+
+  /** Was a conflict of a path, or of a folder above it, settled about what the origin has had of it as of this event? */
+  #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
+    if (this.#settledAt.size === 0) return false;
+    return [path, ...foldersAbove(path)].some((at) => (this.#settledAt.get(at) ?? -1) >= upstreamSeq);
+  }
+
+  async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {
+    const { context, mirror } = this.#parts;
+    const { index } = context;
+    const touched = new Set([...this.#open.map(({ record }) => record.path), ...this.#disputed, ...this.#back.paths]);
+    for (const path of await mirror.touched(this.#applied, head)) touched.add(path);
+    if (this.#known === undefined) {
+      for (const path of await differingPaths([mirror, this.#applied], [index, local])) touched.add(path);
+    } else if (this.#known < local) {
+      const own = await index.touched(this.#known, local);
+      this.#retries.changed(new Set(own));
+      for (const path of await withoutOwn(index, own, { done: this.#done, local })) touched.add(path);
+    }
+    for (const path of this.#parts.editorFiles.besideOf(touched)) touched.add(path);
+    return touched;
+  }
+
+  /** What could not be written, and is as it was then. */
+  #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
+    const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
+    const waiting = new Set<WorkspacePath>();
+    for (const { record } of conflicts) {
+      if (record.reason !== "blocked" || !this.#retries.isWaiting(record.path)) continue;
+      if (upstream.get(record.path) === record.sync?.upstreamSeq) waiting.add(record.path);
+    }
+    return waiting;
+  }
+
+  /** Is the rest of a commit on its way, as far as can be told? A plan that takes long is many times as long a wait. */
+  #isMoreComing({ local, head }: Planned, began: number): boolean {
+    const isSame = this.#part.local === local && this.#part.head === head;
+    const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
+    this.#part = { local, head, times: isSame ? this.#part.times + times : 1 };
+    return this.#part.times <= MOST_PARTS;
+  }
+
+  /** Holds what the plan rests on to the origin's lines: its files now, and when the two last agreed. A first plan rests on all of them. */
+  async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
+    const { mirror } = this.#parts;
+    if (plan.changes.length + plan.proposals.length + plan.conflicts.length === 0) return true;
+    if (paths.length === 0) return mirror.proves("all", head);
+    const all = paths.map(({ path }) => path);
+    const agreed = this.#applied;
+    return (agreed === 0 || (await mirror.proves(all, agreed))) && mirror.proves(all, head);
+  }
+
+  async #carryOut(planned: Planned, folder: FolderIdentity | undefined, isAccepted: boolean): Promise<CycleOutcome> {
+    const { plan, contents, paths, local, head, losses } = planned;
+    const { changes, proposals, conflicts } = plan;
+    const isNothing = changes.length + proposals.length + conflicts.length === 0;
+    const { folder: known } = this.#record;
+    const isNew = known === undefined || checkRoot(known, folder) !== undefined || isElsewhere(known, folder);
+    const { keeps: _ends, filteredTo, ...before } = this.#record;
+    const record = { ...before, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
+    let report: UpstreamReport | undefined;
+    const isSaid = (this.#keeps ?? filteredTo) !== undefined || isNew || !this.#knowsNames;
+    if (!isNothing || isSaid || (await this.#isNews(planned))) {
+      const looked = new Set(paths.map(({ path }) => path));
+      const step = { record, changes, proposals, conflicts, contents, planned: { seq: local, looked } };
+      report = await this.#materializer.materialise(step, this.#parts.onProgress);
+      if (report.moved.length > 0) return { kind: "moved" };
+      this.#noteRecord(record, report, isNewsOnly(plan));
+      this.#noteTries(changes, report);
+    }
+    this.#reconciled();
+    await this.#advance(planned, report);
+    this.#losses.note(losses, isAccepted);
+    this.#back.done(paths);
+    const told = toldConflicts(conflicts, this.#open, report?.blocked ?? []);
+    const isMore = !isNothing && !(report !== undefined && isOnlyTaken(plan, local, report));
+    return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore };
+  }
+
+  async #advance(
+    { plan, paths, local, head, again, disputed }: Planned,
+    report: UpstreamReport | undefined,
+  ): Promise<void> {
+    const { mirror, journal } = this.#parts;
+    this.#applied = head;
+    this.#known = local;
+    this.#isLookedAtAgain = false;
+    this.#done = undefined;
+    this.#disputed = disputed;
+    journal.decided(again, journal.refused.size === 0 ? [] : agreedPaths({ paths, plan }, report));
+    journal.release(local);
+    if (report !== undefined) this.#advanceOver(plan, local, report);
+    if (this.#record.applied === head) await mirror.applied(head);
+  }
+
+  /** What a step has written itself needs no other look; and nothing of it is to be sent, if it brought only what the origin has. */
+  #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
+    const { from, seq, applied } = report;
+    if (from === local) this.#known = seq;
+    else this.#done = { paths: new Set(applied), upTo: seq };
+    if (from === local && isNewsOnly(plan)) this.#parts.journal.passOver(local, seq);
+  }
+
+  #noteTries(tried: CyclePlan["changes"], { blocked }: UpstreamReport): void {
+    const failed = new Set(blocked.map(({ path }) => path));
+    for (const { path } of tried) {
+      if (failed.has(path)) this.#retries.failed(path);
+      else this.#retries.forget(path);
+    }
+  }
+
+  /**
+   * It stands in the log. `isNews`: no event that was written with it is for the origin. Where everything before had its answer, the
+   * record itself is no reason for another one.
+   */
+  #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
+    this.#record = record;
+    this.#saidTo = isNews && record.settled >= from ? seq : record.settled;
+  }
+
+  /** What the origin has is new to the folder's record, though not to the folder: is that more than an echo of its own? */
+  async #isNews({ paths, head }: Planned): Promise<boolean> {
+    for (const { upstream } of paths) {
+      if (upstream === undefined || upstream.seq <= this.#applied || upstream.seq > head) continue;
+      if (!(await this.#isOwn(upstream.seq))) return true;
+    }
+    return false;
+  }
+
+  readonly #isOwn = async (seq: number): Promise<boolean> =>
+    (await this.#parts.mirror.record(seq))?.replica?.id === this.#record.sandboxId;
+
+  /** Does the record have the names of the origin's secrets as they are? */
+  get #knowsNames(): boolean {
+    return isDeepStrictEqual(this.#record.originNames ?? [], this.#originNames);
+  }
+
+  #progress(): Pick<ReplicaRecord, "applied" | "settled" | "originNames"> {
+    const settled = Math.max(this.#record.settled, this.#parts.journal.settledTo);
+    return { applied: this.#applied, settled, originNames: this.#originNames };
+  }
+}

@@ -1,0 +1,199 @@
+import { describe, expect, it } from "vitest";
+import type { Entry } from "../../../core/values/entry.ts";
+import { sha256 } from "../../../core/values/hash.ts";
+import type { WorkspacePath } from "../../../core/values/path.ts";
+import type { JournalEntry } from "../../../engine/replica/journal.ts";
+import { FolderJournal } from "./folder-journal.ts";
+import { ReplicatedPaths, type ReplicationRules } from "../ground/replicated-paths.ts";
+
+const NOTHING = { accepted: [], rejected: [] };
+
+function file(path: string, size = 1): Entry {
+  return { path: path as WorkspacePath, kind: "file", mode: 0o644, size, mtimeMs: 1, hash: sha256(path) };
+}
+
+/** A journal over a log with these entries: event n of the log is the n-th; `undefined`: nothing for the origin. */
+function journalOf(
+  log: readonly (string | undefined)[],
+  more: {
+    rules?: Partial<ReplicationRules>;
+    there?: Entry;
+    deleted?: readonly string[];
+    settled?: number;
+    keepsHere?: (path: WorkspacePath) => Promise<boolean>;
+  } = {},
+) {
+  const at = { head: 0 };
+  const entries = log.flatMap((path, i): JournalEntry[] => {
+    if (path === undefined) return [];
+    const entry = more.deleted?.includes(path) === true ? undefined : file(path);
+    return [{ localSeq: i + 1, path: path as WorkspacePath, entry, seen: 0, actor: "human" }];
+  });
+  const journal = new FolderJournal({
+    read: async (after, limit) => {
+      const page = entries.filter(({ localSeq }) => localSeq > after).slice(0, limit);
+      return { entries: page, upTo: page.length === limit ? (page.at(-1)?.localSeq ?? after) : log.length };
+    },
+    there: async () => more.there,
+    open: async () => undefined,
+    isStillHeld: async () => true,
+    hasWritten: async () => true,
+    rules: new ReplicatedPaths({ mode: "two-way-safe", filterTo: [], filterFrom: [], ...more.rules }),
+    keepsHere: more.keepsHere,
+    settled: more.settled ?? 0,
+    head: () => at.head,
+  });
+  return { journal, at };
+}
+
+const seqs = (page: { readonly entries: readonly JournalEntry[] }) => page.entries.map(({ localSeq }) => localSeq);
+const a = "a" as WorkspacePath;
+
+describe("FolderJournal", () => {
+  it("gives nothing before it is released, and says when there is something", async () => {
+    const { journal } = journalOf(["a", undefined, "b", "c"]);
+    let told = 0;
+    journal.changed.listen(() => (told += 1));
+    await journal.scan();
+    expect([journal.pending, await journal.next(0, 10)]).toEqual([3, { entries: [], upTo: 0 }]);
+    journal.release(3);
+    expect([told, seqs(await journal.next(0, 10)), (await journal.next(0, 10)).upTo]).toEqual([1, [1, 3], 3]);
+    expect(seqs(await journal.next(0, 1))).toEqual([1]);
+    journal.release(4);
+    expect(seqs(await journal.next(3, 10))).toEqual([4]);
+  });
+
+  it("a path is on its way from its entry on, until what the origin made of it is here", async () => {
+    const { journal, at } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.release(2);
+    expect([journal.isOnItsWay(a, file("a")), journal.isSent(a)]).toEqual([true, true]);
+    await journal.settled(2, {
+      accepted: [
+        { localSeq: 1, iteration: 1, sequence: 7 },
+        { localSeq: 2, iteration: 1, sequence: 8 },
+      ],
+      rejected: [],
+    });
+    expect([journal.pending, journal.settledTo, journal.awaited, journal.isOnItsWay(a, file("a"))]).toEqual([
+      0,
+      2,
+      8,
+      true,
+    ]);
+    at.head = 7;
+    expect([journal.isOnItsWay(a, file("a")), journal.isOnItsWay("b" as WorkspacePath, file("b"))]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  it("a deletion that has no answer yet says nothing of what was brought back from the origin since", async () => {
+    const { journal } = journalOf(["a"], { there: file("a"), deleted: ["a"] });
+    await journal.scan();
+    journal.release(1);
+    expect([journal.isOnItsWay(a, undefined), journal.isOnItsWay(a, file("a"))]).toEqual([true, false]);
+  });
+
+  it("what is not taken is looked at again; what is refused for what it is, is not sent until it is something else", async () => {
+    const { journal, at } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.release(2);
+    await journal.settled(2, {
+      accepted: [],
+      rejected: [
+        { localSeq: 1, reason: "stale", currentSequence: 5 },
+        { localSeq: 2, reason: "too-large" },
+      ],
+    });
+    at.head = 5;
+    expect([...journal.again]).toEqual(["a", "b"]);
+    expect([journal.isOnItsWay(a, file("a")), journal.isOnItsWay("b" as WorkspacePath, file("b"))]).toEqual([
+      false,
+      true,
+    ]);
+    expect(journal.refused.size).toBe(1);
+    journal.decided([a, "b" as WorkspacePath]);
+    expect([journal.again.size, journal.refused.size]).toEqual([0, 1]);
+    journal.decided([], ["b" as WorkspacePath]);
+    expect(journal.refused.size).toBe(0);
+  });
+
+  it("what was decided, and nobody knows how, is to be decided about again", async () => {
+    const { journal } = journalOf(["a", "b", "c"]);
+    await journal.scan();
+    journal.release(3);
+    await journal.settled(2, { accepted: [{ localSeq: 2, iteration: 1, sequence: 5 }], rejected: [] });
+    expect([[...journal.again], journal.pending, journal.settledTo]).toEqual([["a"], 1, 2]);
+  });
+
+  it("of what was decided when the origin was further than this side, nothing can be said before that has come", async () => {
+    const { journal, at } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.release(2);
+    at.head = 5;
+    await journal.settled(1, NOTHING, 9);
+    expect([journal.isSent(a), journal.isOnItsWay(a, undefined), [...journal.again]]).toEqual([true, true, ["a"]]);
+    journal.decided([a]);
+    expect([...journal.again]).toEqual(["a"]);
+    at.head = 9;
+    expect([journal.isSent(a), journal.isOnItsWay(a, undefined), [...journal.again]]).toEqual([false, false, ["a"]]);
+    journal.decided([a]);
+    expect([...journal.again]).toEqual([]);
+  });
+
+  it("an origin that has not got as far as what was decided there was put back: all of that is compared again", async () => {
+    const { journal, at } = journalOf(["a"]);
+    let forgotten = 0;
+    journal.forgotten.listen(() => (forgotten += 1));
+    await journal.scan();
+    journal.release(1);
+    // The answer itself was lost: by event 50 it was decided.
+    await journal.settled(1, NOTHING, 50);
+    at.head = 30;
+    journal.remembered(1, 50);
+    expect([journal.awaited, forgotten]).toEqual([50, 0]);
+    journal.remembered(1, 42);
+    expect([journal.awaited, forgotten]).toEqual([0, 1]);
+    expect([...journal.again]).toEqual([a]);
+  });
+
+  it("leaves out what does not go back, also where it is deleted", async () => {
+    const rules = { filterFrom: ["build/"], filterTo: ["secret"] };
+    const keepsHere = (path: WorkspacePath) => Promise.resolve(path === ".x.swp");
+    const { journal } = journalOf(["build/x", "secret", ".x.swp", "a", "@further"], { rules, keepsHere });
+    await journal.scan();
+    journal.release(5);
+    expect((await journal.next(0, 10)).entries.map(({ path }) => path)).toEqual(["a", "@further"]);
+    const there = { ...file("build"), kind: "dir" } as const;
+    const gone = journalOf(["build"], { rules, there, deleted: ["build"] });
+    await gone.journal.scan();
+    expect(gone.journal.pending).toBe(0);
+  });
+
+  it("one way, nothing goes, and all of it is settled", async () => {
+    const { journal } = journalOf(["a", "b"], { rules: { mode: "one-way-safe" } });
+    await journal.scan();
+    journal.release(2);
+    expect([await journal.next(0, 10), journal.settledTo]).toEqual([{ entries: [], upTo: 2 }, 2]);
+  });
+
+  it("what is skipped is never sent", async () => {
+    const { journal } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.skipTo(2);
+    journal.release(2);
+    expect([seqs(await journal.next(0, 10)), journal.pending, journal.isOnItsWay(a, file("a"))]).toEqual([
+      [],
+      0,
+      false,
+    ]);
+  });
+
+  it("a log that is shorter than what the origin has had of it is told", async () => {
+    const { journal } = journalOf(["a"]);
+    await journal.settled(5, NOTHING);
+    await journal.scan();
+    expect((await journal.next(9, 10)).upTo).toBeLessThan(9);
+  });
+});

@@ -1,0 +1,94 @@
+import type { Entry } from "../../../core/values/entry.ts";
+import type { IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import { displayPath, foldersAbove, isWithin, type WorkspacePath } from "../../../core/values/path.ts";
+import { both, settle } from "../../../core/tree/reconcile.ts";
+import type { SettledDecision } from "../ground/decide-cycle.ts";
+import type { EditorFiles } from "../paths/editor-files.ts";
+import type { FolderJournal } from "./folder-journal.ts";
+import { outermost, type FileHistory } from "./read-cycle.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+
+/** What is known of the origin's folders, and of what it has refused. */
+export interface HoldGround {
+  readonly mirror: Pick<FileHistory, "entriesAt">;
+  /** The last event of the origin that is held. */
+  readonly head: number;
+  readonly rules: ReplicatedPaths;
+  /** Only folders that the origin has refused to let go, or that were held before, are looked at. */
+  readonly journal: Pick<FolderJournal, "again" | "refused">;
+  readonly conflicts: readonly IdentifiedConflict[];
+  readonly editorFiles?: Pick<EditorFiles, "leftOut"> | undefined;
+}
+
+/**
+ * The same decisions, but that no folder is to go at the origin in which something stays by what this sync keeps out, does not
+ * write back, or was refused: it would be asked for again and again. Such a folder is a conflict, until it is empty there or
+ * somebody takes it back; in `two-way-resolved` it comes back by itself.
+ */
+export async function holdFolders(
+  decisions: readonly SettledDecision[],
+  ground: HoldGround,
+): Promise<readonly SettledDecision[]> {
+  const going = new Map(decisions.filter(isGoing).map((one) => [one.path, one]));
+  const suspects = [...ground.journal.again, ...ground.conflicts.map(({ record }) => record.path)];
+  const tops = outermost(suspects.filter((path) => isFolder(going.get(path))));
+  if (tops.length === 0) return decisions;
+  const held = new Map<WorkspacePath, WorkspacePath>();
+  for (const top of tops) {
+    for await (const rows of ground.mirror.entriesAt(ground.head, top)) {
+      for (const { path, entry } of rows) {
+        if (entry !== undefined && path !== top && stays(entry, going, ground)) note(held, path, top);
+      }
+    }
+  }
+  const isTop = new Set(tops);
+  return decisions.map((one) => {
+    const holder = held.get(one.path);
+    if (holder === undefined || !isFolder(going.get(one.path))) return one;
+    return heldDecision(one, { holder, isTop: isTop.has(one.path), rules: ground.rules });
+  });
+}
+
+/** Is what the origin has there to become something else, or nothing? */
+function isGoing({ sides, decision }: SettledDecision): boolean {
+  return sides.remote !== undefined && decision.remote?.kind !== sides.remote.kind;
+}
+
+function isFolder(one: SettledDecision | undefined): boolean {
+  return one?.sides.remote?.kind === "dir";
+}
+
+/** Does the origin keep it, whatever becomes of it here? */
+function stays(
+  entry: Entry,
+  going: ReadonlyMap<WorkspacePath, SettledDecision>,
+  { rules, journal, editorFiles }: HoldGround,
+): boolean {
+  const { path } = entry;
+  if (!rules.isShared(path, entry.kind === "dir") || editorFiles?.leftOut.has(path) === true) return true;
+  return going.has(path) && (!rules.goesBack(path, entry) || journal.refused.has(path));
+}
+
+/** All folders from a path up to the topmost are held by it. */
+function note(held: Map<WorkspacePath, WorkspacePath>, path: WorkspacePath, top: WorkspacePath): void {
+  for (const folder of foldersAbove(path)) {
+    if (!isWithin(folder, top) || held.has(folder)) break;
+    held.set(folder, path);
+  }
+}
+
+interface Holding {
+  readonly holder: WorkspacePath;
+  readonly isTop: boolean;
+  readonly rules: ReplicatedPaths;
+}
+
+/** Asked about once, for the topmost: what lies in it is settled with it. */
+function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): SettledDecision {
+  const { sides } = one;
+  if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };
+  const stay = settle(sides, sides);
+  const heldBy = `upstream it holds ${JSON.stringify(displayPath(holder))}, whose deletion does not go there`;
+  if (!isTop) return { ...one, decision: { ...stay, action: "held" }, heldBy };
+  return { ...one, decision: { ...stay, action: "conflict" }, heldBy };
+}

@@ -1,0 +1,98 @@
+import type { Entry } from "../../../core/values/entry.ts";
+import { DEFAULT_FILTER, type FilterOptions, type RuleFile } from "../../../core/filter/filter.ts";
+import { compileFilter, type CompiledFilter, type FolderScope } from "../../../core/filter/ignore.ts";
+import { MAX_RULE_FILE_BYTES } from "../../../core/filter/ignore-rules.ts";
+import { childOf, foldersAbove, nameOf, parentOf, ROOT, type WorkspacePath } from "../../../core/values/path.ts";
+import type { Side } from "../../../core/tree/reconcile.ts";
+import type { BlobStore } from "../../../storage/blob-store.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import type { CycleSides, FileHistory } from "./read-cycle.ts";
+
+/** Where the ignore files of a side are found. */
+export interface IgnoreGround {
+  /** Each with the event as of which it is asked; what the first does not have the next may. */
+  readonly histories: readonly (readonly [FileHistory, number])[];
+  readonly blobs: Pick<BlobStore, "open">;
+  readonly options: FilterOptions;
+}
+
+/**
+ * Which recorded paths the ignore rules leave out: those that were recorded before the rules named them. Rules that are gone by now
+ * hold as they were.
+ */
+export class IgnoredPaths {
+  readonly #ground: IgnoreGround;
+  readonly #filter: CompiledFilter;
+  /** Of folders that were looked at. */
+  readonly #rules = new Map<WorkspacePath, readonly RuleFile[]>();
+  readonly #scopes = new Map<WorkspacePath, FolderScope>();
+
+  constructor(ground: IgnoreGround) {
+    this.#ground = ground;
+    this.#filter = compileFilter(ground.options);
+  }
+
+  /** Those of these that the rules leave out. */
+  async of(entries: Iterable<Pick<Entry, "path" | "kind">>): Promise<ReadonlySet<WorkspacePath>> {
+    const all = [...entries];
+    await this.#read(new Set(all.flatMap(({ path }) => [ROOT, ...foldersAbove(path)])));
+    const ignored = all.filter(({ path, kind }) => {
+      return path !== ROOT && !this.#scope(parentOf(path)).tracks(nameOf(path), kind === "dir");
+    });
+    return new Set(ignored.map(({ path }) => path));
+  }
+
+  async #read(folders: Iterable<WorkspacePath>): Promise<void> {
+    if (!this.#ground.options.useGitignore) return;
+    let missing = [...folders].filter((folder) => !this.#rules.has(folder));
+    for (const folder of missing) this.#rules.set(folder, []);
+    for (const [history, seq] of this.#ground.histories) {
+      const files = missing.map((folder) => childOf(folder, ".gitignore"));
+      const rows = files.length === 0 ? [] : await history.iterationsAt(files, seq);
+      for (const [i, folder] of missing.entries()) {
+        const entry = rows[i]?.entry;
+        const text = entry?.kind === "file" ? await this.#text(entry) : undefined;
+        if (text !== undefined) this.#rules.set(folder, [{ folder, source: files[i] ?? "", text }]);
+      }
+      missing = missing.filter((_, i) => rows[i]?.entry === undefined);
+    }
+  }
+
+  /** A file that is too long rules nothing; nor does one whose content is not here. */
+  async #text({ hash, size }: Entry): Promise<string | undefined> {
+    if (hash === undefined || size > MAX_RULE_FILE_BYTES) return undefined;
+    const reader = await this.#ground.blobs.open(hash);
+    if (reader === undefined) return undefined;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of reader.pieces()) pieces.push(piece);
+    return Buffer.concat(pieces).toString();
+  }
+
+  #scope(folder: WorkspacePath): FolderScope {
+    const known = this.#scopes.get(folder);
+    if (known !== undefined) return known;
+    const above = folder === ROOT ? undefined : this.#scope(parentOf(folder));
+    const scope = this.#filter.enter(above, folder, this.#rules.get(folder) ?? []);
+    this.#scopes.set(folder, scope);
+    return scope;
+  }
+}
+
+/** What is left out of a side, by its rules as they are now, or as they were when both last agreed. */
+export function ignoredOn(
+  side: Side,
+  {
+    mirror,
+    own,
+    applied,
+    head,
+    local,
+    context,
+  }: Pick<CycleSides, "mirror" | "own" | "applied" | "head" | "local"> & {
+    readonly context: Pick<Context, "blobs" | "worktree">;
+  },
+): IgnoredPaths {
+  const now = side === "local" ? ([own, local] as const) : ([mirror, head] as const);
+  const options = context.worktree.roots[0]?.filter ?? DEFAULT_FILTER;
+  return new IgnoredPaths({ histories: [now, [mirror, applied]], blobs: context.blobs, options });
+}

@@ -1,0 +1,103 @@
+import type { IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import type { FileRecord } from "../../../core/values/file-record.ts";
+import type { Hash } from "../../../core/values/hash.ts";
+import type { WorkspacePath } from "../../../core/values/path.ts";
+import type { FolderIdentity, ReplicaRecord } from "../../../core/records/replica-record.ts";
+import type { RemoteWork, UpstreamChange } from "../../../core/tree/upstream-change.ts";
+import type { Progress } from "../../../api/workspace-api.ts";
+import { adoptFolder } from "../../../engine/commit/adopt.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import { applyUpstream, type UpstreamReport } from "../../../engine/replica/apply-upstream.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+
+/** One step of a folder towards its origin. */
+export interface Materialised {
+  /** The sync as it is after the step. */
+  readonly record: ReplicaRecord;
+  readonly changes: readonly UpstreamChange[];
+  readonly proposals: readonly WorkspacePath[];
+  readonly conflicts: readonly IdentifiedConflict[];
+  /** Merged contents. */
+  readonly contents: readonly Hash[];
+  /** In words, where somebody has decided it (see `UpstreamStep`). */
+  readonly decision?: string;
+  /** The own event up to which the folder was known when it was planned, and what was looked at for it. */
+  readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
+}
+
+/** Of a first sync of more than this nobody asks whose each file is: the origin's history says it. */
+const MOST_OF_FIRST = 4_096;
+
+/** What is known of the folder. */
+interface KnownFolder {
+  /** Has nothing of the origin been brought into it yet? */
+  readonly isFirst: () => boolean;
+  /** Which it was, as far as it is known. */
+  readonly folder?: FolderIdentity | undefined;
+  /** Another one, or another device, is about to be recorded as the workspace's. */
+  readonly beforeMove?: (() => void) | undefined;
+}
+
+/** Brings what the origin has into the folder, with the names of those whose work it is. */
+export class LocalMaterializer {
+  readonly #context: Context;
+  readonly #mirror: Pick<Mirror, "records">;
+  readonly #isFirst: () => boolean;
+  readonly #beforeMove: KnownFolder["beforeMove"];
+  /** The folder of the last step, as far as it is known. */
+  #folder: FolderIdentity | undefined;
+
+  constructor(context: Context, mirror: Pick<Mirror, "records">, { isFirst, folder, beforeMove }: KnownFolder) {
+    this.#context = context;
+    this.#mirror = mirror;
+    this.#isFirst = isFirst;
+    this.#beforeMove = beforeMove;
+    this.#folder = folder;
+  }
+
+  /** Durable when it resolves; see `applyUpstream`. */
+  async materialise(step: Materialised, onProgress?: (progress: Progress) => void): Promise<UpstreamReport> {
+    const isLargeFirst = step.changes.length > MOST_OF_FIRST && this.#isFirst();
+    const changes = isLargeFirst ? step.changes : await this.#attributed(step.changes);
+    const told = onProgress === undefined ? {} : { onProgress };
+    const report = await applyUpstream(this.#context, { ...step, changes }, told);
+    if (report.moved.length === 0) await this.#know(step.record);
+    return report;
+  }
+
+  /** Another folder in the place of the one before is the workspace's from now on: moved, it is known again. */
+  async #know({ folder: now }: ReplicaRecord): Promise<void> {
+    const before = this.#folder;
+    this.#folder = now;
+    if (before === undefined || now === undefined || (before.dev === now.dev && before.ino === now.ino)) return;
+    this.#beforeMove?.();
+    const folder = this.#context.worktree.roots[0]?.folder ?? "";
+    const born = now.birth === undefined ? {} : { born: now.birth };
+    await adoptFolder(this.#context, { folder, device: now.dev, inode: now.ino, ...born });
+  }
+
+  /** Writes the sync's record alone. */
+  write(record: ReplicaRecord): Promise<UpstreamReport> {
+    return applyUpstream(this.#context, { record, changes: [] });
+  }
+
+  async #attributed(changes: readonly UpstreamChange[]): Promise<readonly UpstreamChange[]> {
+    const seqs = new Set<number>();
+    for (const { upstream } of changes) if (upstream !== undefined) seqs.add(upstream.seq);
+    if (seqs.size === 0) return changes;
+    const records = await this.#mirror.records(seqs);
+    return changes.map((change) => {
+      const record = records.get(change.upstream?.seq ?? 0);
+      return record === undefined ? change : { ...change, by: workOf(record) };
+    });
+  }
+}
+
+function workOf({ actor, session, turn, action }: FileRecord): RemoteWork {
+  return {
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(turn === undefined ? {} : { turn }),
+    ...(action === undefined ? {} : { action }),
+  };
+}

@@ -1,0 +1,30 @@
+import { ChronicleError } from "../../../core/values/errors.ts";
+import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
+import { haltedBecause, hintFor } from "../link/sync-shape.ts";
+
+/** What is asked for is refused (`REFUSED`): the sync is halted, for this reason. */
+export function haltedSync(halt: ReplicaHalt): ChronicleError {
+  return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
+}
+
+/** What is asked for is refused (`REFUSED`): the origin has all that it had. */
+export function nothingLost(): ChronicleError {
+  return new ChronicleError(
+    "REFUSED",
+    "the origin has lost nothing: its history goes on from what this replica holds",
+    {
+      hint: "`chronicle sync rejoin` is for a sync that is halted because its origin was put back to an earlier state",
+    },
+  );
+}
+
+/** The same of one that rests. No failure of the moment, which a client would try again: somebody has to do something about it. */
+export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
+  const hint =
+    stopped === true
+      ? "`chronicle sync start URL#WORKSPACE FOLDER` goes on where it stopped"
+      : paused === true
+        ? "`chronicle sync resume` lets it go on"
+        : "`chronicle sync status` says what is to be done";
+  return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
+}

@@ -1,0 +1,124 @@
+import { sameEntry } from "../../../core/values/entry.ts";
+import { foldersAbove, type WorkspacePath } from "../../../core/values/path.ts";
+import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
+import { holdsSeq } from "../../../core/values/seq-ranges.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import {
+  adoptErasures,
+  type ErasuresWaiting,
+  leaveUntracked,
+  type OriginsErasures,
+  type UntrackedPath,
+} from "../../../engine/replica/adopt-erasures.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+import { settable } from "../ground/decide-cycle.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+
+/** Where a folder stands towards its origin. */
+export interface Standing {
+  readonly record: Pick<ReplicaRecord, "origin" | "settled">;
+  /** The origin's event up to which the folder is reconciled. */
+  readonly applied: number;
+  /** Paths about which the folder and its origin disagree. */
+  readonly disputed: readonly WorkspacePath[];
+}
+
+/** Follows what an origin erases, in the history of a folder that follows it. */
+export class OriginErasures {
+  readonly #context: Context;
+  readonly #mirror: Mirror;
+  readonly #rules: ReplicatedPaths;
+  /** The origin's last erasure when all of them were followed here. */
+  #followed = 0;
+  #waiting: ErasuresWaiting | undefined;
+  /** How what is waited for was when it was looked at. */
+  #state = "";
+
+  constructor({ context, mirror, rules }: { context: Context; mirror: Mirror; rules: ReplicatedPaths }) {
+    this.#context = context;
+    this.#mirror = mirror;
+    this.#rules = rules;
+  }
+
+  /**
+   * Before a step is planned: what the origin records no more, since its content was erased, is not recorded here any more, either, and
+   * stays in the folder. False: of a commit that says so only a part has come.
+   */
+  async leave(standing: Standing): Promise<boolean> {
+    const { applied } = standing;
+    const { seq: head } = this.#mirror.head;
+    // The erasure stands last in its commit.
+    if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
+    if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
+    const given = await this.#given(standing);
+    const untracked = await this.#untracked({ applied, head }, given.erasures);
+    if (untracked.length === 0) return true;
+    const isLeaving = (path: WorkspacePath): Promise<boolean> => this.#isBehind(path, applied, head);
+    await leaveUntracked(this.#context, { ...given, isLeaving }, untracked);
+    return true;
+  }
+
+  /** After a step: what the origin has erased up to it is erased here, too, and what it has brought back is here again. */
+  async follow(standing: Standing): Promise<void> {
+    const last = await this.#mirror.lastErasure();
+    if (last === this.#followed || last > standing.applied) return;
+    if (this.#waiting !== undefined && this.#state === (await this.#stateOf(this.#waiting, standing))) return;
+    const disputed = new Set(standing.disputed);
+    const isLeaving = async (path: WorkspacePath): Promise<boolean> =>
+      [path, ...foldersAbove(path)].some((one) => disputed.has(one));
+    const waiting = await adoptErasures(this.#context, { ...(await this.#given(standing)), isLeaving });
+    if (waiting === undefined) this.#followed = last;
+    this.#waiting = waiting;
+    this.#state = waiting === undefined ? "" : await this.#stateOf(waiting, standing);
+  }
+
+  async #given({ record: { origin, settled } }: Standing) {
+    const erasures = await this.#mirror.erasures();
+    return { origin, erasures, settled: this.#rules.isOneWay ? Number.MAX_SAFE_INTEGER : settled };
+  }
+
+  async #stateOf({ paths, isUnsent }: ErasuresWaiting, { record, disputed }: Standing): Promise<string> {
+    const { seq } = await this.#context.index.head();
+    const rows = await this.#context.index.iterationsAt(paths, seq);
+    const last = await this.#mirror.lastErasure();
+    return JSON.stringify([last, rows.map((row) => row?.seq ?? 0), disputed, isUnsent ? record.settled : 0]);
+  }
+
+  /** Paths that the origin records no more since an erasure, and that are here what they were there before. */
+  async #untracked(
+    { applied, head }: { readonly applied: number; readonly head: number },
+    erasures: OriginsErasures["erasures"],
+  ): Promise<UntrackedPath[]> {
+    const touched = (await this.#mirror.touched(applied, head)).filter((path) => this.#rules.isShared(path, false));
+    const rows = await this.#mirror.iterationsAt(touched, head);
+    const absent = touched.flatMap((path, i) => {
+      const row = rows[i];
+      return row !== undefined && row.entry === undefined && row.seq > applied ? [{ path, row }] : [];
+    });
+    const records = await this.#mirror.records(absent.map(({ row }) => row.seq));
+    const { index } = this.#context;
+    const { seq: local } = await index.head();
+    const found: UntrackedPath[] = [];
+    for (const { path, row } of absent) {
+      const record = records.get(row.seq);
+      // The line of an event before a full reconciliation is not held.
+      const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
+      if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
+      const before = (await index.iterationAt(path, local))?.entry;
+      const there = (await this.#mirror.iterationAt(path, row.seq - 1))?.entry;
+      if (before === undefined || !sameEntry(settable(before), settable(there))) continue;
+      const { seq, iteration } = row;
+      found.push({ path, before, upstream: { seq, iteration }, actor: by.actor });
+    }
+    return found;
+  }
+
+  /** Does the folder still have what the origin had when they last agreed, and not any more? */
+  async #isBehind(path: WorkspacePath, applied: number, head: number): Promise<boolean> {
+    const { index } = this.#context;
+    const { seq: local } = await index.head();
+    const here = settable((await index.iterationAt(path, local))?.entry);
+    const [then, now] = [await this.#mirror.iterationAt(path, applied), await this.#mirror.iterationAt(path, head)];
+    return sameEntry(here, settable(then?.entry)) && !sameEntry(here, settable(now?.entry));
+  }
+}

@@ -1,0 +1,203 @@
+import type { ConflictRecord, IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
+import type { UpstreamChange } from "../../../core/tree/upstream-change.ts";
+import type { UpstreamReport } from "../../../engine/replica/apply-upstream.ts";
+import type { BlockedPath } from "../../../worktree/worktree.ts";
+import type { CyclePath, SettledDecision } from "../ground/decide-cycle.ts";
+import { settable } from "../ground/decide-cycle.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+
+/** What a plan is made from, beside the decisions. */
+export interface CycleGround {
+  /** The origin's workspace, and its event up to which the folder is reconciled before this step. */
+  readonly origin: string;
+  readonly applied: number;
+  readonly rules: ReplicatedPaths;
+  /** What was looked at. */
+  readonly paths: readonly CyclePath[];
+  /** The open conflicts of this sync. */
+  readonly conflicts: readonly IdentifiedConflict[];
+  /** Paths that the folder cannot hold beside what it has: see `holdCollisions`. */
+  readonly collisions: readonly WorkspacePath[];
+  /** What could not be written a moment ago, and is not tried again yet. */
+  readonly waiting: ReadonlySet<WorkspacePath>;
+  /** Is this state of a path of the folder on its way to the origin already, or was it refused there? */
+  readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;
+  /** Would the journal keep a proposal of this path here, whatever it says? Default: it keeps none. */
+  readonly keepsProposal?: (path: WorkspacePath) => boolean;
+  readonly newId: () => string;
+  /** ISO-8601. */
+  readonly now: string;
+}
+
+/** What is to be done in one step. */
+export interface CyclePlan {
+  /** Of the folder; whose work they are is not known yet. */
+  readonly changes: readonly UpstreamChange[];
+  /** Paths whose present state is to go to the origin, though no change here says so; in the order in which they can. */
+  readonly proposals: readonly WorkspacePath[];
+  /** Opened, gone on, and closed. */
+  readonly conflicts: readonly IdentifiedConflict[];
+}
+
+/** The step that carries decisions out. */
+export function planCycle(decisions: readonly SettledDecision[], ground: CycleGround): CyclePlan {
+  const byPath = new Map(ground.paths.map((one) => [one.path, one]));
+  const changes: UpstreamChange[] = [];
+  const proposals: SettledDecision[] = [];
+  for (const one of decisions) {
+    const path = byPath.get(one.path);
+    if (path === undefined || ground.waiting.has(one.path)) continue;
+    const change = changeOf(one, path);
+    if (change !== undefined) changes.push(change);
+    if (isProposed(one, { change, path, ground })) proposals.push(one);
+  }
+  return { changes, proposals: inSendingOrder(proposals), conflicts: planConflicts(decisions, ground) };
+}
+
+function changeOf({ path, sides, decision }: SettledDecision, at: CyclePath): UpstreamChange | undefined {
+  if (sameEntry(sides.local, decision.local)) return undefined;
+  const change = { path, before: at.local, after: decision.local, base: at.base };
+  if (!sameEntry(decision.local, settable(at.remote))) return { ...change, cause: "merge" };
+  return { ...change, cause: "replica", ...(at.upstream === undefined ? {} : { upstream: at.upstream }) };
+}
+
+interface Proposing {
+  readonly change: UpstreamChange | undefined;
+  readonly path: CyclePath;
+  readonly ground: CycleGround;
+}
+
+/** A change of the folder is an entry of the journal by itself, as it was based on what the origin had then. */
+function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
+  if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
+  if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
+  const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
+  if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
+  // It would be written into the log with each comparison, and never be sent.
+  return ground.keepsProposal?.(path.path) !== true;
+}
+
+/** Deletions first, what lies in a folder before it; then the others, folders before what lies in them. */
+function inSendingOrder(proposals: readonly SettledDecision[]): WorkspacePath[] {
+  const gone = proposals.filter(({ decision }) => decision.remote === undefined).map(({ path }) => path);
+  const there = proposals.filter(({ decision }) => decision.remote !== undefined).map(({ path }) => path);
+  return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
+}
+
+function planConflicts(decisions: readonly SettledDecision[], ground: CycleGround): IdentifiedConflict[] {
+  const open = new Map(ground.conflicts.map((one) => [one.record.path, one]));
+  const byPath = new Map(ground.paths.map((one) => [one.path, one]));
+  const planned: IdentifiedConflict[] = [];
+  for (const one of decisions) {
+    const at = byPath.get(one.path);
+    const known = open.get(one.path);
+    // What was disputed before the folder above it was still is: without that, one side would have it by default.
+    const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
+    const isDisputed = one.decision.action === "conflict" || isStill;
+    if (!isDisputed || at === undefined) continue;
+    open.delete(one.path);
+    const record = conflictOf(one, { at, known, ground });
+    if (known === undefined || !saysTheSame(known.record, record))
+      planned.push({ id: known?.id ?? ground.newId(), record });
+  }
+  // Both sides agree again, or what stood in the way is gone, or will be with this step.
+  for (const known of open.values()) {
+    if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
+    else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
+  }
+  return planned;
+}
+
+interface Meeting {
+  readonly at: CyclePath;
+  readonly known: IdentifiedConflict | undefined;
+  readonly ground: CycleGround;
+}
+
+function conflictOf(one: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
+  const { path, sides, heldBy } = one;
+  const { origin, applied, now } = ground;
+  // What lies in a folder that is only held is not disputed: this step reconciles it, whatever it was based on before.
+  const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
+  return {
+    path,
+    state: "open",
+    reason: reasonOf(one, { known, ground }),
+    undo: "",
+    sync: { origin, baseSeq: at.base.seq, upstreamSeq: at.upstream?.seq ?? 0, ...about },
+    met: known?.record.met ?? now,
+    base: sides.base,
+    current: sides.local,
+    wanted: sides.remote,
+  };
+}
+
+function reasonOf(
+  { path, decision, heldBy }: SettledDecision,
+  { known, ground }: Omit<Meeting, "at">,
+): ConflictRecord["reason"] {
+  if (heldBy !== undefined) return "blocked";
+  if (ground.collisions.includes(path)) return "collision";
+  const before = decision.action === "held" ? known?.record.reason : undefined;
+  return before ?? decision.reason ?? "content";
+}
+
+function saysTheSame(known: ConflictRecord, now: ConflictRecord): boolean {
+  return (
+    known.reason === now.reason &&
+    (now.sync?.detail === undefined || known.sync?.detail === now.sync.detail) &&
+    (now.sync?.since !== undefined || known.sync?.since === undefined) &&
+    known.sync?.upstreamSeq === now.sync?.upstreamSeq &&
+    sameEntry(known.current, now.current) &&
+    sameEntry(known.wanted, now.wanted)
+  );
+}
+
+function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
+  return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
+}
+
+/** It waits to be written, and no more than that is open: what lies beneath is reconciled by this step. */
+function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
+  if (record.sync === undefined) return { id, record };
+  const { since: _over, ...sync } = record.sync;
+  return { id, record: { ...record, sync } };
+}
+
+/**
+ * What is told of a step's conflicts. What could not be written is an open one, whatever was planned about it; of one that
+ * was so before nothing is told.
+ */
+export function toldConflicts(
+  planned: readonly IdentifiedConflict[],
+  before: readonly IdentifiedConflict[],
+  blocked: readonly BlockedPath[],
+): Pick<ConflictRecord, "path" | "state">[] {
+  const held = new Set(blocked.map(({ path }) => path));
+  const open = new Set(before.map(({ record }) => record.path));
+  const told = planned.map(({ record }) => record).filter(({ path }) => !held.has(path));
+  return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
+}
+
+/** Paths that are the same on both sides after a step. */
+export function agreedPaths(
+  { paths, plan }: { readonly paths: readonly CyclePath[]; readonly plan: CyclePlan },
+  report: UpstreamReport | undefined,
+): WorkspacePath[] {
+  const applied = new Set(report?.applied);
+  const taken = plan.changes.filter(({ cause, path }) => cause === "replica" && applied.has(path));
+  const same = paths.filter(({ local, remote }) => sameEntry(settable(local), settable(remote)));
+  return [...taken, ...same].map(({ path }) => path);
+}
+
+/** Does a step bring what the origin has, and nothing that is to go there? */
+export function isNewsOnly({ changes, proposals }: CyclePlan): boolean {
+  return proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
+}
+
+/** Has a step only brought what the origin has, all of it, with nobody else at work? Then nothing is to be looked at once more. */
+export function isOnlyTaken(plan: CyclePlan, local: number, { from, blocked, copies }: UpstreamReport): boolean {
+  return from === local && isNewsOnly(plan) && plan.conflicts.length + blocked.length + copies.length === 0;
+}

@@ -1,0 +1,64 @@
+import type { Entry } from "../../../core/values/entry.ts";
+import { findCollisions, type NameRules } from "../../../core/tree/find-collisions.ts";
+import { isWithin, ROOT, type WorkspacePath } from "../../../core/values/path.ts";
+import type { SyncBase, UpstreamChange } from "../../../core/tree/upstream-change.ts";
+import type { IndexStore } from "../../../storage/index-store.ts";
+import { settable } from "../ground/decide-cycle.ts";
+import type { CyclePlan } from "./plan-cycle.ts";
+import type { CycleSides } from "./read-cycle.ts";
+
+/** A folder and its origin before they have met. */
+export interface FirstSides extends Pick<
+  CycleSides,
+  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles" | "gitPaths" | "notHeld"
+> {
+  readonly own: Pick<IndexStore, "touched">;
+  /** What the folder's disk does to names. */
+  readonly nameRules: NameRules | undefined;
+}
+
+const NEVER: SyncBase = { entry: undefined, seq: 0 };
+
+/**
+ * The plan for a folder of which nothing was ever recorded, and that was never reconciled: in every mode it gets what the
+ * origin has, so nothing is decided path by path. What `planCycle` makes of the same sides is the same (a test holds it to
+ * that), at several times the cost. `undefined`: it is no such folder, names collide, or a commit of the origin has come in
+ * part only.
+ */
+export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
+  const { own, applied, local, mirror, head, nameRules } = sides;
+  if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
+  const changes: UpstreamChange[] = [];
+  // In the order of paths what lies in a path comes right behind it.
+  let leaf: WorkspacePath | undefined;
+  for await (const rows of mirror.entriesAt(head)) {
+    for (const { path, seq, iteration, entry } of rows) {
+      if (!(await mayCome(sides, path, entry))) continue;
+      if (leaf !== undefined && isWithin(path, leaf)) return undefined;
+      if (entry?.kind !== "dir") leaf = path;
+      const after = settable(entry);
+      changes.push({ path, before: undefined, after, base: NEVER, cause: "replica", upstream: { seq, iteration } });
+    }
+  }
+  const collide = nameRules !== undefined && findCollisions(pathsOf(changes), nameRules).length > 0;
+  return collide ? undefined : { changes, proposals: [], conflicts: [] };
+}
+
+/** Has what the origin has there any business in the folder, and can the folder hold it? */
+async function mayCome(
+  { rules, editorFiles, gitPaths, notHeld }: FirstSides,
+  path: WorkspacePath,
+  entry: Entry | undefined,
+): Promise<boolean> {
+  const sides = { path, local: undefined, remote: entry };
+  gitPaths?.note(sides);
+  const isFolder = entry?.kind === "dir";
+  const isShared = rules.isShared(path, isFolder) && !rules.keepsApart(sides);
+  if (path === ROOT || !isShared || gitPaths?.holds(path, isFolder) === true) return false;
+  const judged = await editorFiles?.judge(sides);
+  return judged !== "left-out" && notHeld?.mayCome(path, entry) !== false;
+}
+
+function pathsOf(changes: readonly UpstreamChange[]): WorkspacePath[] {
+  return changes.map(({ path }) => path);
+}

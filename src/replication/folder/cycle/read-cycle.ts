@@ -1,0 +1,251 @@
+import type { ConflictRecord, IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import { comparePaths, foldersAbove, isWithin, ROOT, type WorkspacePath } from "../../../core/values/path.ts";
+import type { SyncBase } from "../../../core/tree/upstream-change.ts";
+import type { IndexStore, IterationRow } from "../../../storage/index-store.ts";
+import { breathe } from "../../../util/breathe.ts";
+import { withBreaths } from "../../../util/with-breaths.ts";
+import { NEVER, onCommonGround, type BothHistories } from "../ground/common-ground.ts";
+import type { CyclePath } from "../ground/decide-cycle.ts";
+import type { EditorFiles } from "../paths/editor-files.ts";
+import type { GitPaths } from "../paths/git-paths.ts";
+import type { NotHeldPaths } from "../paths/not-held-paths.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+
+/** A history of files, asked by position: a mirror, or a workspace's own index. */
+export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
+  entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
+};
+
+/** Where the three sides of a folder's paths are read. */
+export interface CycleSides {
+  readonly mirror: FileHistory;
+  readonly own: FileHistory & Pick<IndexStore, "iterations">;
+  /** The origin's event up to which the folder is reconciled; the last one that is held; the folder's own last event. */
+  readonly applied: number;
+  readonly head: number;
+  readonly local: number;
+  /** Open ones: of their paths, and what lies beneath, the base is an older one. */
+  readonly conflicts: readonly IdentifiedConflict[];
+  readonly rules: ReplicatedPaths;
+  /** Did this replica write what the origin's event says? */
+  readonly isOwn: (seq: number) => Promise<boolean>;
+  /** See `onCommonGround`. Default: nobody knows what the folder's states stand on. */
+  readonly stoodOn?: BothHistories["stoodOn"];
+  /** May a path be recorded here as gone that an erasure of the origin has left out behind `applied`? Default: no. */
+  readonly mayHaveLeft?: boolean;
+  /** Is a deletion of this path, which the origin has as of this event, on its way there, refused or decided? Default: no. */
+  readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
+  /** Says what of the editors' own files is left out. Default: nothing is. */
+  readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
+  /** Is told what was looked at, to know what of it is a repository's own state. Default: nobody is. */
+  readonly gitPaths?: Pick<GitPaths, "note" | "holds"> | undefined;
+  /** Says what the folder's disk cannot hold. Default: it can hold everything. */
+  readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
+}
+
+/** Paths that are asked about at once; between two such questions others have a turn. */
+const BATCH = 2_048;
+/** Of a path that was changed more often at the origin meanwhile, it is not asked what of it was this replica's own. */
+const MOST_LOOKED_BACK = 50;
+
+/**
+ * Reads these paths, and those without which nothing can be decided about them: the folders above, and what lies in a folder
+ * that is not one on all sides. Paths that a folder and its origin do not share are left out.
+ */
+export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
+  const found = new Map<WorkspacePath, CyclePath>();
+  await readInto(found, withFolders(touched), sides);
+  // What lies beneath a conflict was held with it: once that is over, it is to be decided about.
+  const held = sides.conflicts
+    .filter(({ record }) => record.sync?.since !== undefined)
+    .map(({ record }) => record.path);
+  const uneven = [...held, ...[...found.values()].filter(isUneven).map(({ path }) => path)];
+  const beneath = new Set<WorkspacePath>();
+  for (const folder of outermost(uneven)) await addBeneath(beneath, folder, sides);
+  for (const path of found.keys()) beneath.delete(path);
+  await readInto(found, beneath, sides);
+  const common = await onCommonGround(await withoutEditorFiles(found.values(), sides), sides);
+  const { rules, notHeld, gitPaths } = sides;
+  for (const one of found.values()) gitPaths?.note(one);
+  const ground = await onOwnGround(await onErasedGround(common, sides), sides);
+  const all = notHeld === undefined ? ground : notHeld.sides(ground);
+  return all.filter((one) => {
+    const mayBeFolder = statesOf(one).some(isFolder);
+    const isShared = rules.isShared(one.path, mayBeFolder) && !rules.keepsApart(one);
+    return isShared && gitPaths?.holds(one.path, mayBeFolder) !== true;
+  });
+}
+
+/** What neither side has had from the other has no state that both agreed on, whatever the origin had of it. */
+async function withoutEditorFiles(
+  paths: Iterable<CyclePath>,
+  { editorFiles, rules }: CycleSides,
+): Promise<CyclePath[]> {
+  if (editorFiles === undefined) return [...paths];
+  const kept: CyclePath[] = [];
+  for (const one of paths) {
+    const judged = rules.isShared(one.path, statesOf(one).some(isFolder)) ? await editorFiles.judge(one) : "goes";
+    if (judged === "goes") kept.push(one);
+    if (judged === "apart") kept.push({ ...one, base: NEVER });
+  }
+  return kept;
+}
+
+/**
+ * A path that the origin records no more since an erasure is recorded here as gone before the step is planned, and that is what both
+ * last agreed on. If the origin has something there again by now, nobody has deleted it here.
+ */
+async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
+  if (sides.mayHaveLeft !== true) return paths;
+  const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
+  const ground: CyclePath[] = [];
+  for (const one of paths) {
+    const { path, base, local, remote } = one;
+    const isGoneHere = base.entry !== undefined && local === undefined && remote !== undefined;
+    const [row] = isGoneHere && !disputed.has(path) ? await sides.own.iterationsAt([path], sides.local) : [];
+    const left = row === undefined ? undefined : await sides.stoodOn?.broughtBy(path, row.seq);
+    ground.push(left === undefined || left <= base.seq ? one : { ...one, base: { entry: undefined, seq: left } });
+  }
+  return ground;
+}
+
+/**
+ * What the folder has now was made of what it wrote before. So where the origin has taken work of this replica since they agreed,
+ * the last of it is what both were made of: without that, a deletion after an edit would look like one against an edit, and what
+ * the origin has made of an edit like another one beside it.
+ */
+async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
+  const ground: CyclePath[] = [];
+  for (const one of paths) {
+    const { base, local, remote } = one;
+    const isContested = !sameEntry(local, remote) && !sameEntry(base.entry, remote);
+    const own = isContested ? await lastOwn(one, sides) : undefined;
+    ground.push(own === undefined ? one : { ...one, base: own });
+  }
+  return ground;
+}
+
+/** The last state of a path that this replica has written, and the origin has taken, since they agreed. */
+async function lastOwn({ path, base, judgedTo = 0, upstream }: CyclePath, sides: CycleSides) {
+  const least = Math.max(base.seq, judgedTo);
+  let seq = upstream?.seq ?? 0;
+  for (let looked = 0; seq > least && looked < MOST_LOOKED_BACK; looked += 1) {
+    const [row] = await sides.mirror.iterationsAt([path], seq);
+    if (row === undefined || row.seq <= least) return undefined;
+    if (await sides.isOwn(row.seq)) return { entry: row.entry, seq: row.seq };
+    seq = row.seq - 1;
+  }
+  return undefined;
+}
+
+function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
+  const paths = new Set<WorkspacePath>();
+  for (const given of touched) {
+    for (const path of [given, ...foldersAbove(given)]) {
+      if (paths.has(path)) break;
+      paths.add(path);
+    }
+  }
+  return paths;
+}
+
+/** Those that lie beneath no other. */
+export function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
+  const tops: WorkspacePath[] = [];
+  for (const path of paths.toSorted(comparePaths)) {
+    const last = tops.at(-1);
+    if (last === undefined || !isWithin(path, last)) tops.push(path);
+  }
+  return tops;
+}
+
+function statesOf({ base, local, remote }: CyclePath): (Entry | undefined)[] {
+  return [base.entry, local, remote];
+}
+
+function isFolder(entry: Entry | undefined): boolean {
+  return entry?.kind === "dir";
+}
+
+/** Is it a folder on one side, and not on all? Then what lies in it has a say. */
+function isUneven(path: CyclePath): boolean {
+  const folders = statesOf(path).filter(isFolder).length;
+  return folders > 0 && folders < 3;
+}
+
+async function addBeneath(paths: Set<WorkspacePath>, folder: WorkspacePath, sides: CycleSides): Promise<void> {
+  const { mirror, own, applied, head, local } = sides;
+  const older = sides.conflicts.flatMap(({ record }) => {
+    const isNear = isWithin(record.path, folder) || isWithin(folder, record.path);
+    return isNear ? (record.sync?.since ?? []) : [];
+  });
+  const trees = [own.entriesAt(local, folder)];
+  for (const seq of new Set([applied, head, ...older])) trees.push(mirror.entriesAt(seq, folder));
+  for (const tree of trees) {
+    for await (const rows of withBreaths(tree)) for (const { path } of rows) if (path !== ROOT) paths.add(path);
+  }
+}
+
+async function readInto(
+  found: Map<WorkspacePath, CyclePath>,
+  wanted: ReadonlySet<WorkspacePath>,
+  sides: CycleSides,
+): Promise<void> {
+  const all = [...wanted];
+  const disputed = new Map(sides.conflicts.map(({ record }) => [record.path, record.sync]));
+  for (let from = 0; from < all.length; from += BATCH) {
+    if (from > 0) await breathe();
+    const paths = all.slice(from, from + BATCH);
+    const base = await readBases(paths, sides);
+    const remote = await sides.mirror.iterationsAt(paths, sides.head);
+    const local = await sides.own.iterationsAt(paths, sides.local);
+    paths.forEach((path, i) => {
+      const there = remote[i];
+      const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
+      // What the folder never had, since a filter withheld it, it cannot have deleted.
+      const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
+      const at = (isNew ? undefined : base[i]) ?? NEVER;
+      // Both sides of a dispute without a common state were judged when it was last written down.
+      const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
+      const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
+      found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
+    });
+  }
+}
+
+/** What a folder and its origin last agreed on: the origin's state when the folder was reconciled, or when they fell out. */
+async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Promise<(SyncBase | undefined)[]> {
+  const conflicts = new Map(sides.conflicts.map((one) => [one.record.path, one.record]));
+  const bySeq = new Map<number, number[]>();
+  const bases: (SyncBase | undefined)[] = paths.map((path, i) => {
+    const own = conflicts.get(path);
+    if (own !== undefined) return { entry: own.base, seq: own.sync?.baseSeq ?? 0 };
+    const seq = sinceAbove(path, conflicts) ?? sides.applied;
+    const known = bySeq.get(seq);
+    if (known === undefined) bySeq.set(seq, [i]);
+    else known.push(i);
+    return undefined;
+  });
+  for (const [seq, places] of bySeq) {
+    const rows = await sides.mirror.iterationsAt(
+      places.map((i) => paths[i] as WorkspacePath),
+      seq,
+    );
+    places.forEach((i, at) => {
+      const row = rows[at];
+      bases[i] = { entry: row?.entry, seq: row?.seq ?? 0 };
+    });
+  }
+  return bases;
+}
+
+/** What the nearest open conflict above a path says of the base beneath it. */
+function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, ConflictRecord>): number | undefined {
+  if (conflicts.size === 0) return undefined;
+  for (const folder of foldersAbove(path)) {
+    const since = conflicts.get(folder)?.sync?.since;
+    if (since !== undefined) return since;
+  }
+  return undefined;
+}

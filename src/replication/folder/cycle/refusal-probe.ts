@@ -1,0 +1,74 @@
+import type { WorkspacePath } from "../../../core/values/path.ts";
+import type { Timers } from "../../../util/timers.ts";
+import type { FolderJournal } from "./folder-journal.ts";
+
+/** What is asked again, and when. */
+export interface RefusalProbeOptions {
+  readonly journal: Pick<FolderJournal, "refused" | "retry" | "isUndecided">;
+  readonly timers: Timers;
+  /** May something be sent now? */
+  readonly mayAsk: () => boolean;
+  /** Something is to be proposed anew. */
+  readonly wake: () => void;
+}
+
+const FIRST_WAIT_MS = 5_000;
+const LONGEST_WAIT_MS = 900_000;
+
+/**
+ * Finds out by itself that an origin can be written again which could only be read (an archived workspace, a folder without
+ * permission): one of the paths that were refused for that is sent again after a while, another one each time, after longer and
+ * longer waits, since each try leaves some lines in the log. Once one is taken, all of them are sent.
+ */
+export class RefusalProbe implements Disposable {
+  readonly #options: RefusalProbeOptions;
+  #asked: WorkspacePath | undefined;
+  #tries = 0;
+  #timer: Disposable | undefined;
+
+  constructor(options: RefusalProbeOptions) {
+    this.#options = options;
+  }
+
+  /** The origin has answered something. */
+  look(): void {
+    const { journal, wake } = this.#options;
+    const isRefused = this.#asked !== undefined && journal.refused.has(this.#asked);
+    if (this.#asked !== undefined && !isRefused && journal.isUndecided(this.#asked)) return;
+    const isTaken = this.#asked !== undefined && !isRefused;
+    this.#asked = undefined;
+    if (isTaken) {
+      this.#tries = 0;
+      journal.retry("read-only");
+      return wake();
+    }
+    if (this.#timer !== undefined || this.#paths().length === 0) return;
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(this.#tries, 10));
+    this.#timer = this.#options.timers.after(wait, () => this.#ask());
+  }
+
+  /** Nothing is asked any more, until there is another answer. */
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    this.#asked = undefined;
+    this.#tries = 0;
+  }
+
+  #ask(): void {
+    this.#timer = undefined;
+    const { journal, mayAsk, wake } = this.#options;
+    const paths = this.#paths();
+    this.#tries += 1;
+    const path = paths[this.#tries % paths.length];
+    if (path === undefined || !mayAsk()) return this.look();
+    this.#asked = path;
+    journal.retry("read-only", path);
+    wake();
+  }
+
+  #paths(): WorkspacePath[] {
+    const refused = [...this.#options.journal.refused];
+    return refused.filter(([, { reason }]) => reason === "read-only").map(([path]) => path);
+  }
+}

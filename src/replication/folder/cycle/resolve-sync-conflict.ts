@@ -1,0 +1,156 @@
+import type { IdentifiedConflict, ConflictEnd } from "../../../core/records/conflict-record.ts";
+import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { sha256, type Hash } from "../../../core/values/hash.ts";
+import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../../../core/values/path.ts";
+import { mergeText } from "../../../core/tree/merge-text.ts";
+import type { UpstreamChange } from "../../../core/tree/upstream-change.ts";
+import type { BlobStore } from "../../../storage/blob-store.ts";
+import { settledInWords } from "../../../engine/undo/resolve-sync.ts";
+import type { BlockedPath } from "../../../worktree/worktree.ts";
+import { settable, type CyclePath } from "../ground/decide-cycle.ts";
+import { keepContents } from "../ground/settle-merges.ts";
+
+/** How somebody settles a conflict between a folder and its origin. */
+export interface Resolution {
+  readonly keep: "local" | "upstream" | "merge";
+  /** With `merge`: what becomes of the file. Default: both, as far as they merge. */
+  readonly content?: Uint8Array;
+  /** The sides that it was decided about (see `SyncResolution`). Default: whatever they are by then. */
+  readonly from?: { readonly current_hash: string; readonly undo_hash: string };
+}
+
+/** A conflict, and what is there now: its path, and what lies beneath. */
+export interface Disputed {
+  readonly conflict: IdentifiedConflict;
+  /** All that are open: those about what lies beneath are settled with it. */
+  readonly open: readonly IdentifiedConflict[];
+  readonly paths: readonly CyclePath[];
+}
+
+/** What settles it. */
+export interface ResolvingStep {
+  readonly changes: readonly UpstreamChange[];
+  readonly proposals: readonly WorkspacePath[];
+  readonly conflicts: readonly IdentifiedConflict[];
+  readonly contents: readonly Hash[];
+  /** In words. */
+  readonly decision: string;
+}
+
+const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn">>> = {
+  local: "current",
+  upstream: "undo",
+  merge: "merged",
+};
+
+/** The step that settles a conflict. Throws `REFUSED` for what does not merge, and is to be, and where it was decided about other sides. */
+export async function resolveSyncConflict(
+  blobs: BlobStore,
+  disputed: Disputed,
+  resolution: Resolution,
+): Promise<ResolvingStep> {
+  const { path } = disputed.conflict.record;
+  const how = ENDS[resolution.keep];
+  const conflicts = settledWith(disputed, how);
+  const settled = { changes: [], proposals: [], conflicts, contents: [], decision: settledInWords(path, how) };
+  const within = disputed.paths.filter((one) => isWithin(one.path, path));
+  const at = within.find((one) => one.path === path);
+  if (!isDecidedAbout(resolution.from, at)) throw changedMeanwhile(path);
+  if (resolution.keep === "local") return { ...settled, proposals: proposed(within) };
+  if (resolution.keep === "upstream") return { ...settled, changes: within.flatMap(taken) };
+  if (at === undefined) throw unmergeable(path);
+  const content = resolution.content ?? (await merged(blobs, at));
+  const [hash = sha256(content)] = await keepContents(blobs, [content]);
+  const after = fileWith(at, { hash, size: content.length });
+  // What is as the folder has it already goes to the origin all the same.
+  if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
+  return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
+}
+
+function isDecidedAbout(from: Resolution["from"], at: CyclePath | undefined): boolean {
+  if (from === undefined) return true;
+  return (at?.local?.hash ?? "") === from.current_hash && (at?.remote?.hash ?? "") === from.undo_hash;
+}
+
+/** The conflict itself stands first. */
+function settledWith({ conflict, open }: Disputed, how: ConflictEnd): IdentifiedConflict[] {
+  const { path } = conflict.record;
+  const beneath = open.filter(({ record }) => record.path !== path && isWithin(record.path, path));
+  return [conflict, ...beneath].map(({ id, record }) => ({
+    id,
+    record: { ...record, state: "settled", settled: how },
+  }));
+}
+
+function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
+  const differing = paths.filter(({ local, remote }) => !sameEntry(settable(local), settable(remote)));
+  const gone = differing.filter(({ local }) => local === undefined).map(({ path }) => path);
+  const there = differing.filter(({ local }) => local !== undefined).map(({ path }) => path);
+  return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
+}
+
+/** A path that is not written after all is held on the base that both sides have had, as in any other step. */
+function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
+  const after = settable(remote);
+  if (sameEntry(settable(local), after)) return [];
+  return [{ path, before: local, after, cause: "replica", base, ...(upstream === undefined ? {} : { upstream }) }];
+}
+
+async function merged(blobs: BlobStore, { path, base, local, remote }: CyclePath): Promise<Uint8Array> {
+  const entries = [base.entry, local, remote];
+  if (entries.some((entry) => entry?.kind !== "file")) throw unmergeable(path);
+  const [before, ours, theirs] = await Promise.all(
+    entries.map(async (entry) => (entry?.hash === undefined ? undefined : blobs.get(entry.hash))),
+  );
+  if (before === undefined || ours === undefined || theirs === undefined) throw unmergeable(path);
+  const done = mergeText({ base: before, ours, theirs }, "ours");
+  if (done === undefined || done.conflicts > 0) throw unmergeable(path);
+  return done.content;
+}
+
+function unmergeable(path: WorkspacePath): ChronicleError {
+  return new ChronicleError(
+    "REFUSED",
+    `both sides of ${JSON.stringify(displayPath(path))} do not merge by themselves`,
+    {
+      hint: "give the merged content (--merged FILE, or --tool COMMAND), or keep one of the sides",
+    },
+  );
+}
+
+/** A file with this content, with the permissions of whichever side has one. */
+function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
+  const file = [local, remote].find((entry) => entry?.kind === "file");
+  const mtimeMs = Math.max(local?.mtimeMs ?? 0, remote?.mtimeMs ?? 0);
+  return { path, kind: "file", mode: (file?.mode ?? 0o644) & 0o777, size, mtimeMs, hash };
+}
+
+function changedMeanwhile(path: WorkspacePath): ChronicleError {
+  return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} was changed while it was decided about`, {
+    hint: "nothing was settled; look at the conflict again, and settle it as it is now",
+    data: { path: displayPath(path), changed: true },
+  });
+}
+
+/** There is no conflict to be settled. */
+export function noConflict(path: WorkspacePath): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
+    hint: "`chronicle sync conflicts` lists those that are open",
+  });
+}
+
+/** What settles a conflict cannot be written. */
+export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
+  const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
+  return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
+    hint: "see to what stands in the way, and settle it again",
+  });
+}
+
+/** Nothing goes to the origin, so that only its side can end the matter. */
+export function oneWay(path: WorkspacePath): ChronicleError {
+  return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {
+    hint: "take the origin's side, or leave it: the folder keeps what it has; or start the sync in a two-way mode",
+  });
+}

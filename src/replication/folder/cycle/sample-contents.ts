@@ -1,0 +1,68 @@
+import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import { withBreaths } from "../../../util/with-breaths.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import type { FileHistory } from "./read-cycle.ts";
+import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+
+/** What a folder is recognised by: what it had in common with its origin. */
+export interface SampleGround {
+  readonly context: Pick<Context, "worktree">;
+  readonly mirror: Pick<FileHistory, "entriesAt">;
+  readonly rules: ReplicatedPaths;
+  /** The origin's event up to which the folder was reconciled. */
+  readonly applied: number;
+}
+
+/** So many files were looked at, and so many are what they were. */
+export interface Sample {
+  readonly looked: number;
+  readonly same: number;
+}
+
+/** Files that are looked at, of at least as many that are chosen from; and how much of them is read, at most, behind the first. */
+const MOST_LOOKED_AT = 16;
+const CHOSEN_FROM = 64;
+const MOST_BYTES = 64 * 1024 ** 2;
+
+/**
+ * Reads some files from the disk, from all over the folder, the shortest first, and compares them with what both sides had. What was
+ * recorded since says nothing: it may be of another folder already.
+ */
+export async function sampleContents(ground: SampleGround): Promise<Sample> {
+  const chosen = (await choose(ground)).toSorted((a, b) => a.size - b.size).slice(0, MOST_LOOKED_AT);
+  let [looked, same, bytes] = [0, 0, 0];
+  for (const entry of chosen) {
+    bytes += entry.size;
+    if (looked > 0 && bytes > MOST_BYTES) break;
+    const now = await ground.context.worktree.inspect(entry.path);
+    looked += 1;
+    if (now !== undefined && sameEntry({ ...now, mode: entry.mode }, entry)) same += 1;
+  }
+  return { looked, same };
+}
+
+/**
+ * Whether a folder with the same inode on another device is the same. `isBorn`: it was made in the same nanosecond, as far as is
+ * known; then one file of it is enough, and none where there was none. Otherwise half of them.
+ */
+export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
+  if (isBorn) return same > 0 || looked === 0;
+  return same > 0 && same * 2 >= looked;
+}
+
+/** Some files, evenly from all; at most twice `CHOSEN_FROM` are held. */
+async function choose({ mirror, rules, applied }: SampleGround): Promise<Entry[]> {
+  let chosen: Entry[] = [];
+  let [step, count] = [1, 0];
+  for await (const rows of withBreaths(mirror.entriesAt(applied))) {
+    for (const { path, entry } of rows) {
+      if (entry?.kind !== "file" || !rules.isShared(path, false)) continue;
+      if (count % step === 0) chosen.push(entry);
+      count += 1;
+      if (chosen.length < CHOSEN_FROM * 2) continue;
+      chosen = chosen.filter((_, i) => i % 2 === 0);
+      step *= 2;
+    }
+  }
+  return chosen;
+}

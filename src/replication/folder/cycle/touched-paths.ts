@@ -1,0 +1,58 @@
+import { sameEntry } from "../../../core/values/entry.ts";
+import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
+import type { IterationRow } from "../../../storage/index-store.ts";
+import { withBreaths } from "../../../util/with-breaths.ts";
+import type { FileHistory } from "./read-cycle.ts";
+import { settable } from "../ground/decide-cycle.ts";
+
+/** Paths that two states of two histories do not have alike, in path order. */
+export async function differingPaths(
+  [a, atA]: readonly [FileHistory, number],
+  [b, atB]: readonly [FileHistory, number],
+): Promise<WorkspacePath[]> {
+  const found: WorkspacePath[] = [];
+  const left = rowsOf(a.entriesAt(atA));
+  const right = rowsOf(b.entriesAt(atB));
+  let [one, other] = [await left.next(), await right.next()];
+  while (one.done !== true || other.done !== true) {
+    const order = orderOf(one.value, other.value);
+    const isAlike = order === 0 && sameEntry(settable(one.value?.entry), settable(other.value?.entry));
+    const path = (order <= 0 ? one.value : other.value)?.path;
+    if (!isAlike && path !== undefined && path !== "") found.push(path);
+    if (order <= 0) one = await left.next();
+    if (order >= 0) other = await right.next();
+  }
+  return found;
+}
+
+/** One that has come to its end is behind everything. */
+function orderOf(a: IterationRow | undefined, b: IterationRow | undefined): number {
+  if (a === undefined) return 1;
+  return b === undefined ? -1 : comparePaths(a.path, b.path);
+}
+
+async function* rowsOf(batches: AsyncIterable<readonly IterationRow[]>): AsyncGenerator<IterationRow, undefined> {
+  for await (const rows of withBreaths(batches)) yield* rows;
+  return undefined;
+}
+
+/** What a step has brought into a folder: the same paths need no other look until they change again. */
+export interface JustDone {
+  readonly paths: ReadonlySet<WorkspacePath>;
+  /** The own event up to which it was recorded. */
+  readonly upTo: number;
+}
+
+/** The paths of these that were changed after the step, or are none of its own. */
+export async function withoutOwn(
+  own: FileHistory,
+  paths: readonly WorkspacePath[],
+  { done, local }: { readonly done: JustDone | undefined; readonly local: number },
+): Promise<WorkspacePath[]> {
+  if (done === undefined || done.paths.size === 0) return [...paths];
+  const { upTo } = done;
+  const named = paths.filter((path) => done.paths.has(path));
+  const rows = await own.iterationsAt(named, local);
+  const same = new Set(named.filter((_, i) => (rows[i]?.seq ?? Infinity) <= upTo));
+  return paths.filter((path) => !same.has(path));
+}

@@ -1,0 +1,92 @@
+import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import type { UpstreamIteration } from "../../../core/values/file-record.ts";
+import { isRoot, isWithin, parentOf, type WorkspacePath } from "../../../core/values/path.ts";
+import { reconcileTrees, type PathDecision } from "../../../core/tree/reconcile-trees.ts";
+import { settle, type ReconcileMode, type Settled } from "../../../core/tree/reconcile.ts";
+import type { SyncBase } from "../../../core/tree/upstream-change.ts";
+
+/** One path as a folder and its origin have it, and what they last agreed on. */
+export interface CyclePath {
+  readonly path: WorkspacePath;
+  readonly base: SyncBase;
+  /** The origin's event of the path up to which it is judged what both have had in common: none up to there is looked at for a base again. */
+  readonly judgedTo?: number;
+  /** As it is recorded of the folder. */
+  readonly local: Entry | undefined;
+  /** As the origin has it. */
+  readonly remote: Entry | undefined;
+  /** The origin's last iteration of it, deletions too; `undefined`: it was never there. */
+  readonly upstream: UpstreamIteration | undefined;
+}
+
+/** A decision that waits for nobody: contents are merged, or they are not. */
+export interface SettledDecision extends PathDecision {
+  readonly decision: Settled;
+  /** Of a folder that cannot go at the origin: why (see `holdFolders`). */
+  readonly heldBy?: string;
+}
+
+/**
+ * What is done about each of these paths (core/tree/reconcile.ts); the origin is alpha in every mode. They have to be closed: the
+ * folders above each path are among them, and of a folder that is not one on all three sides everything that lies in it.
+ */
+export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
+  const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
+  const trees = {
+    base: present(({ base }) => settable(base.entry)),
+    local: present(({ local }) => settable(local)),
+    remote: present(({ remote }) => settable(remote)),
+  };
+  return reconcileTrees(trees, { mode, alpha: "remote" });
+}
+
+/**
+ * Is every folder there that something lies in, on both sides? A commit of the origin may have come in part only: first that a
+ * folder is gone, and a moment later that what lay in it is.
+ */
+export function areWhole(paths: readonly CyclePath[]): boolean {
+  const sides = new Map(paths.map((one) => [one.path, one]));
+  return paths.every(({ path, local, remote }) => {
+    const folder = parentOf(path);
+    const above = isRoot(folder) ? undefined : sides.get(folder);
+    if (above === undefined) return true;
+    const isLocalWhole = local === undefined || above.local?.kind === "dir";
+    return isLocalWhole && (remote === undefined || above.remote?.kind === "dir");
+  });
+}
+
+/**
+ * Setuid, setgid and sticky: recorded, but never set on disk, so that no copy has them from another one. Those that a folder has
+ * got by itself are its own business: no difference that an origin would ever hear of.
+ */
+const NEVER_SET = 0o7000;
+
+/** An entry as another copy would get it. */
+export function settable(entry: Entry | undefined): Entry | undefined {
+  return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
+}
+
+/** Paths that decisions bring into the folder, where there is nothing now. */
+export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePath[] {
+  return decisions
+    .filter(({ sides, decision }) => sides.local === undefined && decision.local !== undefined)
+    .map(({ path }) => path);
+}
+
+/**
+ * The same decisions, but that nothing at or beneath these paths comes into the folder: it cannot hold them beside what it
+ * has. They are conflicts of their own kind until one of the two has another name.
+ */
+export function holdCollisions(
+  decisions: readonly SettledDecision[],
+  collisions: readonly WorkspacePath[],
+): SettledDecision[] {
+  if (collisions.length === 0) return [...decisions];
+  return decisions.map((one) => {
+    const top = collisions.find((path) => isWithin(one.path, path));
+    if (top === undefined || one.decision.local === undefined || sameEntry(one.decision.local, one.sides.local))
+      return one;
+    const stays = settle(one.sides, one.sides);
+    return { ...one, decision: { ...stays, action: one.path === top ? "conflict" : "held" } };
+  });
+}

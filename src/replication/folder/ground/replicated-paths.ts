@@ -1,0 +1,124 @@
+import { DirectionalFilter, type FilterPolicy } from "../../../core/filter/directional-filter.ts";
+import type { Entry } from "../../../core/values/entry.ts";
+import { FilterPattern } from "../../../core/filter/filter-pattern.ts";
+import { hasGitName } from "../../../core/filter/git-name.ts";
+import { splitRoot, type WorkspacePath } from "../../../core/values/path.ts";
+import { ProtectedNames } from "../../../core/filter/protected-names.ts";
+import type { PathSides, ReconcileMode } from "../../../core/tree/reconcile.ts";
+import { SANDBOX_POLICY } from "../../../core/filter/sandbox-policy.ts";
+
+/** What is said about paths when a sync is begun (see `ReplicaRecord`). */
+export interface ReplicationRules {
+  readonly mode: ReconcileMode;
+  readonly policy?: string;
+  readonly filterTo: readonly string[];
+  readonly filterFrom: readonly string[];
+  /** What `filterTo` was when the folder was reconciled last. Default: the same. */
+  readonly filteredTo?: readonly string[] | undefined;
+  /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
+  readonly withProtected?: boolean;
+}
+
+/** Both sides have the same table of names. */
+const TABLE = new ProtectedNames();
+
+const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: true };
+
+/** Which paths of an origin and of its replica's folder have to do with one another. */
+export class ReplicatedPaths {
+  readonly mode: ReconcileMode;
+  readonly #filter: DirectionalFilter;
+  readonly #withProtected: boolean;
+  readonly #policy: string | undefined;
+  /** Filters of other patterns than those of now, by these. */
+  readonly #others = new Map<string, DirectionalFilter>();
+  #earlier: DirectionalFilter | undefined;
+  #names = { here: TABLE, there: TABLE };
+
+  /** Throws `USAGE` for a pattern that is none. */
+  constructor({ mode, policy, filterTo, filterFrom, filteredTo, withProtected = false }: ReplicationRules) {
+    this.mode = mode;
+    this.#withProtected = withProtected;
+    this.#policy = policy;
+    this.#filter = filterOf(policy, filterTo);
+    if (filteredTo !== undefined) this.#earlier = filterOf(policy, filteredTo);
+    for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
+  }
+
+  /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
+  isShared(path: WorkspacePath, isFolder: boolean): boolean {
+    if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
+    if (!isFolder && this.#staysAsSecret(path)) return false;
+    return this.#filter.passesPath(path, isFolder, "to-replica");
+  }
+
+  /** Was it withheld by the patterns under which the folder was reconciled last? Then neither side has heard of what the other made of it. */
+  wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
+    return this.#earlier?.passesPath(path, isFolder, "to-replica") === false;
+  }
+
+  /** Would these patterns withhold it, in the place of those of now? */
+  isWithheldBy(patterns: readonly string[], path: WorkspacePath, isFolder: boolean): boolean {
+    const key = JSON.stringify(patterns);
+    const filter = this.#others.get(key) ?? filterOf(this.#policy, patterns);
+    this.#others.set(key, filter);
+    return !filter.passesPath(path, isFolder, "to-replica");
+  }
+
+  /** The folder was reconciled under the patterns that hold now. */
+  reconciled(): void {
+    this.#earlier = undefined;
+  }
+
+  /** A secret that the origin does not take for one stays here, also where secrets go both ways: the origin would show it to everybody. */
+  #staysAsSecret(path: WorkspacePath): boolean {
+    const { here, there } = this.#names;
+    return this.#withProtected ? here.added(path) === true && !there.holds(path) : this.isSecret(path);
+  }
+
+  /** Is a file of this path a secret by its name? */
+  isSecret(path: WorkspacePath): boolean {
+    return this.#names.here.holds(path) || this.#names.there.holds(path);
+  }
+
+  /**
+   * Does each side keep to itself what it has of a path, since what one of them has was recorded as a secret? A person's word on the
+   * name counts before that.
+   */
+  keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
+    const { here, there } = this.#names;
+    if (this.#withProtected) return false;
+    return isRecordedSecret(local, path, here) || isRecordedSecret(remote, path, there);
+  }
+
+  /** From now on these are the names of secrets: what one of the two takes for one is one. False: they were so already. */
+  know(here: ProtectedNames, there: ProtectedNames): boolean {
+    const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;
+    if (!isSame) this.#names = { here, there };
+    return !isSame;
+  }
+
+  /** Is nothing written back at all? */
+  get isOneWay(): boolean {
+    return this.mode === "one-way-safe" || this.mode === "one-way-replica";
+  }
+
+  /** Is what the folder has there written back? `entry`: as it is, or, of a deletion, as it was. `remote`: what the origin has, where that was not asked before. */
+  goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
+    if (this.isOneWay) return false;
+    const kind = entry?.kind ?? "file";
+    const size = entry?.size ?? 0;
+    if (this.keepsApart({ path, local: entry, remote })) return false;
+    return this.isShared(path, kind === "dir") && this.#filter.passes({ path, kind, size }, "from-replica");
+  }
+}
+
+function isRecordedSecret(entry: Entry | undefined, path: WorkspacePath, names: ProtectedNames): boolean {
+  return entry?.class === "protected" && names.added(path) !== false;
+}
+
+function filterOf(policy: string | undefined, filterTo: readonly string[]): DirectionalFilter {
+  const filter = DirectionalFilter.of(policy === "sandbox" ? SANDBOX_POLICY : NO_POLICY);
+  for (const text of filterTo) filter.addPattern(new FilterPattern(text), "to-replica");
+  return filter;
+}

@@ -1,0 +1,57 @@
+import type { Hash } from "../../../core/values/hash.ts";
+import type { PathDecision } from "../../../core/tree/reconcile-trees.ts";
+import { mergeContents, type MergedContents, type PendingMerge } from "../../../core/tree/reconcile.ts";
+import type { BlobStore } from "../../../storage/blob-store.ts";
+import type { SettledDecision } from "./decide-cycle.ts";
+
+/** Longer contents are not merged, in bytes: nobody edits them by hand. */
+const MOST_BYTES = 8 * 1024 ** 2;
+
+/** Decisions that wait for nothing, and the merged contents, which are in the store. */
+export interface SettledMerges {
+  readonly decisions: readonly SettledDecision[];
+  readonly contents: readonly Hash[];
+}
+
+/** Merges what is to be merged. Where a content is not here (pruned, withheld), both sides are left as they are. */
+export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
+  const settled: SettledDecision[] = [];
+  const contents: Buffer[] = [];
+  for (const one of decisions) {
+    const { decision } = one;
+    if (decision.action !== "merge") {
+      settled.push({ ...one, decision });
+      continue;
+    }
+    const merged = await merge(blobs, decision);
+    if (merged.content !== undefined) contents.push(merged.content);
+    settled.push({ ...one, decision: merged.decision });
+  }
+  return { decisions: settled, contents: await keepContents(blobs, contents) };
+}
+
+async function merge(blobs: BlobStore, decision: PendingMerge): Promise<MergedContents> {
+  const { base, local, remote } = decision.contents;
+  if ([base, local, remote].some(({ size }) => size > MOST_BYTES)) return { decision: decision.otherwise };
+  const [before, here, there] = await Promise.all([base, local, remote].map(({ hash }) => contentOf(blobs, hash)));
+  if (before === undefined || here === undefined || there === undefined) return { decision: decision.otherwise };
+  return mergeContents(decision, { base: before, local: here, remote: there });
+}
+
+function contentOf(blobs: BlobStore, hash: Hash | undefined): Promise<Buffer | undefined> {
+  return hash === undefined ? Promise.resolve(undefined) : blobs.get(hash);
+}
+
+/** Puts contents into the store, durably. */
+export async function keepContents(blobs: BlobStore, contents: readonly Uint8Array[]): Promise<Hash[]> {
+  if (contents.length === 0) return [];
+  const batch = await blobs.batch();
+  try {
+    const hashes: Hash[] = [];
+    for (const content of contents) hashes.push(await batch.put(content));
+    await batch.commit();
+    return hashes;
+  } finally {
+    await batch.abandon();
+  }
+}

@@ -1,0 +1,188 @@
+import { ChronicleError, type ErrorCode } from "../../../core/values/errors.ts";
+import type { Channel, ChannelEnd } from "../../channel.ts";
+import type { ReplicaSession } from "../../replica/replica-session.ts";
+import type { Timers } from "../../../util/timers.ts";
+import { isFromPeer } from "../../protocol/wire-errors.ts";
+
+/** How a replica's connection to its origin is doing. `refused`: trying again would not help. */
+export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
+
+/** What a connection is kept with. */
+export interface KeeperOptions {
+  /** Opens a channel to the origin. Rejects with the reason; a signal that aborts is the last one of its life. */
+  readonly connect: (signal: AbortSignal) => Promise<Channel>;
+  /** Begins a conversation. `welcome` is to be called once the origin has let this replica in. */
+  readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;
+  readonly timers: Timers;
+  /** 0 to 1. */
+  readonly random: () => number;
+  /** Is the reason for an end one that stays, beside those that always do? */
+  readonly isFinal: (error: ChronicleError) => boolean;
+  readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
+}
+
+/** An attempt: how far it got, and why it ended (`undefined`: in peace). */
+interface Attempt {
+  readonly stage: "connecting" | "asking" | "welcome";
+  readonly error: ChronicleError | undefined;
+}
+
+const FIRST_WAIT_MS = 100;
+/** The longest wait after a fault of one of the two sides, which the next attempt will probably meet again. */
+const LONGEST_WAIT_MS = 10_000;
+/** The longest wait for a network or a server that is away: its return should be noticed soon. */
+const LONGEST_AWAY_MS = 4_000;
+/** After this time a connection counts as successful: the next failure begins with the shortest wait. */
+const LASTING_MS = 10_000;
+
+/** Nobody who asks the same once more gets another answer. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "UNAUTHENTICATED",
+  "FORBIDDEN",
+  "NOT_FOUND",
+  "AMBIGUOUS",
+  "USAGE",
+  "FORMAT_UNSUPPORTED",
+]);
+
+/** What an origin says of somebody whom it has let in, and would say again. */
+const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
+
+/** Keeps a replica connected: again and again, each time after a longer wait, until the origin refuses it. */
+export class ConnectionKeeper {
+  readonly #options: KeeperOptions;
+  readonly #ending = new AbortController();
+  #running: Promise<void> | undefined;
+  #session: ReplicaSession | undefined;
+  #channel: Channel | undefined;
+  #state: LinkState = "connecting";
+  #failures = 0;
+  /** Has the last attempt itself taken as long as the longest wait for a network? */
+  #hasWaited = false;
+  #wake: (() => void) | undefined;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  get state(): LinkState {
+    return this.#state;
+  }
+
+  /** The conversation that goes on, once the origin has let this replica in. */
+  get session(): ReplicaSession | undefined {
+    return this.#state === "connected" ? this.#session : undefined;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Does not wait any longer before it tries again. */
+  hurry(): void {
+    this.#wake?.();
+  }
+
+  /** Ends the conversation, if there is one; resolves when nothing goes on any more. It cannot be started again. */
+  async stop(): Promise<void> {
+    this.#ending.abort();
+    this.#channel?.close();
+    this.#wake?.();
+    await this.#running;
+    this.#state = "ended";
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#ending.signal.aborted) {
+      const attempt = await this.#attempt();
+      if (this.#ending.signal.aborted) return;
+      const { stage, error } = attempt;
+      if (error !== undefined && (isRefusal(attempt) || this.#options.isFinal(error)))
+        return this.#become("refused", error);
+      if (stage === "welcome" && isOfTheNetwork(error)) this.#failures = 0;
+      this.#become("offline", error);
+      await this.#pause(this.#longestWait(error));
+    }
+  }
+
+  /** From the connecting on, to the end of the conversation. */
+  async #attempt(): Promise<Attempt> {
+    this.#hasWaited = false;
+    using _long = this.#options.timers.after(LONGEST_AWAY_MS, () => (this.#hasWaited = true));
+    try {
+      this.#channel = await this.#options.connect(this.#ending.signal);
+    } catch (error) {
+      return { stage: "connecting", error: asUnavailable(error) };
+    }
+    const channel = this.#channel;
+    if (this.#ending.signal.aborted) channel.close();
+    let lasting: Disposable | undefined;
+    try {
+      this.#session = this.#options.begin(channel, () => {
+        if (this.#state === "connected") return;
+        lasting = this.#options.timers.after(LASTING_MS, () => (this.#failures = 0));
+        this.#become("connected", undefined);
+      });
+      const end = await this.#session.run();
+      return { stage: lasting === undefined ? "asking" : "welcome", error: reasonOf(end) };
+    } finally {
+      lasting?.[Symbol.dispose]();
+      this.#session = undefined;
+      this.#channel = undefined;
+    }
+  }
+
+  #longestWait(error: ChronicleError | undefined): number {
+    if (!isOfTheNetwork(error)) return LONGEST_WAIT_MS;
+    return this.#hasWaited ? FIRST_WAIT_MS : LONGEST_AWAY_MS;
+  }
+
+  /** Waits longer after each failure, up to `longest`, with jitter so that replicas do not return all at once. */
+  #pause(longest: number): Promise<void> {
+    const wait = Math.min(longest, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
+    this.#failures += 1;
+    return new Promise((resolve) => {
+      const timer = this.#options.timers.after(wait * (0.5 + this.#options.random() / 2), () => this.#wake?.());
+      this.#wake = () => {
+        this.#wake = undefined;
+        timer[Symbol.dispose]();
+        resolve();
+      };
+    });
+  }
+
+  #become(state: LinkState, error: ChronicleError | undefined): void {
+    if (this.#ending.signal.aborted) return;
+    this.#state = state;
+    this.#options.onChange(state, error);
+  }
+}
+
+/**
+ * Would the origin answer the same again? That is so of what it answers to `Hello`, and where it turns somebody out. What it, or
+ * this side, did wrong in the middle of a conversation that had begun well may not happen again: it is another try's matter,
+ * and one origin that is broken for a while must not leave syncs behind that somebody has to wake by hand.
+ */
+export function isRefusal({ stage, error }: Attempt): boolean {
+  if (error === undefined) return false;
+  // What this side has found out about itself stays so; what the origin says of its own history may be mended.
+  if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
+  if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
+  const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);
+  return FINAL.has(error.code) && !isOwnComplaint;
+}
+
+/** Is it nobody's fault, so that the next try may come soon? What a side did wrong it may do again at once. */
+function isOfTheNetwork(error: ChronicleError | undefined): boolean {
+  return error === undefined || error.code === "UNAVAILABLE";
+}
+
+function reasonOf({ error }: ChannelEnd): ChronicleError | undefined {
+  return error;
+}
+
+function asUnavailable(error: unknown): ChronicleError {
+  if (error instanceof ChronicleError) return error;
+  const what = error instanceof Error ? error.message : String(error);
+  return new ChronicleError("UNAVAILABLE", `the origin cannot be reached: ${what}`, { cause: error });
+}

@@ -1,0 +1,220 @@
+import type { SyncShape, SyncState } from "../../../api/sync-api.ts";
+import type { ChronicleError } from "../../../core/values/errors.ts";
+import type { WorkspacePath } from "../../../core/values/path.ts";
+import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
+import { refusedPaths, type Refusal } from "../paths/refused-paths.ts";
+import type { LeftOut } from "../paths/editor-files.ts";
+import type { SidesOf } from "../paths/git-paths.ts";
+import { erasedPaths, leftOutPaths, notHeldPaths } from "../paths/left-out-paths.ts";
+import type { NotHeld } from "../paths/not-held-paths.ts";
+import { troubleOf } from "./sync-trouble.ts";
+import type { LinkState } from "./connection-keeper.ts";
+
+/** All that is known of a sync. */
+export interface SyncFacts {
+  readonly id: string;
+  readonly folder: string;
+  readonly record: ReplicaRecord;
+  readonly link: LinkState;
+  readonly linkError: ChronicleError | undefined;
+  readonly wasReached: boolean;
+  /** Epoch milliseconds. */
+  readonly originAwaySince: number | undefined;
+  /** What the last cycle failed with, if it did. */
+  readonly failure: ChronicleError | undefined;
+  /** Why paths cannot be written here: see `ConflictShape.detail`. */
+  readonly blocked: readonly string[];
+  /** When that is tried again, in epoch milliseconds. */
+  readonly retryAt: number | undefined;
+  readonly isBusy: boolean;
+  readonly isWatchDegraded: boolean;
+  /** The last event of the origin that is known of; that is held; that is applied. */
+  readonly origin: number;
+  readonly head: number;
+  readonly applied: number;
+  readonly pending: number;
+  /** Paths whose last change the origin has refused: they stay as they are here. */
+  readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
+  /** Editors' own files, which stay where they are. */
+  readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
+  /** The state of git repositories, which stays where it is. */
+  readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
+  /** What the folder's disk cannot hold. */
+  readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
+  /** What holds an erased content here: nothing records or sends it. */
+  readonly erased: readonly WorkspacePath[];
+  /** The origin takes nothing of this replica's. */
+  readonly isReadOnly: boolean;
+  readonly conflicts: number;
+  readonly progress: SyncShape["progress"];
+}
+
+/** A sync as it is told. */
+export function syncShape(facts: SyncFacts): SyncShape {
+  const { record, linkError } = facts;
+  const { halted } = record;
+  const reason = halted === undefined ? linkError?.message : haltedBecause(halted);
+  const hint = halted === undefined ? linkError?.hint : hintFor(halted, record.stopped === true);
+  return {
+    id: facts.id,
+    folder: facts.folder,
+    upstream: record.url,
+    workspace: record.origin === "" ? (record.workspace ?? "") : record.origin,
+    ...(record.workspace === undefined ? {} : { asked: record.workspace }),
+    mode: record.mode,
+    state: stateOf(facts),
+    ...(halted === undefined ? {} : { halted: halted.reason }),
+    ...told(facts),
+    ...(reason === undefined ? {} : { reason }),
+    ...(hint === undefined ? {} : { hint }),
+    peer: facts.wasReached ? record.url : null,
+    ...(facts.originAwaySince === undefined
+      ? {}
+      : { origin_away_since: new Date(facts.originAwaySince).toISOString() }),
+    lag: Math.max(0, facts.origin - facts.applied),
+    pending: facts.pending,
+    conflicts: facts.conflicts,
+    ...keptBack(facts),
+    ...(record.withProtected === true ? { with_protected: true as const } : {}),
+    applied: facts.applied,
+    head: facts.head,
+    ...trouble(facts),
+    ...(facts.progress === undefined ? {} : { progress: facts.progress }),
+  };
+}
+
+/** The number of refused paths that the answer to a flush names. */
+const MOST_AFTER_FLUSH = 1_000;
+
+/** A sync as a flush answers it: with what the origin has refused, and still stands. */
+export function flushedShape(facts: SyncFacts): SyncShape {
+  const { refused } = facts;
+  const shape = syncShape(facts);
+  return refused.size === 0 ? shape : { ...shape, refused: refusedPaths(refused, MOST_AFTER_FLUSH) };
+}
+
+function told(facts: SyncFacts): Pick<SyncShape, "trouble"> {
+  const { halted } = facts.record;
+  const next = halted === undefined ? undefined : hintFor(halted);
+  const found = troubleOf(facts, next);
+  return found === undefined ? {} : { trouble: found };
+}
+
+type LeftOutShape = Pick<
+  SyncShape,
+  | "left_out"
+  | "left_out_paths"
+  | "git_left_out"
+  | "git_left_out_paths"
+  | "not_held"
+  | "not_held_paths"
+  | "erased"
+  | "erased_paths"
+>;
+
+function keptBack(facts: SyncFacts): Pick<SyncShape, "kept_back" | "refused" | "read_only"> & LeftOutShape {
+  const { refused, leftOut, gitLeftOut, notHeld, erased } = facts;
+  const isReadOnly = mayOnlyRead(facts);
+  const kept = refused.size + leftOut.size + gitLeftOut.size + notHeld.size + erased.length;
+  return {
+    ...(kept === 0 ? {} : { kept_back: kept }),
+    ...(leftOut.size === 0 ? {} : { left_out: leftOut.size, left_out_paths: leftOutPaths(leftOut) }),
+    ...(gitLeftOut.size === 0 ? {} : { git_left_out: gitLeftOut.size, git_left_out_paths: leftOutPaths(gitLeftOut) }),
+    ...(notHeld.size === 0 ? {} : { not_held: notHeld.size, not_held_paths: notHeldPaths(notHeld) }),
+    ...(erased.length === 0 ? {} : { erased: erased.length, erased_paths: erasedPaths(erased) }),
+    ...(refused.size === 0 || isReadOnly ? {} : { refused: refusedPaths(refused) }),
+    ...(isReadOnly ? { read_only: true } : {}),
+  };
+}
+
+function trouble(facts: SyncFacts): Pick<SyncShape, "degraded" | "retry_at"> {
+  const degraded = degradedBecause(facts);
+  const { retryAt } = facts;
+  if (degraded === undefined) return {};
+  return retryAt === undefined ? { degraded } : { degraded, retry_at: new Date(retryAt).toISOString() };
+}
+
+function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
+  if (record.stopped === true) return "stopped";
+  if (record.halted !== undefined) return "halted";
+  if (record.paused === true) return "paused";
+  // One that is to go on, and has not begun to connect yet, will in a moment.
+  if (link === "connecting" || link === "ended") return "connecting";
+  if (link !== "connected") return "offline";
+  const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
+  return isBehind || record.keeps !== undefined || facts.isBusy ? "syncing" : "in-sync";
+}
+
+/** In the modes in which nothing is written back anyway that is nothing to be told. */
+function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
+  return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
+}
+
+/** For people. */
+export function haltedBecause({ reason, detail }: ReplicaHalt): string {
+  return detail ?? reason;
+}
+
+/** What somebody can do about it. */
+export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
+  if (reason === "nested" && isStopped)
+    return "it is on no list any more once its history is given up: chronicle forget ID";
+  return HINTS[reason] ?? "see to the reason, then resume the sync";
+}
+
+const LOST =
+  "if that is meant, resume with --accept-deletions; if not, with --restore-files; if it is back by now, just resume";
+
+const HINTS: Readonly<Record<string, string>> = {
+  not_found:
+    "look at the address, the workspace (#NAME or #ID behind the address, or --workspace: `chronicle workspaces` lists them there) and what the token is for, and start it again with the right ones",
+  ambiguous: "start it again with the workspace's whole id or name (#NAME behind the address, or --workspace NAME)",
+  unauthenticated:
+    "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
+  forbidden:
+    "start it again with another token (--token-file FILE): on the origin's machine, `token list` says what each is for",
+  format_unsupported: "once both sides have the same version of chronicle, resume",
+  "root-vanished":
+    "mount it, or put it back, then resume; if it was moved for good, start the sync again with where it is now; or stop it",
+  "root-replaced":
+    "if the folder was put back, resume with --restore-files; if what it holds is what is meant, with --accept-deletions",
+  "root-emptied": LOST,
+  "mass-deletion": `${LOST}. What may go unasked for good (what a tool can make again): name it in .gitignore, or keep it from the origin with --filter-from`,
+  nested: "stop the sync, and choose a folder that lies beside both: chronicle sync stop",
+  forked:
+    "`chronicle sync adopt-as-new` goes on as a replica of its own: what this folder has is proposed to the origin, what the origin has comes here, and nothing is deleted",
+  diverged:
+    "`chronicle sync rejoin` goes on with the origin as it is: what it has lost is kept here and proposed to it, three ways, and nothing is deleted; or, once it has its history back, `chronicle sync resume`",
+};
+
+function degradedBecause(facts: SyncFacts): string | undefined {
+  const {
+    record,
+    failure,
+    isWatchDegraded,
+    refused: { size: refused },
+    originAwaySince,
+  } = facts;
+  if (record.stopped === true) return undefined;
+  if (originAwaySince !== undefined) {
+    const since = new Date(originAwaySince).toISOString();
+    return `the origin's folder is not there since ${since} (removed, moved, not mounted?): what is changed meanwhile waits`;
+  }
+  if (failure !== undefined) {
+    const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
+    return `a step has failed, and is tried again: ${failure.message}${hint}`;
+  }
+  // What else is not as it should be matters once somebody has decided.
+  if (record.halted !== undefined) return undefined;
+  if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
+  if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
+  if (refused === 1) return "1 change of this folder stays here: the origin refuses it";
+  if (refused > 0) return `${changes(refused)} of this folder stay here: the origin refuses them`;
+  return undefined;
+}
+
+const READ_ONLY = "the token may only read: what is changed in this folder stays here";
+
+function changes(count: number): string {
+  return count === 1 ? "1 change" : `${count} changes`;
+}

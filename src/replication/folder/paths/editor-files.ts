@@ -1,0 +1,170 @@
+import { editorFile, isEditorName } from "../../../core/filter/editor-files.ts";
+import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import { cameFromOrigin, decodeFile, pathOfRecordId, type FileRecord } from "../../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../../core/values/path.ts";
+import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import { isInBase } from "../../../engine/log/read-base.ts";
+import { readEvent } from "../../../engine/log/read-events.ts";
+import { hasWritten } from "../../../engine/replica/journal.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+import type { SidesOf } from "./git-paths.ts";
+
+/** A path that a sync leaves out, since what is there is an editor's. */
+export interface LeftOut extends SidesOf {
+  /** The files that it belongs to. */
+  readonly beside: readonly WorkspacePath[];
+}
+
+/** The states of a path that is judged. */
+interface Sides {
+  readonly path: WorkspacePath;
+  readonly local: Entry | undefined;
+  readonly remote: Entry | undefined;
+}
+
+/** What becomes of a path. `left-out`: it stays where it is. `apart`: it goes, and neither side had it from the other before. */
+export type Judged = "goes" | "left-out" | "apart";
+
+/** One state that a path had on one side. `wasSent`: did it come from the other side? `undefined`: nobody knows. */
+interface State {
+  readonly entry: Entry | undefined;
+  readonly wasSent: boolean | undefined;
+}
+
+interface Past {
+  /** One side has had a state of it from the other. */
+  readonly wasSent: boolean;
+  /** Both sides have had the same state of it once. */
+  readonly wasSame: boolean;
+}
+
+/** Of a path that was changed more often, earlier changes are not asked about. */
+const MOST_LOOKED_BACK = 50;
+
+/**
+ * What editors and desktops make for themselves (see core/filter/editor-files.ts) stays on the side on which it was made, both ways alike.
+ * A path that one side has had from the other is somebody's, whatever its name is, and goes on.
+ */
+export class EditorFiles {
+  readonly #context: Context;
+  readonly #mirror: Mirror;
+  readonly #sandboxId: string;
+  readonly #isOn: boolean;
+  readonly #leftOut = new Map<WorkspacePath, LeftOut>();
+
+  constructor(
+    context: Context,
+    mirror: Mirror,
+    { sandboxId, editorFiles }: Pick<ReplicaRecord, "sandboxId" | "editorFiles">,
+  ) {
+    this.#context = context;
+    this.#mirror = mirror;
+    this.#sandboxId = sandboxId;
+    this.#isOn = editorFiles !== "sync";
+  }
+
+  /** Whether a state of a path looks like an editor's own file, whatever lies beside it. */
+  looksMade(entry: Entry): boolean {
+    return this.#isOn && editorFile(entry) !== undefined;
+  }
+
+  /** What is left out, as far as it was looked at. */
+  get leftOut(): ReadonlyMap<WorkspacePath, LeftOut> {
+    return this.#leftOut;
+  }
+
+  /** Those that are to be judged anew since something beside them has changed. */
+  besideOf(touched: ReadonlySet<WorkspacePath>): WorkspacePath[] {
+    return [...this.#leftOut].flatMap(([path, { beside }]) => (beside.some((one) => touched.has(one)) ? [path] : []));
+  }
+
+  /** Judges a path, and remembers it. */
+  async judge(sides: Sides): Promise<Judged> {
+    const { path, local, remote } = sides;
+    if (!isEditorName(path) || sameEntry(local, remote)) {
+      this.#leftOut.delete(path);
+      return "goes";
+    }
+    const found = this.#isOn ? await this.#look(sides) : undefined;
+    const past = await this.#past(path);
+    if (found !== undefined && !past.wasSent) {
+      this.#leftOut.set(path, found);
+      return "left-out";
+    }
+    this.#leftOut.delete(path);
+    return past.wasSent || past.wasSame ? "goes" : "apart";
+  }
+
+  /** Does a change of the folder stay there? `entry` undefined: a deletion. */
+  async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
+    if (!this.#isOn || !isEditorName(path)) return false;
+    const remote = (await this.#mirror.iterationAt(path, this.#mirror.head.seq))?.entry;
+    const isNothing = entry === undefined && remote === undefined;
+    if (sameEntry(entry, remote) && !isNothing) return false;
+    const isMade = isNothing || (await this.#look({ path, local: entry, remote })) !== undefined;
+    return isMade && !(await this.#past(path)).wasSent;
+  }
+
+  /** What is left out of a path that no side has had from the other; `undefined`: it is somebody's on some side. */
+  async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
+    const present = [local, remote].filter((one) => one !== undefined);
+    const made = present.map((entry) => editorFile(entry));
+    if (made.length === 0 || made.includes(undefined)) return undefined;
+    const beside = [...new Set(made.flatMap((one) => one?.beside ?? []))].filter((one) => one !== path);
+    for (const one of beside) if (!(await this.#isFile(one))) return undefined;
+    return { here: local !== undefined, there: remote !== undefined, beside };
+  }
+
+  /** Is there a file on either side? Where it has just gone here it may be on its way back. */
+  async #isFile(path: WorkspacePath): Promise<boolean> {
+    const { index } = this.#context;
+    const here = await index.iterationAt(path, (await index.head()).seq);
+    if (here?.entry?.kind === "file") return true;
+    return (await this.#mirror.iterationAt(path, this.#mirror.head.seq))?.entry?.kind === "file";
+  }
+
+  /**
+   * What both histories say of a path. Whose work a state was is not known of what stands in a base: there, being the same on both
+   * sides is taken for having been sent.
+   */
+  async #past(path: WorkspacePath): Promise<Past> {
+    const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];
+    const isSame = (a: State, b: State): boolean => a.entry !== undefined && sameEntry(a.entry, b.entry);
+    const pairs = there.flatMap((a) => here.flatMap((b) => (isSame(a, b) ? [[a, b] as const] : [])));
+    const isTold = [...there, ...here].some(({ wasSent }) => wasSent === true);
+    const isUnknown = pairs.some(([a, b]) => a.wasSent === undefined || b.wasSent === undefined);
+    return { wasSent: isTold || isUnknown, wasSame: pairs.length > 0 };
+  }
+
+  async #thereOnce(path: WorkspacePath): Promise<State[]> {
+    const found: State[] = [];
+    for (let seq = this.#mirror.head.seq; seq > 0 && found.length < MOST_LOOKED_BACK;) {
+      const row = await this.#mirror.iterationAt(path, seq);
+      if (row === undefined) break;
+      const record = await this.#mirror.record(row.seq);
+      found.push({ entry: row.entry, wasSent: record && (await this.#isOurs(path, record)) });
+      seq = row.seq - 1;
+    }
+    return found;
+  }
+
+  /** Whether this folder wrote it, also as the replica that it was before it went on as another one: its own event says the same then. */
+  async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
+    if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;
+    if (!(await hasWritten(this.#context, replica.localSeq, path))) return false;
+    return sameEntry((await this.#context.index.iterationAt(path, replica.localSeq))?.entry, entry);
+  }
+
+  async #hereOnce(path: WorkspacePath): Promise<State[]> {
+    const { index } = this.#context;
+    const found: State[] = [];
+    for (const { seq, entry } of (await index.iterations(path)).slice(-MOST_LOOKED_BACK)) {
+      const row = await index.locate(seq);
+      const event = row === undefined || isInBase(row) ? undefined : await readEvent(this.#context, row);
+      const isFile = event !== undefined && pathOfRecordId(event.recordId) === path;
+      found.push({ entry, wasSent: isFile ? cameFromOrigin(decodeFile(path, event.record)) : undefined });
+    }
+    return found;
+  }
+}

@@ -1,0 +1,80 @@
+import type { RefusedPathShape } from "../../../api/sync-api.ts";
+import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
+import type { WriteBackReason } from "../../../core/records/write-back.ts";
+import { exactPath, shownPath } from "../../../engine/log/shape.ts";
+
+/** What an origin has refused of a path: nobody sends it again as it is. */
+export interface Refusal {
+  readonly reason: WriteBackReason;
+  /** Had it been deleted here? */
+  readonly isDeletion: boolean;
+  /** It was not even sent. */
+  readonly unheard?: true;
+}
+
+/** The number of paths that are named. */
+const MOST_NAMED = 20;
+
+/** Each path whose last change was refused, in path order, with why and what to do about it; the first `most` of them. */
+export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {
+  const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
+  return sorted.slice(0, most).map(([path, refusal]) => ({
+    path: shownPath(path),
+    ...exactPath(path),
+    reason: refusal.reason,
+    ...wordsFor(refusal),
+  }));
+}
+
+type Words = Pick<RefusedPathShape, "why" | "hint">;
+
+const RESUME = "then `chronicle sync resume` sends it again";
+
+const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
+  path: {
+    why: "it cannot be written at the origin: its name is not taken there, something is in its way, its folder may not be looked into, or it is git's own",
+    hint: `move or rename it here; or see to it in the origin's folder, ${RESUME}`,
+  },
+  filtered: {
+    why: "a filter of the origin keeps it out",
+    hint: "to have it there as well, change the rules of the origin",
+  },
+  "read-only": {
+    why: "the origin's history is only read now, or the token may only read",
+    hint: "see `chronicle status` there: it is sent again by itself some time after that is over, and by `chronicle sync resume` at once; or start the sync again with another token",
+  },
+  "too-large": {
+    why: "it is longer than the origin takes",
+    hint: `raise the limit at the origin (\`chronicle config maxFileSize\` there), ${RESUME}`,
+  },
+  "hash-mismatch": {
+    why: "its content came there as another than was said",
+    hint: "`chronicle sync resume` sends it again",
+  },
+  "content-missing": {
+    why: "its content is not here any more",
+    hint: "save the file again: what is in it now is sent then",
+  },
+  erased: {
+    why: "the origin has erased its content",
+    hint: `change or remove the file; or bring the content back at the origin (\`chronicle unerase\` there), ${RESUME}`,
+  },
+};
+
+const KEPT_THERE: Words = {
+  why: "the origin cannot delete it: something lies there that its history does not record",
+  hint: `see to it in the origin's folder (\`chronicle explain\` says why it is not recorded), ${RESUME}`,
+};
+
+const NOT_SENT: Words = {
+  why: "its name cannot be sent: it is too long, or other systems take it for an absolute path",
+  hint: "rename it here",
+};
+
+function wordsFor({ reason, isDeletion, unheard }: Refusal): Words {
+  if (unheard === true) return NOT_SENT;
+  if (reason === "path" && isDeletion) return KEPT_THERE;
+  return WORDS[reason] ?? { why: `the origin refuses it (${reason})`, hint: RESUME_ANYHOW };
+}
+
+const RESUME_ANYHOW = "`chronicle sync resume` sends it again";

@@ -1,0 +1,269 @@
+import { codedError, type ChronicleError } from "../../../core/values/errors.ts";
+import type { ReplicaHalt } from "../../../core/records/replica-record.ts";
+import { shownPath } from "../../../engine/log/shape.ts";
+import { asFatal } from "../../as-fatal.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+import type { Timers } from "../../../util/timers.ts";
+import { Arrivals } from "../link/arrivals.ts";
+import { PART_MS, type CycleOutcome, type FolderCycle } from "../cycle/folder-cycle.ts";
+import type { LossDecision } from "../cycle/weigh-losses.ts";
+import type { SyncHappening } from "./sync-happening.ts";
+
+/** What cycles are run with. */
+export interface CycleLoopOptions {
+  readonly cycle: FolderCycle;
+  readonly mirror: Mirror;
+  readonly timers: Timers;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Runs one change of the workspace after another. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** May anything be done? */
+  readonly isActive: () => boolean;
+  /** Records what was changed in the folder; then `wake` is called, or `failed`. Never rejects. */
+  readonly look: () => Promise<void>;
+  /** The last event that the origin has told of. */
+  readonly originSeq: () => number;
+  /** Is the origin there, and everything held that it has told of? */
+  readonly isCaughtUp: () => boolean;
+  readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
+  readonly tell: (happening: SyncHappening) => void;
+}
+
+/** How long the record may lag behind what is only an echo. */
+const LAZY_MS = 1_000;
+/** A folder in which others are always faster is left alone for a moment. */
+const MOST_MOVES = 5;
+const MOVED_MS = 100;
+/**
+ * Where so many files were written one after the other, and more are coming, it waits for those: each has its own sync, but
+ * that many more of them have one together (see the worktree's `apply`), and whoever stores what comes has a turn meanwhile.
+ */
+const MANY = { from: 24, to: 256, waitMs: 200 };
+/**
+ * What has looked at very much and led to nothing is not done again at once: it would leave no time for what it waits for, and
+ * does not get cheaper. So it rests for as long as it took, up to some seconds.
+ */
+const LONGEST_REST_MS = 10_000;
+const FIRST_RETRY_MS = 500;
+/** A disk that has room again, or may be written again, tells nobody: to try is to look. */
+const LONGEST_RETRY_MS = 8_000;
+/** What takes long before it fails is tried more seldom: it takes at most one part of so many of all time, up to a longest wait. */
+const COSTLY = { parts: 4, mostMs: 30_000 };
+
+/** Runs cycles, one after another, for as long as there is something to look at; what fails is tried again after a while. */
+export class CycleLoop {
+  readonly #options: CycleLoopOptions;
+  readonly #arrivals: Arrivals;
+  #running: Promise<void> | undefined;
+  #isWanted = false;
+  #decided: LossDecision | undefined;
+  /** Was everything in the folder looked at since it was set out? What is recorded of it may be what was before, when it was away. */
+  #isLooked = false;
+  /** Much that was deleted at the origin comes in several pieces: what was accepted holds until all of them are here. */
+  #isRestAccepted = false;
+  #failure: ChronicleError | undefined;
+  #failures = 0;
+  #retryAt: number | undefined;
+  #moves = 0;
+  /** How long the last cycle took, in ms. */
+  #spentMs = 0;
+  #later: Disposable | undefined;
+  #lazy: Disposable | undefined;
+
+  constructor(options: CycleLoopOptions) {
+    this.#options = options;
+    this.#arrivals = new Arrivals({ held: () => options.mirror.head.seq, told: options.originSeq });
+  }
+
+  /** Is a cycle going on, or about to? */
+  get isBusy(): boolean {
+    return this.#running !== undefined || this.#isWanted || this.#later !== undefined;
+  }
+
+  /** What the last cycle has failed with, until one goes well. */
+  get failure(): ChronicleError | undefined {
+    return this.#failure;
+  }
+
+  /** When what has failed is tried again (epoch milliseconds); `undefined`: nothing waits for that. */
+  get retryAt(): number | undefined {
+    return this.#retryAt;
+  }
+
+  /** Does not wait any longer before it tries again what has failed. */
+  hurry(): void {
+    this.#failures = 0;
+    if (this.#retryAt === undefined) return;
+    this.#later?.[Symbol.dispose]();
+    this.#retryNow();
+  }
+
+  /** There may be something to do: now, or so many milliseconds from now. */
+  wake(afterMs = 0): void {
+    if (afterMs > 0 && this.#later === undefined && this.#options.isActive()) return this.#wakeLater(afterMs);
+    this.#isWanted = true;
+    if (this.#running !== undefined || this.#later !== undefined || !this.#mayRun) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      this.#options.tell({ kind: "state" });
+      // What came in this very moment.
+      if (this.#isWanted) this.wake();
+    });
+  }
+
+  /**
+   * It is set out: nothing is decided before everything in the folder was looked at. `decided`: what is to become of much that is
+   * deleted by then, if the next cycle finds that.
+   */
+  setOut(decided: LossDecision | undefined): void {
+    this.#decided = decided;
+    this.#isLooked = false;
+    this.#isRestAccepted = false;
+  }
+
+  /** Everything in the folder was looked at; or it is not there. */
+  looked(): void {
+    this.#isLooked = true;
+    this.wake();
+  }
+
+  /** Something has failed, after so long: everything is compared anew after a while. */
+  failed(error: unknown, spentMs = 0): void {
+    if (!this.#options.isActive()) return;
+    const failure = asFatal(codedError(error));
+    if (this.#failure?.message !== failure.message) this.#options.tell({ kind: "degraded", reason: failure.message });
+    this.#failure = failure;
+    this.#options.cycle.compareAll();
+    const seldom = Math.min(COSTLY.mostMs, COSTLY.parts * spentMs);
+    const ms = Math.max(seldom, Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#failures, 8)));
+    this.#lookLater(ms);
+    this.#retryAt = this.#options.now() + ms;
+    this.#failures += 1;
+  }
+
+  /** The record lags behind: it is written soon, but not for each little thing. */
+  writeSoon(): void {
+    const { cycle, timers, inTurn, isActive } = this.#options;
+    if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
+    this.#lazy = timers.after(LAZY_MS, () => {
+      this.#lazy = undefined;
+      if (!isActive() || !cycle.isAhead) return;
+      inTurn(() => cycle.write()).catch((error: unknown) => this.failed(error));
+    });
+  }
+
+  /** Resolves when no cycle goes on. It may be woken again. */
+  async rest(): Promise<void> {
+    this.#later?.[Symbol.dispose]();
+    this.#later = undefined;
+    this.#retryAt = undefined;
+    this.#failures = 0;
+    this.#lazy?.[Symbol.dispose]();
+    this.#lazy = undefined;
+    this.#isWanted = false;
+    await this.#running;
+  }
+
+  get #mayRun(): boolean {
+    return this.#isLooked && this.#options.isActive();
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isWanted && this.#later === undefined && this.#mayRun) {
+      const waitMs = this.#waitForMore();
+      if (waitMs !== undefined) return this.#wakeLater(waitMs);
+      this.#isWanted = false;
+      const began = this.#options.now();
+      try {
+        const outcome = await this.#options.inTurn(() => this.#step());
+        this.#failure = undefined;
+        this.#failures = 0;
+        if (outcome !== undefined) await this.#after(outcome);
+      } catch (error) {
+        this.failed(error, this.#options.now() - began);
+      }
+    }
+    if (!this.#options.isActive()) this.#isWanted = false;
+  }
+
+  /** So many ms, until more has come of what is known to come; `undefined`: something may be decided now. */
+  #waitForMore(): number | undefined {
+    const { cycle, mirror } = this.#options;
+    return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
+  }
+
+  /** `undefined`: what is to be known of the origin first is not known yet. */
+  async #step(): Promise<CycleOutcome | undefined> {
+    const { cycle, mirror, tell, now, isCaughtUp } = this.#options;
+    if (mirror.workspace === "") return undefined;
+    if (cycle.record.keeps === "both" && !isCaughtUp()) return undefined;
+    if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
+    const from = cycle.applied;
+    const decided = this.#decided;
+    const began = now();
+    const outcome = await cycle.run(decided, this.#isRestAccepted);
+    this.#spentMs = Math.max(0, now() - began);
+    if (outcome.kind !== "done") return outcome;
+    if (this.#decided === decided) this.#decided = undefined;
+    this.#isRestAccepted = (this.#isRestAccepted || decided === "deletions") && !this.#options.isCaughtUp();
+    const to = cycle.applied;
+    if (to > from || outcome.applied > 0) tell({ kind: "applied", from, to, paths: outcome.applied });
+    return outcome;
+  }
+
+  async #after(outcome: CycleOutcome): Promise<void> {
+    this.#moves = outcome.kind === "moved" ? this.#moves + 1 : 0;
+    switch (outcome.kind) {
+      case "moved":
+        this.#isWanted = true;
+        if (this.#moves >= MOST_MOVES) this.#restFor(MOVED_MS);
+        return;
+      case "restless":
+        return this.#restFor(outcome.waitMs);
+      case "partial":
+        return this.#restFor(PART_MS);
+      case "halted":
+        return this.#options.onHalt(outcome.halt);
+      case "done":
+        for (const { path, state } of outcome.conflicts)
+          this.#options.tell({ kind: "conflict", path: shownPath(path), state });
+        // What the step has written is looked at as everything else: there may be more to send.
+        this.#isWanted ||= outcome.isMore;
+        if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
+          this.#wakeLater(MANY.waitMs);
+        this.writeSoon();
+    }
+  }
+
+  #restFor(ms: number): void {
+    this.#wakeLater(Math.max(ms, Math.min(LONGEST_REST_MS, this.#spentMs)));
+  }
+
+  #isMoreKnown(): boolean {
+    const { cycle, mirror, originSeq } = this.#options;
+    return Math.max(mirror.head.seq, originSeq()) > cycle.applied;
+  }
+
+  #wakeLater(ms: number): void {
+    this.#later?.[Symbol.dispose]();
+    this.#isWanted = true;
+    this.#later = this.#options.timers.after(ms, () => {
+      this.#later = undefined;
+      this.wake();
+    });
+  }
+
+  /** Looks at everything in the folder after a while, and goes on then. */
+  #lookLater(ms: number): void {
+    this.#later?.[Symbol.dispose]();
+    this.#isWanted = true;
+    this.#later = this.#options.timers.after(ms, () => this.#retryNow());
+  }
+
+  #retryNow(): void {
+    this.#later = undefined;
+    this.#retryAt = undefined;
+    if (this.#options.isActive()) void this.#options.look();
+  }
+}

@@ -1,0 +1,571 @@
+import type { SyncShape } from "../../../api/sync-api.ts";
+import type { Progress } from "../../../api/workspace-api.ts";
+import type { IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import type { NameRules } from "../../../core/tree/find-collisions.ts";
+import { ROOT, type WorkspacePath } from "../../../core/values/path.ts";
+import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import type { RejectedEntry } from "../../../core/records/write-back.ts";
+import { Signal } from "../../../util/signal.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import { shownPath } from "../../../engine/log/shape.ts";
+import { type CommonHistory, findCommonEvent } from "../../replica/find-common-event.ts";
+import { CycleLoop } from "./cycle-loop.ts";
+import { EditorFiles } from "../paths/editor-files.ts";
+import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
+import { FolderCycle } from "../cycle/folder-cycle.ts";
+import type { LossDecision } from "../cycle/weigh-losses.ts";
+import type { FolderJournal } from "../cycle/folder-journal.ts";
+import { FsWatcher } from "./fs-watcher.ts";
+import { GitPaths } from "../paths/git-paths.ts";
+import { NotHeldPaths } from "../paths/not-held-paths.ts";
+import { haltedSync, nothingLost, notUnderWay } from "../cycle/not-under-way.ts";
+import { Obstacles } from "../cycle/obstacles.ts";
+import { openJournal } from "../cycle/open-journal.ts";
+import { OriginLink, type OriginLinkOptions } from "../link/origin-link.ts";
+import { pauseAfter } from "./pause-after.ts";
+import { RefusalProbe } from "../cycle/refusal-probe.ts";
+import { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import { SharedNames } from "../paths/shared-names.ts";
+import type { Resolution } from "../cycle/resolve-sync-conflict.ts";
+import { pushed, type SyncHappening } from "./sync-happening.ts";
+import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "../link/sync-shape.ts";
+import { wentBack } from "./went-back.ts";
+import { WaitingRoom } from "./waiting-room.ts";
+
+/** A replica's folder, opened, and how its origin is reached. */
+export interface FolderSyncParts extends Pick<
+  OriginLinkOptions,
+  "mirror" | "session" | "connect" | "timers" | "random"
+> {
+  readonly context: Context;
+  /** The folder on disk now; `undefined`: there is none. */
+  readonly identity: () => FolderIdentity | undefined;
+  /** What the folder's disk does to names. `undefined`: nothing. */
+  readonly nameRules?: NameRules | undefined;
+  /** Tells when the replica's own log may have grown, whoever writes it. Default: nobody else does. */
+  readonly watchOwn?: (onGrown: () => void) => Disposable;
+  /** See `CycleParts`. */
+  readonly beforeMove?: () => void;
+  /** Does the folder stand where it may follow this origin? Default: yes. */
+  readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
+}
+
+const DEFAULT_DEBOUNCE_MS = 50;
+/** So often at most it is told how much of a large file is here, or there. */
+const TELL_MS = 500;
+/** How long it waits before it tries again to write down that the origin will not have it. */
+const REFUSED_AGAIN_MS = 5_000;
+
+/** How long it asks the origin what it has lost, before it halts without knowing that. */
+const COMPARING_MS = 15_000;
+
+const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder is not there" };
+
+/** What must not go on without a word of somebody's. */
+const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
+
+/**
+ * A folder that follows an origin's workspace, and writes back to it: what the origin records comes into the folder, what is
+ * changed in the folder goes to the origin, and what contradicts stays on both sides until somebody decides. Everything that
+ * it knows is in the replica's log; so it may end at any moment, and goes on from there.
+ */
+export class FolderSync {
+  /** Something has happened. */
+  readonly happened = new Signal<SyncHappening>();
+  readonly #parts: FolderSyncParts;
+  readonly #editorFiles: EditorFiles;
+  readonly #names: SharedNames;
+  readonly #gitPaths = new GitPaths(() => this.#parts.context.worktree.gitTops());
+  readonly #notHeld = new NotHeldPaths(() => this.#parts.context.worktree.traitsOf(ROOT));
+  readonly #journal: FolderJournal;
+  readonly #probe: RefusalProbe;
+  readonly #cycle: FolderCycle;
+  readonly #loop: CycleLoop;
+  readonly #watcher: FsWatcher;
+  readonly #link: OriginLink;
+  readonly #obstacles: Obstacles;
+  readonly #waiting = new WaitingRoom();
+  #listening: Disposable[] = [];
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Is it watched and connected? */
+  #isUnderWay = false;
+  #isClosed = false;
+  /** Answers of the origin, one after the other, in which something was not taken. */
+  #refusals = 0;
+  #comparing: AbortController | undefined;
+  #ownLog: Disposable | undefined;
+  #hasGrown = false;
+  #wasDegraded = false;
+  #progress: SyncShape["progress"];
+  #telling: Disposable | undefined;
+
+  constructor(parts: FolderSyncParts, record: ReplicaRecord) {
+    const { context, mirror, timers } = parts;
+    this.#parts = parts;
+    const rules = new ReplicatedPaths(record);
+    const names = (this.#names = new SharedNames({ context, mirror }, rules));
+    const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
+    const editorFiles = (this.#editorFiles = new EditorFiles(context, mirror, record));
+    const notHeld = this.#notHeld;
+    const shared = { context, mirror, rules, names, editorFiles, notHeld };
+    this.#journal = openJournal({ ...shared, record: () => this.record }, record);
+    this.#probe = new RefusalProbe({
+      journal: this.#journal,
+      timers,
+      mayAsk: () => this.#link.session !== undefined && !this.#link.isReadOnly,
+      wake: () => this.#loop.wake(),
+    });
+    this.#cycle = new FolderCycle(
+      {
+        ...parts,
+        nameRules: parts.nameRules,
+        journal: this.#journal,
+        rules,
+        names,
+        ...{ editorFiles, gitPaths: this.#gitPaths, notHeld },
+        onDue: () => this.#loop.wake(),
+        onProgress: (progress) => this.#applying(progress),
+      },
+      record,
+    );
+    this.#watcher = new FsWatcher({
+      context,
+      debounceMs: record.debounceMs ?? DEFAULT_DEBOUNCE_MS,
+      timers,
+      inTurn,
+      onLooked: (error) => this.#looked(error),
+    });
+    this.#loop = new CycleLoop({
+      ...parts,
+      cycle: this.#cycle,
+      now: () => context.now(),
+      inTurn,
+      tell: (happening) => this.#tell(happening),
+      isActive: () => this.#isUnderWay && this.isActive,
+      look: () => this.#lookAtAll(),
+      originSeq: () => this.#link.sequence,
+      isCaughtUp: () => this.#link.session !== undefined && parts.mirror.head.seq >= this.#link.sequence,
+      onHalt: (halt) => this.#halt(halt),
+    });
+    this.#obstacles = this.#obstaclesOf(parts);
+    this.#link = new OriginLink({
+      ...parts,
+      ...{ journal: this.#journal, rules, record: () => this.record },
+      onRegained: () => this.#regained(),
+      onChange: () => this.#linkChanged(),
+      onMayWrite: () => this.#mayWrite(),
+      onReceived: (done, total) => (this.#progress = { phase: "receiving", done, total }),
+      onBytes: (phase, done, total) => this.#transferring(phase, { done, total }),
+      onRefused: (why) => this.#refused(why),
+    });
+  }
+
+  #obstaclesOf({ context: { worktree, live, now }, timers }: FolderSyncParts): Obstacles {
+    return new Obstacles({
+      ...{ worktree, timers, now },
+      inTurn: (work) => this.#inTurn(work),
+      blocked: () => this.#cycle.blocked,
+      unreadable: () => live.unreadable,
+      onWritable: (paths) => {
+        this.#cycle.unblock(paths);
+        this.#loop.wake();
+      },
+      onReadable: (paths) => live.hint(paths),
+      onError: (error) => this.#loop.failed(error),
+    });
+  }
+
+  /** The state of the sync, as it is in the log, or will be soon. */
+  get record(): ReplicaRecord {
+    return this.#cycle.record;
+  }
+
+  /** Is it meant to go on? */
+  get isActive(): boolean {
+    const { stopped, paused, halted } = this.record;
+    return stopped !== true && paused !== true && halted === undefined && !this.#isClosed;
+  }
+
+  get shape(): SyncShape {
+    return syncShape(this.#facts);
+  }
+
+  get #facts(): SyncFacts {
+    const { context, mirror } = this.#parts;
+    return {
+      id: context.workspaceId,
+      folder: context.worktree.roots[0]?.folder ?? "",
+      record: this.record,
+      link: this.#link.state,
+      linkError: this.#link.error,
+      wasReached: this.#link.wasReached,
+      originAwaySince: this.#link.folderAwaySince,
+      failure: this.#loop.failure,
+      blocked: this.#cycle.conflicts.flatMap(({ record: { reason, sync } }) =>
+        reason === "blocked" ? (sync?.detail ?? []) : [],
+      ),
+      retryAt: this.#loop.retryAt,
+      isBusy: this.#loop.isBusy,
+      isWatchDegraded: this.#wasDegraded,
+      origin: Math.max(this.#link.sequence, mirror.head.seq),
+      head: mirror.head.seq,
+      applied: this.#cycle.applied,
+      pending: this.#journal.pending,
+      refused: this.#journal.refused,
+      leftOut: this.#editorFiles.leftOut,
+      gitLeftOut: this.#gitPaths.leftOut,
+      notHeld: this.#notHeld.leftOut,
+      erased: context.live.erased,
+      isReadOnly: this.#link.isReadOnly,
+      conflicts: this.#cycle.conflicts.length,
+      progress: this.#progress,
+    };
+  }
+
+  /** Goes on from what the log says; resolves once it is under way. */
+  async start(): Promise<void> {
+    this.#listening = [
+      this.#parts.mirror.changed.listen(() => this.#loop.wake()),
+      this.#journal.answered.listen(({ accepted, rejected }) => this.#answered(accepted.length, rejected)),
+      this.#journal.forgotten.listen(() => this.#compareAll()),
+      this.#names.changed.listen(() => this.#namesChanged()),
+    ];
+    if (this.isActive) await this.#setOut(undefined);
+    this.#tell({ kind: "state" });
+  }
+
+  /** Lets go of everything, without a word in the log: it is taken up again by the next process. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    await this.#comeToRest();
+    const isBehind = this.isActive && this.#cycle.isAhead;
+    this.#isClosed = true;
+    try {
+      if (isBehind) await this.#inTurn(() => this.#cycle.write());
+    } finally {
+      for (const one of this.#listening.splice(0)) one[Symbol.dispose]();
+      this.#cycle[Symbol.dispose]();
+      this.#waiting.look();
+    }
+  }
+
+  /** Ends it for good, until it is started anew. */
+  async stop(): Promise<void> {
+    await this.#atRest(() => this.#write({ stopped: true }));
+  }
+
+  /** Nothing goes either way until it is resumed. Throws `REFUSED` where it is stopped. */
+  async pause(): Promise<void> {
+    if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
+    await this.#atRest(() => this.#write({ paused: true }));
+  }
+
+  /**
+   * From now on it is another replica, which has nothing in common with what the origin knows of the one before. Whoever asks for it
+   * opens it anew. Throws `REFUSED` where it is stopped.
+   */
+  async becomeNew(sandboxId: string): Promise<void> {
+    if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
+    await this.#atRest(() => this.#write({ sandboxId, keeps: "here", paused: true, halted: undefined }));
+  }
+
+  /**
+   * As `becomeNew`, of an origin that was put back to an earlier state: what it has lost is kept here, and proposed to it. Where it
+   * has it again by now, nothing changes but that it goes on. Rejects where it cannot be reached; `REFUSED` where it has not been
+   * put back, or the folder is not there (see `FolderCycle.rejoin`).
+   */
+  async rejoin(sandboxId: string): Promise<void> {
+    const { halted, stopped } = this.record;
+    if (stopped === true) throw notUnderWay(this.record, "it is stopped");
+    if (halted?.reason !== "diverged") throw halted === undefined ? nothingLost() : haltedSync(halted);
+    if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
+    await this.#atRest(async () => {
+      const { held, common = 0 } = await this.#compareHistories(new AbortController().signal);
+      if (common < held) await this.#inTurn(() => this.#cycle.rejoin(sandboxId, common));
+      this.#parts.session.notes.forget();
+    });
+  }
+
+  /** What this replica and its origin have in common. */
+  #compareHistories(signal: AbortSignal): Promise<CommonHistory> {
+    const { mirror, session, connect } = this.#parts;
+    const { sandboxId, workspace = mirror.workspace } = this.record;
+    const named = workspace === "" ? {} : { workspace };
+    return findCommonEvent({ ...session, ...named, connect, mirror, sandboxId, signal });
+  }
+
+  /**
+   * Goes on. Where it was halted and needs a decision, and gets none, it looks whether what was gone is back. Throws `REFUSED`
+   * where it is not, and where it is stopped.
+   */
+  async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
+    const { halted, stopped } = this.record;
+    if (stopped === true) throw notUnderWay(this.record, "it is stopped");
+    const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
+    if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
+    await this.#atRest(async () => {
+      if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
+      // Whoever resumes has looked at it. What the origin says is compared again.
+      if (halted?.reason === "diverged") this.#parts.session.notes.forget();
+      await this.#write({ paused: undefined, halted: undefined });
+    });
+    this.#journal.retry();
+    if (isUndecided) this.#cycle.lookAgain();
+    else this.#cycle.compareAll();
+    this.#cycle.hurry();
+    await this.#setOut(accept);
+    if (isUndecided) await this.#lookedAgain();
+  }
+
+  /** Resolves once the folder was looked at, and that went well or is to be tried again. Throws `REFUSED` where it halts anew. */
+  async #lookedAgain(): Promise<void> {
+    await this.#lookAtAll();
+    const isOver = (): boolean => !this.isActive || !this.#loop.isBusy || this.#loop.failure !== undefined;
+    await this.#waiting.until(isOver, new AbortController().signal);
+    const { halted } = this.record;
+    if (halted !== undefined) throw haltedSync(halted);
+  }
+
+  /** See `flushSync`. Resolves to how it is then, with each path that the origin has refused. */
+  async flush(options: FlushOptions = {}): Promise<SyncShape> {
+    this.#link.hurry();
+    this.#cycle.hurry();
+    this.#loop.hurry();
+    const flushed: Flushed = {
+      timers: this.#parts.timers,
+      waiting: this.#waiting,
+      session: () => this.#link.session,
+      isActive: () => this.isActive,
+      refuseIdle: () => this.#refuseIdle(),
+      look: (how) => this.#watcher.look(how),
+      isQuiet: (sequence: number) => this.#isQuiet(sequence),
+      obstacle: () => {
+        const { reason, degraded, hint } = this.shape;
+        return { why: reason ?? degraded, hint };
+      },
+    };
+    await flushSync(flushed, options);
+    return flushedShape(this.#facts);
+  }
+
+  /** Conflicts with the origin that are open. */
+  conflicts(): Promise<readonly IdentifiedConflict[]> {
+    return this.#inTurn(() => this.#cycle.openConflicts());
+  }
+
+  /**
+   * Settles the conflict of a path; what is in the folder is recorded first. Resolves to the conflict as it is then: open all the same
+   * where only a folder that is to go had to stay. Throws `NOT_FOUND` where there is none, `REFUSED` for what does not merge, or where
+   * something stands in the way.
+   */
+  async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
+    const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
+    this.#tell({ kind: "conflict", path: shownPath(path), state: resolved.record.state });
+    this.#loop.wake();
+    return resolved;
+  }
+
+  /** Told now and then: each piece would be too often. */
+  #transferring(phase: "receiving" | "sending", bytes: { readonly done: number; readonly total: number }): void {
+    const files = this.#progress?.phase === phase ? this.#progress : { phase, done: 0, total: 1 };
+    this.#progress = { ...files, bytes: { ...bytes } };
+    this.#telling ??= this.#parts.timers.after(TELL_MS, () => {
+      this.#telling = undefined;
+      this.#tell({ kind: "state" });
+    });
+  }
+
+  #linkChanged(): void {
+    if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
+    // A step that waits for all that the origin has may be due.
+    if (this.record.keeps !== undefined) this.#loop.wake();
+    // What ends because it is to rest is told by how it rests.
+    if (this.#isUnderWay) this.#tell({ kind: "state" });
+    else this.#waiting.look();
+  }
+
+  /** Others are secrets than before: what goes which way is decided anew. */
+  #namesChanged(): void {
+    this.#journal.doubt();
+    this.#link.regain();
+    this.#compareAll();
+  }
+
+  #mayWrite(): void {
+    this.#journal.retry("read-only");
+    this.#loop.wake();
+  }
+
+  /** What could not be brought into the folder before may be by now. */
+  #regained(): void {
+    this.#cycle.hurry();
+    this.#compareAll();
+  }
+
+  #ignoreOwn(): void {
+    this.#ownLog?.[Symbol.dispose]();
+    this.#ownLog = undefined;
+  }
+
+  /** An undo of a settlement may change nothing but its conflict, of which no watcher of the folder tells. */
+  #ownGrown(): void {
+    if (this.#hasGrown) return;
+    this.#hasGrown = true;
+    const look = async (): Promise<void> => {
+      this.#hasGrown = false;
+      if (this.#isUnderWay && (await this.#cycle.isDisputedAnew())) this.#loop.wake();
+    };
+    this.#inTurn(look).catch((error: unknown) => this.#loop.failed(error));
+  }
+
+  #isQuiet(sequence: number): boolean {
+    const isIdle = !this.#loop.isBusy && this.#journal.pending === 0 && this.record.keeps === undefined;
+    const wanted = Math.max(sequence, this.#journal.awaited, this.#parts.mirror.head.seq);
+    return isIdle && this.#cycle.applied >= wanted;
+  }
+
+  #refuseIdle(): void {
+    const { reason, state } = this.shape;
+    if (!this.isActive) throw notUnderWay(this.record, reason ?? `it is ${state}`);
+  }
+
+  /** One thing after another. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#turn.catch(() => undefined).then(work);
+    this.#turn = next;
+    return next;
+  }
+
+  #applying({ phase, done, total }: Progress): void {
+    if (phase === "restore") this.#progress = { phase: "applying", done, total };
+  }
+
+  /** Begins to watch, to connect and to look. */
+  async #setOut(decided: LossDecision | undefined): Promise<void> {
+    this.#isUnderWay = true;
+    this.#ownLog ??= this.#parts.watchOwn?.(() => this.#ownGrown());
+    this.#loop.setOut(decided);
+    try {
+      await this.#names.refresh();
+      this.#link.start();
+      await this.#watcher.start();
+      // What was changed while nobody watched.
+      void this.#lookAtAll();
+    } catch (error) {
+      this.#loop.failed(error);
+    }
+  }
+
+  async #comeToRest(): Promise<void> {
+    this.#isUnderWay = false;
+    this.#comparing?.abort();
+    this.#ignoreOwn();
+    this.#probe[Symbol.dispose]();
+    this.#obstacles[Symbol.dispose]();
+    this.#telling?.[Symbol.dispose]();
+    this.#telling = undefined;
+    await this.#link.stop();
+    await this.#watcher.stop();
+    await this.#loop.rest();
+  }
+
+  /** Comes to rest, and does what needs that. Where it fails, what went on before goes on. */
+  async #atRest(work: () => Promise<void>): Promise<void> {
+    await this.#comeToRest();
+    try {
+      await work();
+    } catch (error) {
+      if (this.isActive) await this.#setOut(undefined);
+      throw error;
+    }
+  }
+
+  async #write(change: Parameters<FolderCycle["write"]>[0]): Promise<void> {
+    await this.#inTurn(() => this.#cycle.write(change));
+    this.#tell({ kind: "state" });
+  }
+
+  /** Nothing goes either way until somebody has decided. Where that cannot be written down it goes on: rejects, and nothing has changed. */
+  async #halt(halted: ReplicaHalt): Promise<void> {
+    if (!this.#isUnderWay || !this.isActive) return;
+    await this.#inTurn(() => this.#cycle.write({ halted }));
+    this.#isUnderWay = false;
+    this.#ignoreOwn();
+    await Promise.all([this.#watcher.stop(), this.#link.stop()]);
+    this.#tell({ kind: "halted", reason: haltedBecause(halted), hint: hintFor(halted) });
+    this.#tell({ kind: "state" });
+  }
+
+  /** Nobody else writes down what the origin has said: it is tried until it stands there. */
+  #refused(why: ReplicaHalt): void {
+    if (this.#link.state !== "refused") return;
+    const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
+    halt().catch((error: unknown) => {
+      this.#loop.failed(error);
+      this.#parts.timers.after(REFUSED_AGAIN_MS, () => this.#refused(why));
+    });
+  }
+
+  /** From which event to which the origin went back, where it says so within some seconds; what is known already, where it does not. */
+  async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
+    const ending = (this.#comparing = new AbortController());
+    using _late = this.#parts.timers.after(COMPARING_MS, () => ending.abort());
+    try {
+      const detail = wentBack(await this.#compareHistories(ending.signal));
+      return detail === undefined ? why : { ...why, detail };
+    } catch (error) {
+      if (error instanceof ChronicleError) return why;
+      throw error;
+    }
+  }
+
+  /** Records what was changed in the folder, and has the loop go on with that; or try again, where that fails. */
+  async #lookAtAll(): Promise<void> {
+    const look = this.#watcher.look().then(() => this.#loop.looked());
+    await look.catch((error: unknown) => this.#looked(error));
+  }
+
+  #looked(error: unknown): void {
+    const { degraded } = this.#parts.context.live;
+    if (degraded && !this.#wasDegraded)
+      this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
+    this.#wasDegraded = degraded;
+    // A folder that is not there cannot be looked at: that is for the guards to say.
+    if (error === undefined) this.#loop.wake();
+    else if (this.#isFolderGone()) this.#loop.looked();
+    else this.#loop.failed(error);
+  }
+
+  /** Once what is being done is done: that would take it for looked at. */
+  #compareAll(): void {
+    const compare = this.#inTurn(async () => this.#cycle.compareAll());
+    compare.then(() => this.#loop.wake()).catch((error: unknown) => this.#loop.failed(error));
+  }
+
+  #isFolderGone(): boolean {
+    try {
+      return this.#parts.identity() === undefined;
+    } catch {
+      // Nobody can say; the look has failed, and is tried again.
+      return false;
+    }
+  }
+
+  #answered(accepted: number, rejected: readonly RejectedEntry[]): void {
+    if (this.#progress?.phase === "sending") this.#progress = undefined;
+    this.#refusals = rejected.length > 0 ? this.#refusals + 1 : accepted > 0 ? 0 : this.#refusals;
+    if (accepted + rejected.length > 0) this.#tell(pushed(accepted, rejected));
+    this.#probe.look();
+    if (rejected.length > 0 || this.#journal.again.size > 0) this.#loop.wake(pauseAfter(this.#refusals));
+    this.#loop.writeSoon();
+    this.#waiting.look();
+  }
+
+  #tell(happening: SyncHappening): void {
+    if (happening.kind === "applied") this.#progress = undefined;
+    if (this.#isUnderWay) this.#obstacles.look();
+    this.#waiting.look();
+    this.happened.emit(happening);
+  }
+}

@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { FolderRig, writeSim } from "../../../testing/folder-rig.ts";
+import { capture } from "../../../engine/capture/capture.ts";
+import { historyOf } from "../../../engine/read/history.ts";
+import { longestWaitMs } from "../../../engine/capture/quiet-paths.ts";
+import { FOLDER } from "../../../testing/sync-machine.ts";
+import { FsWatcher } from "./fs-watcher.ts";
+
+/** A folder whose watcher says when all hints of the past have come: then only what was hinted at is looked at. */
+
+let rig: FolderRig;
+
+afterEach(() => rig.close());
+
+async function watched(begin: Readonly<Record<string, string>>): Promise<FolderRig> {
+  rig = await FolderRig.start(begin);
+  rig.desk.isOrdered = true;
+  await rig.flush();
+  return rig;
+}
+
+describe("a folder that is watched", () => {
+  it("is looked at where it was edited after it was seen, though all of it is to be looked at again", async () => {
+    const { desk } = await watched({ a: "1", b: "1" });
+    await rig.during(desk.sync.pause());
+    // What was written a moment ago is read again by each look.
+    await rig.pass(10_000);
+    await rig.during(capture(desk.context, { cause: "capture", paranoid: true }));
+    const { context } = desk;
+    const turn = Promise.withResolvers<void>();
+    const watcher = new FsWatcher({
+      ...{ context, debounceMs: 50, timers: rig.clock, onLooked: () => undefined },
+      inTurn: (work) => turn.promise.then(work),
+    });
+    desk.hintEverywhere();
+    await watcher.start();
+    desk.lookedMs = 300;
+    const looking = watcher.look();
+    // Before that look begins: another one is planned.
+    desk.edit("a", "2");
+    turn.resolve();
+    await rig.pass(100);
+    desk.edit("b", "2");
+    await rig.during(looking);
+    await rig.pass(1_000);
+    const recorded = await rig.during(historyOf(context, "b"));
+    expect(recorded).toHaveLength(2);
+    await rig.during(watcher.stop());
+  });
+
+  it("is looked at by whoever waits while a look fails", async () => {
+    const { desk } = await watched({ a: "1" });
+    await rig.during(desk.sync.pause());
+    const { context } = desk;
+    const watcher = new FsWatcher({
+      ...{ context, debounceMs: 50, timers: rig.clock, onLooked: () => undefined },
+      inTurn: (work) => rig.clock.wait(100).then(work),
+    });
+    await watcher.start();
+    desk.edit("a", "2");
+    desk.machine.plan(({ name, path }) => (name === "write" && path.startsWith("/store") ? { errno: "ENOSPC" } : "go"));
+    const failing = watcher.look().catch((error: unknown) => {
+      desk.machine.plan(undefined);
+      return error;
+    });
+    const looking = watcher.look();
+    expect(await rig.during(failing)).toMatchObject({ code: "IO" });
+    await rig.during(looking);
+    expect(await rig.during(historyOf(context, "a"))).toHaveLength(2);
+    await rig.during(watcher.stop());
+  });
+
+  it("has everything at the origin after a flush, also what nobody had been told of yet", async () => {
+    const { desk } = await watched({ a: "1" });
+    writeSim(desk.disk, `${FOLDER}/a`, "2");
+    desk.hintLate("a");
+    await rig.flush();
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
+  });
+
+  it("… and what nobody is ever told of: written by another name of the file, or through a memory map", async () => {
+    const { desk } = await watched({ a: "1" });
+    await rig.pass(10_000);
+    writeSim(desk.disk, `${FOLDER}/a`, "2");
+    await rig.pass(10_000);
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "1" });
+    await rig.flush();
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
+  });
+
+  it("is looked at everywhere now and then, though nobody asks", async () => {
+    const { desk } = await watched({ a: "1" });
+    await rig.pass(10_000);
+    writeSim(desk.disk, `${FOLDER}/a`, "2");
+    await rig.pass(16 * 60_000);
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
+  });
+
+  it.each([50, 1_000])(
+    "is recorded when a file was quiet for the debounce of %i ms, and not before",
+    async (debounceMs) => {
+      const { desk } = await watched({ log: "0" });
+      await rig.during(desk.sync.pause());
+      const { context } = desk;
+      const options = { context, debounceMs, timers: rig.clock, onLooked: () => undefined };
+      const watcher = new FsWatcher({ ...options, inTurn: (work) => work() });
+      await rig.during(watcher.start());
+      const recorded = async (): Promise<number> => (await rig.during(historyOf(context, "log"))).length;
+      for (let piece = 1; piece <= 200; piece += 1) {
+        desk.edit("log", `${piece}`);
+        await rig.pass(10);
+      }
+      expect(await recorded()).toBe(1);
+      await rig.pass(debounceMs + 100);
+      expect(await recorded()).toBe(2);
+      // One that is never quiet is taken all the same, now and then.
+      const longest = longestWaitMs(debounceMs);
+      for (let at = 0; at < longest + 200; at += 20) {
+        desk.edit("log", `again ${at}`);
+        await rig.pass(20);
+      }
+      expect(await recorded()).toBe(3);
+      await rig.during(watcher.stop());
+    },
+  );
+});

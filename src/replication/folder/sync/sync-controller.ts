@@ -1,0 +1,365 @@
+import type { ConflictShape } from "../../../api/conflict-shape.ts";
+import type {
+  SyncDecision,
+  SyncEventShape,
+  SyncResolution,
+  SyncResolvedShape,
+  SyncRunner,
+  SyncShape,
+  SyncStart,
+} from "../../../api/sync-api.ts";
+import { ChronicleError, withCode } from "../../../core/values/errors.ts";
+import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
+import { meantBy } from "../../../core/values/meant-by.ts";
+import { keepAlive } from "../../../util/keep-alive.ts";
+import type { Context } from "../../../engine/log/context.ts";
+import { protectedFiles } from "../../../engine/state/protected.ts";
+import { shownPath } from "../../../engine/log/shape.ts";
+import { NODE_TIMERS, type Timers } from "../../../util/timers.ts";
+import { askOrigin } from "../link/ask-origin.ts";
+import { countFiles } from "../paths/count-files.ts";
+import { FolderSync } from "./folder-sync.ts";
+import { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import { SharedNames } from "../paths/shared-names.ts";
+import { SyncFeed, type SyncNews } from "./sync-feed.ts";
+import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
+import { checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
+
+/** What a controller works with. */
+export interface SyncControllerOptions {
+  readonly places: SyncPlaces;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** 0 to 1. */
+  readonly random: () => number;
+  /** Default: the platform's. */
+  readonly timers?: Timers;
+  /** Throws `FORBIDDEN` where secrets are asked for by somebody who may not. Default: whoever asks here may. */
+  readonly refuseSecrets?: () => Promise<void>;
+  /** Is told what went wrong where nobody waits for it. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** One that another process runs is looked at again after so long, in milliseconds. */
+const AGAIN_MS = 10_000;
+
+interface Running {
+  readonly place: OpenSyncPlace;
+  readonly sync: FolderSync;
+  readonly listening: Disposable;
+  /** Between two connections nothing else may keep the process from ending. */
+  readonly alive: Disposable;
+}
+
+/** What halted it, and asks for a decision, is told by how it stands: a start decides nothing. */
+function unlessHalted({ record }: FolderSync): (error: unknown) => void {
+  return (error) => {
+    if (!(error instanceof ChronicleError && error.code === "REFUSED" && record.halted !== undefined)) throw error;
+  };
+}
+
+/**
+ * Runs the syncs of a store in this process, each by itself. What one is told is in its log before it answers, so that the
+ * next process goes on from there.
+ */
+export class SyncController implements SyncRunner {
+  readonly #options: SyncControllerOptions;
+  readonly #timers: Timers;
+  readonly #feed: SyncFeed;
+  readonly #running = new Map<string, Running>();
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #closing = new AbortController();
+  #again: Disposable | undefined;
+  /** Does this process go on with what others leave? */
+  #takesUp = false;
+
+  constructor(options: SyncControllerOptions) {
+    this.#options = options;
+    this.#timers = options.timers ?? NODE_TIMERS;
+    this.#feed = new SyncFeed(options.now);
+  }
+
+  get active(): number {
+    return [...this.#running.values()].filter(({ sync }) => sync.record.stopped !== true).length;
+  }
+
+  async takeUp(): Promise<void> {
+    this.#takesUp = true;
+    let isElsewhere = false;
+    for (const { id, record } of await this.#options.places.list()) {
+      if (record === undefined || record.stopped === true || this.#closing.signal.aborted) continue;
+      try {
+        await this.#inTurn(id, () => this.#takeUp(id));
+      } catch (error) {
+        if (this.#closing.signal.aborted) return;
+        if (error instanceof ChronicleError && error.code === "LOCKED") isElsewhere = true;
+        else this.#options.onError(error);
+      }
+    }
+    if (isElsewhere) this.#lookAgain();
+  }
+
+  async start(options: SyncStart): Promise<SyncShape> {
+    this.#refuseClosed();
+    checkStart(options);
+    if (options.withProtected === true) await withCode(async () => this.#options.refuseSecrets?.());
+    await this.#askFirst(options);
+    const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options)));
+    return this.#inTurn(id, async () => {
+      const known = this.#running.get(id);
+      // What is wrong with the request is said before anything is ended for it.
+      if (known !== undefined) recordFor(known.sync.record, options, id);
+      await this.#letGo(id);
+      if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
+      const { sync, place } = await this.#run(id, (record) => ({ ...recordFor(record, options, id), paused: true }));
+      const rules = new ReplicatedPaths(sync.record);
+      await new SharedNames(place.parts, rules).refresh();
+      const joined = place.record === undefined ? await countFiles(place.parts.context, rules) : 0;
+      // That writes it down, too.
+      await sync.resume().catch(unlessHalted(sync));
+      const secrets = await secretsHere(place.parts.context, sync.record);
+      return { ...sync.shape, ...(joined === 0 ? {} : { joined }), ...secrets };
+    });
+  }
+
+  /** Before anything is made or changed: what the origin refuses for good, or answers for another workspace, leaves nothing behind. */
+  async #askFirst(start: SyncStart): Promise<void> {
+    const { places } = this.#options;
+    const place = await withCode(() => places.find(start.folder));
+    const id = place?.id;
+    const known = (id === undefined ? undefined : this.#running.get(id)?.sync.record) ?? place?.record;
+    const { url, workspace, withProtected } = recordFor(known, start, "");
+    const token = start.token ?? (id === undefined ? undefined : places.tokenOf(id));
+    const asked = { url, token, ...(workspace === undefined ? {} : { workspace }) };
+    const answer = await askOrigin({
+      connect: (signal) => places.dial(asked, signal),
+      ...{ workspace, token, withProtected, timers: this.#timers, signal: this.#closing.signal },
+    });
+    judgeAnswer(known, start, answer);
+    this.#refuseClosed();
+  }
+
+  async list(): Promise<SyncShape[]> {
+    const places = await this.#options.places.list();
+    const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
+    // Whoever ran it may be gone.
+    if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
+    const listed = new Set(places.map(({ id }) => id));
+    // One that has just been begun may have nothing in its log yet.
+    const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
+    return [...shapes.filter((shape) => shape !== undefined), ...young];
+  }
+
+  async status(id: string): Promise<SyncShape> {
+    const all = await this.list();
+    const exact = all.filter((one) => one.id === id || one.folder === id);
+    const found = exact.length > 0 ? exact : await this.#meantBy(all, id);
+    const [only, second] = found;
+    if (only === undefined) {
+      throw new ChronicleError("NOT_FOUND", `there is no sync ${id}`, { hint: "`chronicle sync status` lists them" });
+    }
+    if (second === undefined) return only;
+    throw new ChronicleError("AMBIGUOUS", `${found.length} syncs begin with ${id}`, {
+      hint: "give more of the id, or the folder",
+      data: { ids: found.map((one) => one.id) },
+    });
+  }
+
+  /** A folder is kept as it is behind links. */
+  async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
+    if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
+    const place = await withCode(() => this.#options.places.find(id));
+    return all.filter((one) => one.id === place?.id);
+  }
+
+  stop(id: string): Promise<SyncShape> {
+    return this.#with(id, async ({ sync, place }) => {
+      await sync.stop();
+      const { shape } = sync;
+      await this.#letGo(place.id);
+      this.#options.places.keepToken(place.id, undefined);
+      return shape;
+    });
+  }
+
+  pause(id: string): Promise<SyncShape> {
+    return this.#with(id, async ({ sync }) => {
+      await sync.pause();
+      return sync.shape;
+    });
+  }
+
+  resume(id: string, { accept }: { readonly accept?: SyncDecision } = {}): Promise<SyncShape> {
+    return this.#with(id, async ({ sync, place }) => {
+      if (accept === "as-new" || accept === "rejoin") return this.#beginAnew(place, sync, accept);
+      await sync.resume(accept === undefined ? {} : { accept });
+      return sync.shape;
+    });
+  }
+
+  /**
+   * The same folder as another replica: nothing that the origin knows of the old one counts. Of the copy of the origin's history it
+   * keeps what the origin still has.
+   */
+  async #beginAnew({ id, parts }: OpenSyncPlace, old: FolderSync, how: "as-new" | "rejoin"): Promise<SyncShape> {
+    const newId = parts.context.newId();
+    await (how === "as-new" ? old.becomeNew(newId) : old.rejoin(newId));
+    await this.#letGo(id);
+    const { sync } = await this.#run(id, (record) => record);
+    await sync.resume();
+    return sync.shape;
+  }
+
+  /** Others need not wait for it. */
+  async flush(
+    id: string,
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<SyncShape> {
+    const sync = await this.#with(id, async (running) => running.sync);
+    return withCode(() => sync.flush(options));
+  }
+
+  /** Also of one that another process runs. */
+  async conflicts(id: string): Promise<ConflictShape[]> {
+    const { id: found } = await this.status(id);
+    const running = this.#running.get(found);
+    if (running !== undefined) return running.place.conflicts();
+    const places = await this.#options.places.list();
+    return [...(places.find((place) => place.id === found)?.conflicts ?? [])];
+  }
+
+  resolve(id: string, path: string, { keep, ...more }: SyncResolution): Promise<SyncResolvedShape> {
+    return this.#with(id, async ({ sync, place }) => {
+      const all = await sync.conflicts();
+      const found = all.find((one) => shownPath(one.record.path) === path) ?? all.find((one) => one.id === path);
+      if (found === undefined) {
+        throw new ChronicleError("NOT_FOUND", `no conflict of ${path} is open`, {
+          hint: "`chronicle sync conflicts` lists them",
+          data: { path },
+        });
+      }
+      const { record } = await sync.resolve(found.record.path, { keep, ...more });
+      const left = await sync.conflicts();
+      const open = record.state === "open" ? { still_open: record.sync?.detail ?? record.reason } : {};
+      return { id: place.id, path: shownPath(record.path), kept: keep, conflicts: left.length, ...open };
+    });
+  }
+
+  async *events(id?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
+    const only = id === undefined ? undefined : (await this.status(id)).id;
+    const shapes = (await this.list()).filter((one) => only === undefined || one.id === only);
+    const states = shapes.map((sync): SyncNews => ({ kind: "state", id: sync.id, sync }));
+    const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+    yield* this.#feed.follow(states, { id: only, signals });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#again?.[Symbol.dispose]();
+    await Promise.all([...this.#turns.values()]);
+    const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
+    // All of them have ended, also where one could not write down how far it was.
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+  }
+
+  async #takeUp(id: string): Promise<void> {
+    if (this.#running.has(id)) return;
+    const { sync } = await this.#run(id, (record) => record);
+    // Whoever ran it may have stopped it while this one waited for it.
+    if (sync.record.stopped === true) await this.#letGo(id);
+  }
+
+  /** Opens a place and starts its sync. `recordOf`: from what its log says; `undefined`: there is none. */
+  async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
+    const { places, random } = this.#options;
+    await using opening = new AsyncDisposableStack();
+    const place = opening.use(await places.open(id));
+    const record = recordOf(place.record);
+    if (record === undefined) throw new ChronicleError("NOT_FOUND", "this folder follows nothing");
+    const sync: FolderSync = new FolderSync(
+      {
+        ...place.parts,
+        connect: (signal) => places.connect(id, sync.record, signal),
+        timers: this.#timers,
+        random,
+      },
+      record,
+    );
+    const tell = (news: SyncNews): void => this.#feed.tell(news);
+    const listening = sync.happened.listen((one) =>
+      tell(one.kind === "state" ? { kind: "state", id, sync: sync.shape } : { ...one, id }),
+    );
+    opening.defer(() => listening[Symbol.dispose]());
+    await sync.start();
+    opening.move();
+    const running = { place, sync, listening, alive: keepAlive() };
+    this.#running.set(id, running);
+    return running;
+  }
+
+  async #letGo(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (running === undefined) return;
+    this.#running.delete(id);
+    try {
+      await running.sync.close();
+    } finally {
+      running.listening[Symbol.dispose]();
+      running.alive[Symbol.dispose]();
+      await running.place[Symbol.asyncDispose]();
+    }
+  }
+
+  /** One that is not running is opened for this, and let go again if it is to rest. */
+  async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
+    this.#refuseClosed();
+    const { id } = await this.status(asked);
+    return this.#inTurn(id, async () => {
+      const running = this.#running.get(id) ?? (await this.#run(id, (record) => record));
+      try {
+        return await work(running);
+      } finally {
+        if (running.sync.record.stopped === true) await this.#letGo(id);
+      }
+    });
+  }
+
+  /** What concerns one sync is done one after the other; nothing is begun once this is closed. */
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(id) ?? Promise.resolve();
+    const next = before.then(() => {
+      this.#refuseClosed();
+      return withCode(work);
+    });
+    const settled = next.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(id, settled);
+    void settled.then(() => this.#turns.get(id) === settled && this.#turns.delete(id));
+    return next;
+  }
+
+  #lookAgain(): void {
+    if (this.#again !== undefined || this.#closing.signal.aborted) return;
+    this.#again = this.#timers.after(AGAIN_MS, () => {
+      this.#again = undefined;
+      this.takeUp().catch((error: unknown) => this.#options.onError(error));
+    });
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing.signal.aborted) throw new ChronicleError("UNAVAILABLE", "this process is being ended");
+  }
+}
+
+/** The files that stay here since they are secrets, where there are any. */
+async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
+  if (record.withProtected === true) return {};
+  const found = await protectedFiles(context);
+  return found.files === 0 ? {} : { protected: found };
+}
+
+function beginOptions({ upstream: url, workspace, force = false }: SyncStart): BeginOptions {
+  return { force, follows: { url, ...(workspace === undefined ? {} : { workspace }) } };
+}

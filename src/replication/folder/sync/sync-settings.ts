@@ -1,0 +1,177 @@
+import { isDeepStrictEqual } from "node:util";
+import type { SyncMode, SyncShape, SyncStart } from "../../../api/sync-api.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
+import { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import type { OriginAnswer } from "../link/ask-origin.ts";
+import { haltedBecause, hintFor } from "../link/sync-shape.ts";
+import { haltTrouble } from "../link/sync-trouble.ts";
+import type { SyncPlace } from "./sync-places.ts";
+import { upstreamUrl } from "../../../core/text/upstream-url.ts";
+import { wholePath } from "../../../core/tree/whole-path.ts";
+
+const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
+const MOST_DEBOUNCE_MS = 60_000;
+
+/** Throws `USAGE` for what nobody can begin. */
+export function checkStart({ upstream, folder, mode, policy, editorFiles, debounceMs, ...filters }: SyncStart): void {
+  upstreamUrl(upstream);
+  void wholePath("the folder", folder);
+  if (mode !== undefined && !MODES.includes(mode))
+    throw usage(`there is no mode ${mode}`, `there are: ${MODES.join(", ")}`);
+  if (policy !== undefined && policy !== "sandbox")
+    throw usage(`there is no policy ${String(policy)}`, "there is: sandbox");
+  if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
+    throw usage(`editors' files cannot be ${String(editorFiles)}`, "there is: leave, sync");
+  const isDebounce = Number.isInteger(debounceMs) && (debounceMs ?? 0) >= 0 && (debounceMs ?? 0) <= MOST_DEBOUNCE_MS;
+  if (debounceMs !== undefined && !isDebounce)
+    throw usage(`a debounce of ${debounceMs} is none`, `it is a number of milliseconds, 0 to ${MOST_DEBOUNCE_MS}`);
+  const { filterTo = [], filterFrom = [] } = filters;
+  const broken = [...filterTo, ...filterFrom].find((pattern) => !isWhole(pattern));
+  if (broken !== undefined)
+    throw usage(
+      `a bracket of the pattern ${JSON.stringify(broken)} is not closed: it would match nothing`,
+      "`\\[` means the character",
+    );
+  // Patterns that are none are told now, not when the first path comes.
+  void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
+}
+
+/** Is each `[` of a pattern closed, as a matcher reads it? A `]` right after it, or after `[!`, is a member. */
+function isWhole(pattern: string): boolean {
+  const rest = pattern.replaceAll(/\\.|\[[!^]?(?:\]|(?!\]))(?:\\.|\[:[a-z]+:\]|(?!\[:[a-z]+:\])[^\]\\])*\]/gs, "");
+  return !rest.includes("[");
+}
+
+function usage(message: string, hint: string): ChronicleError {
+  return new ChronicleError("USAGE", message, { hint });
+}
+
+/**
+ * The record of a sync that is started: what it was before, with what is asked for now. Throws `REFUSED` for a folder that
+ * follows another workspace.
+ */
+export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
+  const url = upstreamUrl(start.upstream);
+  if (known !== undefined) refuseOther(known, url, start.workspace);
+  const { stopped: _stopped, paused: _paused, workspace: named, withProtected: had, ...before } = known ?? fresh(id);
+  const workspace = start.workspace ?? (isConfirmed(before) ? named : undefined);
+  const { mode, filterTo, filterFrom, policy, editorFiles, debounceMs, withProtected = had } = start;
+  return {
+    ...withFilterTo(before, filterTo ?? before.filterTo),
+    url,
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(filterFrom === undefined ? {} : { filterFrom }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(editorFiles === undefined ? {} : { editorFiles }),
+    ...(debounceMs === undefined ? {} : { debounceMs }),
+    ...(withProtected === true ? { withProtected } : {}),
+  };
+}
+
+/** A record with other patterns of what does not come: those under which the folder was reconciled are remembered until a step is done. */
+export function withFilterTo(record: ReplicaRecord, filterTo: readonly string[]): ReplicaRecord {
+  const { filteredTo = record.filterTo, ...rest } = record;
+  const isSame = record.applied === 0 || isDeepStrictEqual(filteredTo, filterTo);
+  return { ...rest, filterTo, ...(isSame ? {} : { filteredTo }) };
+}
+
+function fresh(id: string): ReplicaRecord {
+  const filters = { filterTo: [], filterFrom: [] };
+  return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
+}
+
+/** What was asked for before binds nobody where no origin has answered to it. */
+function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
+  return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
+}
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Another address of the same origin may be given, or a name of its workspace: whether it is the same is seen when it
+ * answers. An id says at once that it is another.
+ */
+function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
+  if (workspace === undefined || workspace === known.origin || known.origin === "") return;
+  const { workspace: named = known.origin } = known;
+  const isOtherName = isConfirmed(known) && known.url === url && !ID.test(named) && workspace !== named;
+  if (!ID.test(workspace) && !isOtherName) return;
+  throw followsAnother(known);
+}
+
+function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
+  return new ChronicleError("REFUSED", `this folder follows workspace ${origin} at ${url}, for good`, {
+    hint: "nothing was changed; to follow another workspace, choose another folder for it",
+    data: { origin, upstream: url },
+  });
+}
+
+/**
+ * Is what an origin has answered no reason against a start? Throws what it refuses, and `REFUSED` where the folder follows
+ * another workspace, or might: a folder that has followed one takes a new address once the same workspace answers there.
+ */
+export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
+  if ("refused" in answer) throw refusedBy(answer.refused, known);
+  const isHeld = known !== undefined && known.origin !== "";
+  if (!isHeld) return;
+  if ("workspace" in answer) {
+    if (answer.workspace !== known.origin) throw followsAnother(known);
+    return;
+  }
+  const url = upstreamUrl(start.upstream);
+  const isSame = known.url === url && (start.workspace === undefined || isAskedFor(known, start.workspace));
+  if (isSame) return;
+  throw new ChronicleError("REFUSED", `${answer.unknown.message}: nobody knows whether it has the same workspace`, {
+    hint: `this folder follows workspace ${known.origin} at ${known.url}, and nothing was changed; try again once the new address answers`,
+    data: { origin: known.origin, upstream: known.url },
+    cause: answer.unknown,
+  });
+}
+
+function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolean {
+  return asked === origin || asked === workspace;
+}
+
+/** With what can be done about it, as the state of a sync says it. */
+function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
+  const follows =
+    known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
+  return new ChronicleError(error.code, `${error.message}${follows}`, {
+    hint: hintFor({ reason: error.code.toLowerCase() }),
+    data: error.data,
+    cause: error,
+  });
+}
+
+/** A sync that this process does not run. `elsewhere`: another one does. */
+export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
+  if (record === undefined) return undefined;
+  const { halted, stopped, applied } = record;
+  const isElsewhere = elsewhere && stopped !== true;
+  return {
+    id,
+    folder,
+    upstream: record.url,
+    workspace: record.origin === "" ? (record.workspace ?? "") : record.origin,
+    ...(record.workspace === undefined ? {} : { asked: record.workspace }),
+    mode: record.mode,
+    state:
+      stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",
+    ...(halted !== undefined ? haltedShape(halted, hintFor(halted, record.stopped === true)) : {}),
+    ...(isElsewhere && halted === undefined ? { elsewhere: true, reason: "another process runs it" } : {}),
+    peer: null,
+    lag: 0,
+    pending: 0,
+    conflicts: conflicts.length,
+    applied,
+    head: applied,
+  };
+}
+
+function haltedShape(halted: ReplicaHalt, hint: string): Pick<SyncShape, "halted" | "reason" | "hint" | "trouble"> {
+  const trouble = haltTrouble(halted, hint);
+  const told = { halted: halted.reason, reason: haltedBecause(halted), hint };
+  return trouble === undefined ? told : { ...told, trouble };
+}

@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Caller } from "../callers/caller.ts";
+import { statusOf } from "./problem.ts";
+import type { KeptReply, ReplyBook, Standing } from "./reply-book.ts";
+
+/** A change that named itself. */
+export interface NamedChange {
+  readonly caller: Caller;
+  readonly key: string;
+  readonly method: string;
+  /** With its query. */
+  readonly url: string;
+  readonly ifMatch: string | undefined;
+  readonly body: unknown;
+}
+
+/** Larger replies are not kept: they are told as done. */
+const MOST_REPLY = 256 * 1024;
+
+/** Does a change once, however often it is sent under one key, and gives the same reply each time. Throws as the work does. */
+export async function onlyOnce(
+  book: ReplyBook,
+  change: NamedChange,
+  work: () => Promise<KeptReply>,
+): Promise<KeptReply> {
+  const key = keyOf(change);
+  const known = replyFrom(book.begin(key, printOf(change), Date.now()));
+  if (known !== undefined) return known;
+  let reply: KeptReply;
+  try {
+    reply = await work();
+  } catch (error) {
+    book.end(key, changedNothing(error) ? "nothing" : "unknown");
+    throw error;
+  }
+  const isSmall = JSON.stringify(reply.value ?? null).length <= MOST_REPLY;
+  book.end(key, isSmall ? reply : { status: reply.status, value: { done: true } });
+  return reply;
+}
+
+/**
+ * The reply that a change got when it was made; `undefined`: it was not begun. It does not matter whether what it changed is there
+ * still. Throws as `onlyOnce` does for a key that was used.
+ */
+export function replyBefore(book: ReplyBook, change: NamedChange): KeptReply | undefined {
+  return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()));
+}
+
+function keyOf({ caller, key }: NamedChange): string {
+  return `${caller.id} ${key}`;
+}
+
+function replyFrom(standing: Standing): KeptReply | undefined {
+  switch (standing.kind) {
+    case "done":
+      return standing.reply;
+    case "other":
+      throw reused();
+    case "begun":
+      throw unfinished(standing.since, standing.going);
+    case "new":
+      return undefined;
+  }
+}
+
+/** What was refused, or did not get its turn, may be tried again; of anything else nobody can say how far it came. */
+function changedNothing(error: unknown): boolean {
+  return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");
+}
+
+/** The same key under another request. */
+export function reused(): ChronicleError {
+  return new ChronicleError("USAGE", "this Idempotency-Key was used for something else", {
+    hint: "make a new key for each change",
+    data: { field: "Idempotency-Key", reused: true },
+  });
+}
+
+/** Was a key used for two requests, whoever noticed: this table, or the log (which names the `request`)? */
+export function isReused(error: unknown): boolean {
+  if (!(error instanceof ChronicleError) || error.code !== "USAGE") return false;
+  return error.data["reused"] === true || error.data["request"] !== undefined;
+}
+
+function unfinished(since: number, isGoing: boolean): ChronicleError {
+  const at = new Date(since).toISOString();
+  const data = { field: "Idempotency-Key", since: at };
+  if (isGoing) {
+    const message = `the change under this Idempotency-Key is being made, since ${at}`;
+    return new ChronicleError("LOCKED", message, { hint: "ask again in a moment, under the same key", data });
+  }
+  const message = `the change under this Idempotency-Key was begun ${at}, and nobody can say how far it came`;
+  return new ChronicleError("REFUSED", message, {
+    hint: "see what is recorded (recent, log), and make a new key",
+    data,
+  });
+}
+
+function printOf({ method, url, ifMatch, body }: NamedChange): string {
+  const text = JSON.stringify([method, url, ifMatch ?? null, body ?? null]);
+  return createHash("sha256").update(text).digest("base64url");
+}

@@ -1,0 +1,69 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { ChronicleError } from "../../core/values/errors.ts";
+
+const MAX_KEY = 128;
+
+/** ETags (RFC 9110 §8.8.3). */
+const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
+
+/** Of a content; that of a folder is empty. */
+const HASH = /^(?:[0-9a-f]{64})?$/;
+
+/** A body that is packed in a way that is not undone here. */
+export class Encoded extends Error {}
+
+/** What came is what is written: nothing is unpacked. Throws `Encoded`. */
+export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {
+  if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
+  throw new Encoded("a body is taken as it is: without Content-Encoding");
+}
+
+/**
+ * The hashes of which `If-Match` wants one; `none` for `If-None-Match: *`, by which only what is not there is written.
+ * Throws `USAGE`; `PRECONDITION_FAILED` where none of the ETags can be that of a content: weak ones never match.
+ */
+export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
+  const match = headers["if-match"];
+  const noneMatch = headers["if-none-match"];
+  if (match !== undefined && noneMatch !== undefined) throw unclear("If-Match and If-None-Match at once");
+  if (noneMatch !== undefined) {
+    if (noneMatch.trim() !== "*") throw unclear("only `If-None-Match: *` means something for a change");
+    return { ifMatch: "none" };
+  }
+  if (match === undefined) return {};
+  if (match.trim() === "*") return { ifMatch: "*" };
+  const tags = [...match.matchAll(TAGS)];
+  if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
+    throw unclear('If-Match takes ETags, as "HASH", or *');
+  }
+  // A weak one never matches, nor one that is of no content.
+  const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
+  const [first, ...others] = hashes;
+  if (first === undefined) {
+    throw new ChronicleError("PRECONDITION_FAILED", "what If-Match names is not there: nothing was changed", {
+      hint: "give the ETag of what was read",
+    });
+  }
+  return { ifMatch: others.length === 0 ? first : hashes };
+}
+
+function unclear(message: string): ChronicleError {
+  return new ChronicleError("USAGE", message, { data: { field: "If-Match" } });
+}
+
+/** What a request calls itself, so that it may be sent again. Throws `USAGE`. */
+export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined {
+  const key = headers["idempotency-key"];
+  if (key === undefined) return undefined;
+  if (typeof key === "string" && key.length <= MAX_KEY && /^[\x21-\x7e]+$/.test(key)) return key;
+  throw new ChronicleError("USAGE", `Idempotency-Key takes 1 to ${MAX_KEY} printable characters without spaces`, {
+    data: { field: "Idempotency-Key" },
+  });
+}
+
+/** Does one of the ETags of `If-None-Match` fit? A content is the same or it is not: weak ones count as well. */
+export function isKnown(header: string | undefined, hash: string): boolean {
+  if (header === undefined) return false;
+  if (header.trim() === "*") return true;
+  return header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${hash}"`);
+}

@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { contentHeaders } from "../../api/routes/content-headers.ts";
+import type { ContentReply } from "../../api/routes/route.ts";
+import { rangeOf } from "./byte-range.ts";
+import { attachment, contentTypeOf } from "./content-type.ts";
+import type { ServerLimits } from "../limits/limits.ts";
+import { makeProblem } from "./problem.ts";
+import { isKnown } from "./received.ts";
+import { type Headers, SAFE_HEADERS, sendProblem } from "./send.ts";
+import { writeTo } from "../limits/slow-peer.ts";
+
+/** Contents up to here are sent in one piece. */
+const SMALL = 64 * 1024;
+const EMPTY = new Uint8Array();
+
+/**
+ * Sends a content, or the part of it that is asked for. Nothing is sent before the first bytes are there: a content that
+ * cannot be read is still a problem with a status. Afterwards a failure ends the connection short of the announced length.
+ */
+export async function sendContent(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { content, limits }: { readonly content: ContentReply; readonly limits: ServerLimits },
+): Promise<void> {
+  const { headers, method } = request;
+  const { hash, size } = content;
+  const about = headersOf(content);
+  if (isKnown(headers["if-none-match"], hash)) {
+    response.writeHead(304, about);
+    response.end();
+    return;
+  }
+  // A part of another content than the one that the rest was read of is no part of it (RFC 9110 §13.1.5).
+  const isSame = headers["if-range"] === undefined || headers["if-range"] === `"${hash}"`;
+  const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
+  if (range === "unsatisfiable") {
+    const problem = makeProblem(416, "USAGE", "this range cannot be sent: one range, within the content");
+    return sendProblem(response, problem, { "content-range": `bytes */${size}` });
+  }
+  const length = range === undefined ? size : range.end - range.start;
+  const head: Headers = {
+    ...about,
+    "content-length": String(length),
+    ...(range === undefined ? {} : { "content-range": `bytes ${range.start}-${range.end - 1}/${size}` }),
+  };
+  const status = range === undefined ? 200 : 206;
+  if (method === "HEAD" || length === 0) {
+    response.writeHead(status, head);
+    response.end();
+    return;
+  }
+  await sendPieces(response, { pieces: content.pieces(range), status, head, length, limits });
+}
+
+function headersOf({ hash, file }: ContentReply): Headers {
+  const named = file === undefined ? {} : { ...contentHeaders(file), "content-disposition": attachment(file.path) };
+  return {
+    ...SAFE_HEADERS,
+    etag: `"${hash}"`,
+    "accept-ranges": "bytes",
+    // What a caller may read may change: ask again, by the ETag.
+    "cache-control": "private, no-cache",
+    "content-type": file === undefined ? "application/octet-stream" : contentTypeOf(file.path),
+    ...named,
+  };
+}
+
+interface Sending {
+  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly status: number;
+  readonly head: Headers;
+  readonly length: number;
+  readonly limits: ServerLimits;
+}
+
+async function sendPieces(response: ServerResponse, sending: Sending): Promise<void> {
+  const { pieces, status, head, length, limits } = sending;
+  // What is small is read to its end, where it is checked, before anything of it is sent.
+  if (length <= SMALL) return sendWhole(response, sending);
+  let sent = 0;
+  for await (const piece of pieces) {
+    if (sent === 0) response.writeHead(status, head);
+    sent += piece.length;
+    if (!(await writeTo(response, piece, limits.slowMs))) return;
+  }
+  refuseShort(sent, length);
+  response.end();
+}
+
+async function sendWhole(response: ServerResponse, { pieces, status, head, length }: Sending): Promise<void> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  const [first = EMPTY] = all;
+  const bytes = all.length > 1 ? Buffer.concat(all) : first;
+  refuseShort(bytes.length, length);
+  response.writeHead(status, head);
+  response.end(bytes);
+}
+
+function refuseShort(sent: number, length: number): void {
+  if (sent !== length) throw new Error(`a content of ${length} bytes ended after ${sent}`);
+}

@@ -1,0 +1,66 @@
+import type { ServerResponse } from "node:http";
+import type { ServerLimits } from "../limits/limits.ts";
+import { SAFE_HEADERS } from "./send.ts";
+import { writeTo } from "../limits/slow-peer.ts";
+
+/** Events to be sent as they come. */
+export interface EventsToSend {
+  readonly after: number;
+  readonly events: AsyncIterable<{ readonly seq: number }>;
+  readonly limits: ServerLimits;
+  /** Ends it, whole: the client comes again by itself. */
+  readonly stopping: AbortSignal;
+  /** Asked with each sign of life: a token that was revoked, or has expired, holds no stream open. */
+  readonly isStillAdmitted: () => Promise<boolean>;
+}
+
+/** How long a browser waits before it comes again, in milliseconds. */
+const RETRY_MS = 1_000;
+
+/**
+ * Sends events as server-sent events: `id` is the seq, `data` the event. No event is fetched
+ * before the one before it was taken, so a slow reader holds nothing; one that takes nothing is cut off, and resumes by
+ * `Last-Event-ID`.
+ */
+export async function sendEvents(
+  response: ServerResponse,
+  { after, events, limits, stopping, isStillAdmitted }: EventsToSend,
+): Promise<void> {
+  response.writeHead(200, {
+    ...SAFE_HEADERS,
+    "content-type": "text/event-stream; charset=utf-8",
+    // For proxies that would collect what comes.
+    "x-accel-buffering": "no",
+  });
+  if (response.req.method === "HEAD") return void response.end();
+  response.write(`retry: ${RETRY_MS}\nid: ${after}\n\n`);
+  const heartbeat = setInterval(() => {
+    // A reader that has not taken what came before needs no sign that we live.
+    if (!response.writableNeedDrain) response.write(":\n\n");
+    isStillAdmitted().then(
+      (isIn) => isIn || response.destroy(),
+      () => response.destroy(),
+    );
+  }, limits.heartbeatMs);
+  try {
+    for await (const event of events) {
+      if (!(await writeTo(response, textOf(event), limits.slowMs))) return;
+      if (stopping.aborted) break;
+    }
+  } finally {
+    clearInterval(heartbeat);
+    response.end();
+  }
+}
+
+/** Everybody who follows a workspace gets the same event: it is written down once. */
+const texts = new WeakMap<object, Buffer>();
+
+function textOf(event: { readonly seq: number }): Buffer {
+  const known = texts.get(event);
+  if (known !== undefined) return known;
+  // JSON has no line breaks, so one line of data holds all of it. A browser's `onmessage` gets these.
+  const text = Buffer.from(`id: ${event.seq}\nevent: message\ndata: ${JSON.stringify(event)}\n\n`);
+  texts.set(event, text);
+  return text;
+}

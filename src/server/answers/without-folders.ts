@@ -1,0 +1,35 @@
+import type { Answer } from "../../api/routes/route.ts";
+import { hide } from "./problem.ts";
+
+/** What these answer names folders of the server's machine. */
+const NAMING: ReadonlySet<string> = new Set([
+  "status",
+  "signing",
+  "listSessions",
+  "getSession",
+  "startSession",
+  "endSession",
+  "retention",
+  "explain",
+  "verify",
+]);
+/** Where a whole text, or each of a list, is a place on the machine. */
+const PLACES: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
+
+/**
+ * An answer for somebody who need not know where things lie on the server's machine: places are empty, and `…` stands where
+ * a text has one of the `hidden` folders. What the log holds is given as it is, since its lines are chained by their hashes.
+ */
+export function withoutFolders(operation: string, answer: Answer, hidden: readonly string[]): Answer {
+  if (answer.kind !== "json" || !NAMING.has(operation)) return answer;
+  return { ...answer, value: cleaned(answer.value, hidden, false) };
+}
+
+function cleaned(value: unknown, hidden: readonly string[], isPlace: boolean): unknown {
+  if (typeof value === "string") return isPlace && value.startsWith("/") ? "" : hide(value, hidden);
+  if (Array.isArray(value)) return value.map((one) => cleaned(one, hidden, isPlace));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, cleaned(one, hidden, isPlace || PLACES.has(key))]),
+  );
+}

@@ -1,0 +1,74 @@
+import type { IncomingMessage } from "node:http";
+import type { Authenticator } from "./authenticate.ts";
+import { type Caller, OWNER } from "./caller.ts";
+import type { Door } from "./door.ts";
+import { type Refusal, refusalOf } from "./guard.ts";
+import type { ServerLimits } from "../limits/limits.ts";
+import { RateLimiter } from "../limits/rate-limiter.ts";
+
+/** A request that was let in. */
+export interface Visit {
+  readonly caller: Caller;
+  readonly door: Door;
+  /** Does its token still hold, with the same role, workspaces and replicas? What lasts long, and what changes something, asks again. */
+  readonly isStillAdmitted: () => Promise<boolean>;
+}
+
+/**
+ * Who is let in, on every surface: HTTP, and upgrades to WebSocket. Nothing of a request but its head is looked at before.
+ */
+export class Admission {
+  readonly #authenticator: Authenticator;
+  readonly #limiters: Readonly<Record<Caller["role"], RateLimiter>>;
+  readonly #now: () => number;
+
+  constructor(
+    authenticator: Authenticator,
+    { limits, now }: { readonly limits: ServerLimits; readonly now: () => number },
+  ) {
+    const { reader, agent, operator } = limits.rates;
+    this.#authenticator = authenticator;
+    this.#now = now;
+    this.#limiters = {
+      reader: new RateLimiter(reader),
+      agent: new RateLimiter(agent),
+      operator: new RateLimiter(operator),
+    };
+  }
+
+  /** `isOpen`: anybody may ask this, without a token. */
+  async admit(request: IncomingMessage, door: Door, isOpen = false): Promise<Visit | Refusal> {
+    const { headers, rawHeaders, url = "/" } = request;
+    const refused = refusalOf({ headers, rawHeaders, url }, door);
+    if (refused !== undefined) return refused;
+    if (door.kind === "socket") return { caller: OWNER, door, isStillAdmitted };
+    if (isOpen) return { caller: ANYBODY, door, isStillAdmitted };
+    const caller = await this.#callerOf(request);
+    if ("status" in caller) return caller;
+    const wait = this.#limiters[caller.role].take(caller.id, this.#now());
+    if (wait === 0) return { caller, door, isStillAdmitted: () => this.#isStill(caller, request) };
+    const detail = "too many requests with this token";
+    return { status: 429, code: "RATE_LIMITED", detail, headers: { "retry-after": String(wait) } };
+  }
+
+  #callerOf({ headers, socket }: IncomingMessage): Promise<Caller | Refusal> {
+    return this.#authenticator.callerOf(headers.authorization, socket.remoteAddress ?? "");
+  }
+
+  async #isStill(caller: Caller, request: IncomingMessage): Promise<boolean> {
+    const again = await this.#authenticator.bearerOf(request.headers.authorization);
+    // Whose token cannot be checked just now was known before.
+    return again === "unavailable" || (again !== undefined && rightsOf(again) === rightsOf(caller));
+  }
+}
+
+/** All that a caller may do: what one was let in with must not outlast it. */
+function rightsOf({ id, role, workspaces, replicas }: Caller): string {
+  return JSON.stringify([id, role, workspaces ?? null, replicas ?? null]);
+}
+
+/** For those whom no token lets in. */
+const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
+
+/** Whoever asks whether the server lives. */
+const ANYBODY: Caller = { id: "anybody", name: "anybody", role: "reader", workspaces: [], isOwner: false };

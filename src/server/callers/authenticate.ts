@@ -1,0 +1,96 @@
+import { timingSafeEqual } from "node:crypto";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Caller } from "./caller.ts";
+import type { Refusal } from "./guard.ts";
+import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
+import { hashToken, isExpired, type TokenBook } from "./token.ts";
+
+/** Wrong tokens from one address: a few may be mistakes. */
+const WRONG: Rate = { burst: 10, perSecond: 0.2 };
+
+/** Answers who bears a token that is not in the book (OIDC); `undefined`: nobody. Throws `UNAVAILABLE` where it cannot tell. */
+export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
+
+export interface AuthenticatorOptions {
+  readonly book: TokenBook;
+  /** The operator's own token, which is in no book. */
+  readonly operatorToken?: string;
+  readonly others?: OtherIssuer;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** Tells who bears a token. */
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
+  readonly #operator: Buffer | undefined;
+  readonly #wrong = new RateLimiter(WRONG);
+
+  constructor(options: AuthenticatorOptions) {
+    this.#options = options;
+    this.#operator =
+      options.operatorToken === undefined ? undefined : Buffer.from(hashToken(options.operatorToken), "hex");
+  }
+
+  /**
+   * Who asks, by the `Authorization` header; `address`: where from. Wrong tokens from there are told to wait. A right one is not,
+   * also where it was never seen before: behind a proxy everybody has one address, and no token can be guessed.
+   */
+  async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
+    const token = tokenIn(authorization);
+    if (token === undefined) return refused("a token is needed: Authorization: Bearer TOKEN");
+    const now = this.#options.now();
+    const hash = hashToken(token);
+    const caller = await this.#bearer(token, hash, now);
+    if (caller === "unavailable") {
+      const detail = "the provider of this token cannot be asked now";
+      return { status: 503, code: "UNAVAILABLE", detail, headers: { "retry-after": "5" } };
+    }
+    if (caller !== undefined) return caller;
+    const wait = this.#wrong.take(address, now);
+    if (wait === 0) return refused("this token is not known");
+    const headers = { "retry-after": String(wait) };
+    return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from there", headers };
+  }
+
+  /** Who bears this token now, for whoever was let in with it before: that is no guess, and counts for none. */
+  async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
+    const token = tokenIn(authorization);
+    return token === undefined ? undefined : this.#bearer(token, hashToken(token), this.#options.now());
+  }
+
+  async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
+    // First: a token that was given to somebody with a lesser right makes nobody the operator.
+    const record = this.#options.book.find(hash);
+    // Digests are compared: neither the length nor the time says how much was right.
+    const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
+    if (record === undefined && isOperators) {
+      return { id: "operator", name: "operator", role: "operator", isOwner: false };
+    }
+    if (record === undefined) return unlessAway(this.#options.others?.(token));
+    if (isExpired(record, now)) return undefined;
+    const { id, name, role, workspaces, replicas } = record;
+    const limits = { ...(workspaces === null ? {} : { workspaces }), ...(replicas === undefined ? {} : { replicas }) };
+    return { id: `token:${id}`, name, role, isOwner: false, ...limits };
+  }
+}
+
+function tokenIn(authorization: string | undefined): string | undefined {
+  return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
+}
+
+/** Whether a token is right cannot be known while its issuer is away: then nobody has guessed wrong. */
+async function unlessAway(
+  asking: Promise<Caller | undefined> | undefined,
+): Promise<Caller | "unavailable" | undefined> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "UNAVAILABLE") return "unavailable";
+    throw error;
+  }
+}
+
+function refused(detail: string): Refusal {
+  return { status: 401, code: "UNAUTHENTICATED", detail, headers: { "www-authenticate": "Bearer" } };
+}

@@ -1,0 +1,103 @@
+import type { CreateOptions, InitShape, OpenByIdOptions, StoreApi } from "../../api/store-api.ts";
+import type { DuShape, GcShape, WorkspaceShape } from "../../api/shapes.ts";
+import type { DoctorShape } from "../../api/store-api.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { mayDo } from "../../api/routes/role.ts";
+import type { Caller } from "./caller.ts";
+import type { OpenWorkspaces } from "./open-workspaces.ts";
+import { mustSee, seesShape } from "./scope.ts";
+
+/** What a server's store stands on. */
+export interface StoreParts {
+  readonly store: StoreApi;
+  readonly workspaces: OpenWorkspaces;
+}
+
+/** The store as one caller sees it: other workspaces are not there. */
+export class CallerStore implements StoreApi {
+  readonly home = "";
+  readonly #parts: StoreParts;
+  readonly #caller: Caller;
+
+  constructor(parts: StoreParts, caller: Caller) {
+    this.#parts = parts;
+    this.#caller = caller;
+  }
+
+  /** A folder of the server's machine is nothing that a caller may name. */
+  init(): ReturnType<StoreApi["init"]> {
+    return Promise.reject(notOffered("to begin a history of a folder"));
+  }
+
+  open(): Promise<WorkspaceApi> {
+    return Promise.reject(notOffered("to open a folder"));
+  }
+
+  /** The workspace is closed again, by and by: it is asked for by its id. */
+  async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+    const { store, workspaces } = this.#parts;
+    const { from, name } = options;
+    // Whoever is confined to some workspaces makes none that would not exist for them afterwards.
+    if (this.#caller.workspaces !== undefined && !(name !== undefined && this.#caller.workspaces.includes(name))) {
+      throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this would be none of them", {
+        hint: "name it as the token has it, or ask with another token",
+      });
+    }
+    const origin = from === undefined ? undefined : await mustSee(workspaces, this.#caller, from.workspace);
+    const forked = from === undefined || origin === undefined ? {} : { from: { ...from, workspace: origin } };
+    return store.create({ ...options, ...forked });
+  }
+
+  async openById(id: string, options: OpenByIdOptions = {}): Promise<WorkspaceApi> {
+    return this.#parts.store.openById(await mustSee(this.#parts.workspaces, this.#caller, id), options);
+  }
+
+  /** Whoever has it open goes on until it is archived: where that is refused, or it is so already, nobody is disturbed. */
+  async archive(id: string, archived = true): Promise<WorkspaceShape> {
+    const { store, workspaces } = this.#parts;
+    const whole = await mustSee(workspaces, this.#caller, id);
+    const before = (await store.workspaces()).find((one) => one.id === whole);
+    const shape = await store.archive(whole, archived);
+    if ((before?.archived === true) !== archived) workspaces.letGo(whole);
+    return this.#shown(shape);
+  }
+
+  async workspaces(): Promise<WorkspaceShape[]> {
+    const all = await this.#parts.store.workspaces();
+    return all.filter((one) => seesShape(this.#caller, one)).map((one) => this.#shown(one));
+  }
+
+  async forget(id: string): Promise<WorkspaceShape> {
+    const { store, workspaces } = this.#parts;
+    const whole = await mustSee(workspaces, this.#caller, id);
+    return this.#shown(await workspaces.giveUp(whole, () => store.forget(whole)));
+  }
+
+  gc(): Promise<GcShape> {
+    return this.#parts.store.gc();
+  }
+
+  du(): Promise<DuShape> {
+    return this.#parts.store.du();
+  }
+
+  doctor(): Promise<DoctorShape> {
+    return this.#parts.store.doctor();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Where a folder lies on the server's machine is the operator's to know. */
+  #shown(shape: WorkspaceShape): WorkspaceShape {
+    return mayDo(this.#caller.role, "operator") ? shape : { ...shape, path: "", roots: [] };
+  }
+}
+
+function notOffered(what: string): ChronicleError {
+  return new ChronicleError("PLATFORM_UNSUPPORTED", `a server does not offer this: ${what}`, {
+    hint: "start the server in that folder, or run `chronicle init` there",
+  });
+}

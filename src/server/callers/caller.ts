@@ -1,0 +1,19 @@
+import type { Role } from "../../api/routes/role.ts";
+
+/** Who asks, once that is known. */
+export interface Caller {
+  /** Tells callers apart: for limits, and for the keys of repeated requests. No secret. */
+  readonly id: string;
+  /** As people know them: a token's name. */
+  readonly name: string;
+  readonly role: Role;
+  /** The ids and names of the workspaces that exist for this caller; absent: all. */
+  readonly workspaces?: readonly string[];
+  /** The ids of replicas that it may come with, whosever they were before. */
+  readonly replicas?: readonly string[];
+  /** The owner of the store, on its Unix socket: no limits, and hooks. */
+  readonly isOwner: boolean;
+}
+
+/** Whoever may connect to the store's own Unix socket: only its owner can. */
+export const OWNER: Caller = { id: "owner", name: "owner", role: "operator", isOwner: true };

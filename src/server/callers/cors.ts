@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FileShape } from "../../api/file-api.ts";
+import { ACTING, contentHeaders, HINTS_HEADER } from "../../api/routes/content-headers.ts";
+import type { TcpDoor } from "./door.ts";
+
+/** A file with all that can be said of one. */
+const ANY_FILE: FileShape = {
+  path: "",
+  path_b64: "",
+  kind: "file",
+  size: 0,
+  hash: "",
+  permissions: 0,
+  mtime_ms: 0,
+  iteration: 0,
+  seq: 0,
+};
+/** HTTP's own, and all that a client of ours sends or reads. */
+const ALLOWED_HEADERS = [
+  ...["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "last-event-id", "range"],
+  ...[...Object.values(ACTING), HINTS_HEADER],
+].join(", ");
+const EXPOSED_HEADERS = ["content-range", "etag", "retry-after", ...Object.keys(contentHeaders(ANY_FILE))].join(", ");
+const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
+
+/**
+ * Lets the pages of an allowed origin read answers; no other, and never `*`. Returns whether the request was a question
+ * about that (a preflight, which bears no token), and is answered.
+ */
+export function shareWith(request: IncomingMessage, response: ServerResponse, door: TcpDoor): boolean {
+  const { origin } = request.headers;
+  if (origin === undefined || !door.sharedWith.includes(origin)) return false;
+  if (!door.hosts.includes((request.headers.host ?? "").toLowerCase())) return false;
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("vary", "origin");
+  response.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
+  if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false;
+  response.setHeader("access-control-allow-methods", ALLOWED_METHODS);
+  response.setHeader("access-control-allow-headers", ALLOWED_HEADERS);
+  response.setHeader("access-control-max-age", "600");
+  response.writeHead(204);
+  response.end();
+  return true;
+}

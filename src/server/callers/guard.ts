@@ -1,0 +1,20 @@
+import type { ErrorCode } from "../../core/values/errors.ts";
+import { type RequestHead, strangerOf } from "../../util/web-guard.ts";
+import type { Door } from "./door.ts";
+
+/** Why a request is not served. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Keeps other web pages out, by the one rule of all surfaces (`strangerOf`), as a problem. */
+export function refusalOf(head: RequestHead, door: Door): Refusal | undefined {
+  const stranger = strangerOf(head, door.kind === "socket" ? "socket" : door);
+  if (stranger === undefined) return undefined;
+  const { status, detail } = stranger;
+  const told = status === 421 ? `${detail}: the server is told its names by --allow-host NAME` : detail;
+  return { status, code: status === 400 ? "USAGE" : "FORBIDDEN", detail: told };
+}

@@ -1,0 +1,61 @@
+import type { WorkspaceShape } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Caller } from "./caller.ts";
+import type { Lease, OpenWorkspaces } from "./open-workspaces.ts";
+
+/** Ids are UUIDs; a name never looks like one. */
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** As names of workspaces are; see `CreateOptions`. */
+const KEY = /^[A-Za-z0-9._:@-]{1,128}$/;
+
+/** Is this workspace there for the caller? */
+export function seesShape({ workspaces }: Caller, { id, name }: WorkspaceShape): boolean {
+  return workspaces === undefined || workspaces.includes(id) || (name !== undefined && workspaces.includes(name));
+}
+
+/**
+ * Opens a workspace for a caller, by its whole id or exact name. One that is not there, and one that is not there for this
+ * caller, are told in the same words. Throws `NOT_FOUND`.
+ */
+export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<Lease> {
+  if (!KEY.test(key)) throw notThere(key);
+  if (!(await mayAskFor(workspaces, caller, key))) throw notThere(key);
+  try {
+    return await workspaces.openKey(key);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") throw notThere(key);
+    throw error;
+  }
+}
+
+/** The whole id of a workspace that the caller sees. Throws `NOT_FOUND`. */
+export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<string> {
+  using lease = await openFor(workspaces, caller, key);
+  return lease.workspace.id;
+}
+
+async function mayAskFor(workspaces: OpenWorkspaces, { workspaces: own }: Caller, key: string): Promise<boolean> {
+  if (own === undefined || own.includes(key)) return true;
+  // By its id, though the token has its name, or the other way round. Only what is the caller's own is opened to find out.
+  for (const mine of own) if (ID.test(mine) !== ID.test(key) && (await isSame(workspaces, mine, key))) return true;
+  return false;
+}
+
+async function isSame(workspaces: OpenWorkspaces, mine: string, key: string): Promise<boolean> {
+  if (workspaces.idOf(mine) === workspaces.idOf(key)) return true;
+  if (!ID.test(key)) return false;
+  try {
+    using lease = await workspaces.openKey(mine);
+    return lease.workspace.id === key;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return false;
+    throw error;
+  }
+}
+
+function notThere(key: string): ChronicleError {
+  const shown = KEY.test(key) ? key : "of this name";
+  return new ChronicleError("NOT_FOUND", `there is no workspace ${shown}`, {
+    hint: "a whole id or an exact name is needed, as the list of workspaces has them",
+  });
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from "node:crypto";
+import { sha256 } from "../../core/values/hash.ts";
+import type { Role } from "../../api/routes/route.ts";
+
+/** Says what it is, wherever it turns up. */
+const PREFIX = "chr_";
+const SECRET_BYTES = 32;
+
+/** What is kept of a token: all but the token. */
+export interface TokenRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  /** Ids and names of workspaces; `null`: all. */
+  readonly workspaces: readonly string[] | null;
+  /** Ids of replicas that it may come with, though they were another token's. */
+  readonly replicas?: readonly string[];
+  /** SHA-256 of the token, in hex. 256 random bits need no slow hash. */
+  readonly hash: string;
+  /** ISO-8601. */
+  readonly created: string;
+  readonly expires: string | null;
+}
+
+/**
+ * Where tokens are kept. Backends: `MemoryTokenBook`; a file in the configuration folder. A server asks for each request,
+ * so that a token that was revoked is refused at once: `find` must be cheap.
+ */
+export interface TokenBook {
+  find(hash: string): TokenRecord | undefined;
+  list(): readonly TokenRecord[];
+  /** Durable when it returns. */
+  add(record: TokenRecord): void;
+  /** Whether there was one. Durable when it returns. */
+  remove(id: string): boolean;
+}
+
+/** A new token of 256 random bits. */
+export function newToken(): string {
+  return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
+}
+
+/** What is kept and compared instead of a token. */
+export function hashToken(token: string): string {
+  return sha256(token);
+}
+
+/** Has it expired? `now`: epoch milliseconds. */
+export function isExpired({ expires }: TokenRecord, now: number): boolean {
+  return expires !== null && Date.parse(expires) <= now;
+}

@@ -1,0 +1,46 @@
+import { ChronicleError } from "../core/values/errors.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
+import { isStagingName } from "../core/tree/staging-folder.ts";
+import type { Disk } from "../disk/disk.ts";
+import { DiskWorktree, type DiskWorktreeOptions } from "../worktree/disk/disk-worktree.ts";
+import type { Worktree } from "../worktree/worktree.ts";
+import type { Backends } from "./backends.ts";
+import { makeFolders } from "./file-head-keeper.ts";
+import { wholePath } from "../core/tree/whole-path.ts";
+
+/** Throws `REFUSED` for a folder that holds something, as `emptyWorktree` does; nothing is made. */
+export function refuseFilled(disk: Disk, given: string): void {
+  const folder = wholePath("the folder", given);
+  const names =
+    disk.lstat(folder) === undefined ? [] : disk.list(disk.realpath(folder)).map(({ name }) => String(name));
+  if (names.length === 0) return;
+  const hint = "name an empty folder, or one that does not exist yet";
+  throw new ChronicleError("REFUSED", `${folder} is not empty`, {
+    hint: names.every(isStagingName)
+      ? `it holds only ${names.join(", ")}, where a restore stages that goes on or was cut off: remove that if none goes on, or ${hint}`
+      : hint,
+  });
+}
+
+/** A folder to be filled: made where it is missing. Throws `REFUSED` for one that holds something. */
+export function emptyWorktree(
+  { disk, now }: Pick<Backends, "disk" | "now">,
+  given: string,
+  { crew, traitsOf }: Pick<DiskWorktreeOptions, "crew" | "traitsOf">,
+): Worktree {
+  const folder = wholePath("the folder", given);
+  if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
+  const root = disk.realpath(folder);
+  refuseFilled(disk, folder);
+  const roots = [{ id: undefined, folder: root, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
+  return new DiskWorktree({
+    disk,
+    roots,
+    cacheFile: `${folder}.stat-cache`,
+    staging: undefined,
+    storeFolders: [],
+    clock: now,
+    crew,
+    traitsOf,
+  });
+}

@@ -1,0 +1,359 @@
+import { hintOfErrno, systemMessage } from "../core/values/errno.ts";
+import { ChronicleError, errnoOf, hintOfSystemError } from "../core/values/errors.ts";
+import { sha256 } from "../core/values/hash.ts";
+import {
+  encodeHead,
+  generateKey,
+  parseSignedHead,
+  signHead,
+  type SignedHeadContent,
+  verifySignedHead,
+  vkeyOf,
+} from "../core/log/signed-head.ts";
+import { createPrivateKey } from "node:crypto";
+import type { Disk } from "../disk/disk.ts";
+import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
+import type { HeadKeeper, HeadToSign, KeptHead, SignedHead } from "../engine/log/context.ts";
+
+const KEY_NAME = "chronicle";
+/** Behind a workspace's id: names the store that its history is in. */
+const STORE = ".store";
+/** Between a workspace's id and what tells its retired notes apart. */
+const FORMER = ".former-";
+
+/** What a file held when it was last read. */
+interface Loaded<T> {
+  /** Another one: the file has changed since. */
+  readonly mark: string;
+  readonly value: T;
+}
+
+interface KeyPair {
+  readonly pem: string;
+  readonly vkey: string;
+}
+
+interface HeadPlaces {
+  readonly configFolder: string;
+  readonly home: string;
+  readonly pid: number;
+}
+
+/** The folder of the store in which a history was when its head was last kept; `undefined`: nobody has written that down. */
+export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
+  const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
+  return home === "" ? undefined : home;
+}
+
+/** Keeps the key (0600) and the signed heads in the configuration folder, apart from the store. */
+export class FileHeadKeeper implements HeadKeeper {
+  readonly keyFile: string;
+  readonly #disk: Disk;
+  readonly #folder: string;
+  readonly #pid: number;
+  readonly #home: string;
+  /** Workspaces whose heads were kept by this process: that they are in this store stands beside their heads. */
+  readonly #noted = new Set<string>();
+  readonly #last = new Map<string, Loaded<KeptHead | undefined>>();
+  #key: Loaded<KeyPair> | undefined;
+
+  /** `home`: the store's folder. `pid`: this process's, so that several may keep heads at the same time. */
+  constructor(disk: Disk, { configFolder, home, pid }: HeadPlaces) {
+    this.#disk = disk;
+    this.#folder = configFolder;
+    this.#home = home;
+    this.#pid = pid;
+    this.keyFile = `${configFolder}/key.pem`;
+  }
+
+  verifierKey(): string | undefined {
+    return this.#keyPair()?.vkey;
+  }
+
+  makeKey(): string {
+    if (this.#keyPair() === undefined) this.#orNotKept(() => this.#writeKey());
+    return this.#ownKey().vkey;
+  }
+
+  last(workspaceId: string): KeptHead | undefined {
+    const mark = markOf(this.#disk, this.#headFile(workspaceId));
+    const known = this.#last.get(workspaceId);
+    if (known !== undefined && known.mark === mark) return known.value;
+    const value = this.#load(workspaceId, this.#headFile(workspaceId));
+    this.#last.set(workspaceId, { mark, value });
+    return value;
+  }
+
+  first(workspaceId: string): KeptHead | undefined {
+    return this.#load(workspaceId, this.#firstFile(workspaceId));
+  }
+
+  signFirst(head: HeadToSign): void {
+    this.#orNotKept(() => {
+      this.#noteStore(head.workspaceId);
+      this.#write(this.#firstFile(head.workspaceId), this.sign(head).note);
+    });
+  }
+
+  keep(head: HeadToSign): void {
+    const newest = this.#load(head.workspaceId, this.#headFile(head.workspaceId));
+    // Another process is further: its head is the one to keep.
+    if (newest === undefined || newest.seq <= head.seq || !newest.valid) this.replace(head);
+  }
+
+  replace(head: HeadToSign): void {
+    const { workspaceId } = head;
+    this.#noteStore(workspaceId);
+    this.#write(this.#headFile(workspaceId), this.sign(head).note);
+    const first = this.#firstFile(workspaceId);
+    // It counts only while nothing else is kept, so nothing depends on when it is gone.
+    if (this.#disk.lstat(first) !== undefined) this.#disk.unlink(first);
+  }
+
+  former(workspaceId: string): readonly KeptHead[] {
+    const folder = `${this.#folder}/heads`;
+    if (this.#disk.lstat(folder)?.kind !== "dir") return [];
+    return this.#disk
+      .list(folder)
+      .map(({ name }) => name.toString())
+      .filter((name) => name.startsWith(`${workspaceId}${FORMER}`))
+      .sort()
+      .flatMap((name) => this.#load(workspaceId, `${folder}/${name}`) ?? []);
+  }
+
+  retire(workspaceId: string): string | undefined {
+    const note = readText(this.#disk, this.#headFile(workspaceId));
+    if (note === undefined) return undefined;
+    // Named by what it says: the same note is kept once.
+    const name = `${workspaceId}${FORMER}${sha256(Buffer.from(note)).slice(0, 16)}`;
+    const path = `${this.#folder}/heads/${name}`;
+    if (this.#disk.lstat(path) === undefined) this.#write(path, note);
+    return name;
+  }
+
+  sign(head: HeadToSign): SignedHead {
+    const { pem, vkey } = this.#ownKey();
+    const { workspaceId, seq, hash, logRoot, root } = head;
+    const note = signHead(encodeHead({ workspace: workspaceId, seq, hash, logRoot, root }), pem, KEY_NAME);
+    return { workspaceId, seq, hash, logRoot, root, note, key: vkey };
+  }
+
+  /** Several stores may keep their heads in one folder: `doctor` is to know which of them a head is of. */
+  #noteStore(workspaceId: string): void {
+    if (this.#noted.has(workspaceId)) return;
+    this.#noted.add(workspaceId);
+    const path = `${this.#headFile(workspaceId)}${STORE}`;
+    if (readDerived(this.#disk, path) === this.#home) return;
+    makeFolders(this.#disk, `${this.#folder}/heads`);
+    const fresh = `${path}.${this.#pid}.new`;
+    if (this.#disk.lstat(fresh) !== undefined) this.#disk.unlink(fresh);
+    const fd = this.#disk.open(fresh, "create");
+    try {
+      // Not synced: one that a power cut takes is written again, and nothing depends on it.
+      writeFully(this.#disk, fd, Buffer.from(this.#home), 0);
+    } finally {
+      this.#disk.close(fd);
+    }
+    this.#disk.rename(fresh, path);
+  }
+
+  /** A history is not begun where its key and its heads cannot be kept: which place that is, and how to choose another. */
+  #orNotKept(keep: () => void): void {
+    try {
+      keep();
+    } catch (error) {
+      throw notKept(error, this.#folder);
+    }
+  }
+
+  #write(path: string, note: string): void {
+    makeFolders(this.#disk, `${this.#folder}/heads`);
+    writeFileDurably(this.#disk, path, Buffer.from(note), { mark: `.${this.#pid}` });
+  }
+
+  #load(workspaceId: string, path: string): KeptHead | undefined {
+    let note: string | undefined;
+    try {
+      note = readText(this.#disk, path);
+      return note === undefined ? undefined : this.#checkedWhenAsked(workspaceId, note, parseSignedHead(note).content);
+    } catch (error) {
+      if (error instanceof ChronicleError) return noHead(workspaceId, note ?? "");
+      if (!isNotPermitted(error)) throw error;
+      return { ...noHead(workspaceId, ""), unreadable: `${path} cannot be read: ${errnoOf(error) ?? ""}` };
+    }
+  }
+
+  /** Reading the key and checking a signature takes milliseconds, and is seldom needed: what agrees needs no proof. */
+  #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
+    const { seq, hash, logRoot, root, workspace } = content;
+    const isSignedBy = (key: string): boolean => workspace === workspaceId && isSigned(note, key);
+    const own = (): string | undefined => this.#readableKey()?.vkey;
+    let judged: { readonly key: string | undefined; readonly valid: boolean } | undefined;
+    return {
+      workspaceId,
+      seq,
+      hash,
+      logRoot,
+      root,
+      note,
+      isSignedBy,
+      get valid() {
+        const key = own();
+        if (judged === undefined || judged.key !== key) judged = { key, valid: key !== undefined && isSignedBy(key) };
+        return judged.valid;
+      },
+    };
+  }
+
+  #headFile(workspaceId: string): string {
+    return `${this.#folder}/heads/${workspaceId}`;
+  }
+
+  #firstFile(workspaceId: string): string {
+    return `${this.#headFile(workspaceId)}.first`;
+  }
+
+  /** Throws `NOT_FOUND` where there is none. */
+  #ownKey(): KeyPair {
+    const pair = this.#keyPair();
+    if (pair !== undefined) return pair;
+    throw new ChronicleError("NOT_FOUND", `the signing key is gone: there is no file ${this.keyFile}`, {
+      hint: "put it back from a copy",
+      data: { path: this.keyFile },
+    });
+  }
+
+  /** The key, or `undefined` also where the file holds none: for what is decided, not told. */
+  #readableKey(): KeyPair | undefined {
+    try {
+      return this.#keyPair();
+    } catch (error) {
+      if (error instanceof ChronicleError) return undefined;
+      throw error;
+    }
+  }
+
+  #keyPair(): KeyPair | undefined {
+    const mark = markOf(this.#disk, this.keyFile);
+    if (mark === "") return undefined;
+    if (this.#key?.mark !== mark) this.#key = { mark, value: this.#readKey() };
+    return this.#key.value;
+  }
+
+  #readKey(): KeyPair {
+    try {
+      const pem = readText(this.#disk, this.keyFile) ?? "";
+      createPrivateKey(pem);
+      return { pem, vkey: vkeyOf(pem, KEY_NAME) };
+    } catch (cause) {
+      const errno = errnoOf(cause);
+      const why =
+        errno === undefined ? "holds no signing key (an Ed25519 private key in PEM)" : `cannot be read: ${errno}`;
+      throw new ChronicleError("IO", `${this.keyFile} ${why}`, {
+        hint:
+          isNotPermitted(cause) && errno !== undefined
+            ? (hintOfErrno(errno) ?? "")
+            : "put the right key back from a copy; if there is none, move the file away: a new key is made for new workspaces, " +
+              "and `chronicle head --accept` goes on with it in those there are",
+        data: { path: this.keyFile },
+        cause,
+      });
+    }
+  }
+
+  /** Of several processes that begin at the same time one makes the key, and all use it. */
+  #writeKey(): void {
+    const disk = this.#disk;
+    makeFolders(disk, this.#folder);
+    const own = `${this.keyFile}.${this.#pid}`;
+    writeFileDurably(disk, own, Buffer.from(generateKey().privateKeyPem));
+    try {
+      disk.link(own, this.keyFile);
+      disk.syncFolder(this.#folder);
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    } finally {
+      disk.unlink(own);
+    }
+  }
+}
+
+function notKept(error: unknown, folder: string): unknown {
+  const errno = errnoOf(error);
+  if (errno === undefined || !(error instanceof Error)) return error;
+  const hint = hintOfSystemError(error, errno);
+  const another = "choose another place for them with XDG_CONFIG_HOME";
+  return new ChronicleError(
+    "IO",
+    `the signing key and the signed heads cannot be kept in ${folder}: ${systemMessage(error)}`,
+    {
+      hint: hint === undefined ? another : `${another}; ${hint}`,
+      data: { errno, path: folder },
+      cause: error,
+    },
+  );
+}
+
+/** Something stands where a head should be, and says nothing. */
+function noHead(workspaceId: string, note: string): KeptHead {
+  const nothing = "0".repeat(64) as KeptHead["hash"];
+  const isSignedBy = (): boolean => false;
+  return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, valid: false, isSignedBy };
+}
+
+function isSigned(note: string, key: string): boolean {
+  try {
+    return verifySignedHead(note, key);
+  } catch (error) {
+    // The log names no verifier key there.
+    if (error instanceof ChronicleError) return false;
+    throw error;
+  }
+}
+
+/** Differs after each change of a file. */
+function markOf(disk: Disk, path: string): string {
+  const stat = disk.lstat(path);
+  return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
+}
+
+/** A small text file, or `undefined` if there is none. */
+export function readText(disk: Disk, path: string): string | undefined {
+  const stat = disk.lstat(path);
+  if (stat === undefined) return undefined;
+  const fd = disk.open(path, "read");
+  try {
+    const bytes = Buffer.alloc(stat.size);
+    return bytes.subarray(0, readFully(disk, fd, bytes, 0)).toString("utf8");
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** As `readText`, of a file that can be made anew: one that this user may not read counts as not there. */
+export function readDerived(disk: Disk, path: string): string | undefined {
+  try {
+    return readText(disk, path);
+  } catch (error) {
+    if (!isNotPermitted(error)) throw error;
+    return undefined;
+  }
+}
+
+function isNotPermitted(error: unknown): boolean {
+  return ["EACCES", "EPERM"].includes(errnoOf(error) ?? "");
+}
+
+/** Makes a folder and those above it, 0700, durably. */
+export function makeFolders(disk: Disk, folder: string): void {
+  if (disk.lstat(folder) !== undefined) return;
+  const parent = folder.slice(0, folder.lastIndexOf("/")) || "/";
+  makeFolders(disk, parent);
+  try {
+    disk.makeFolder(folder, 0o700);
+  } catch (error) {
+    if (disk.lstat(folder) === undefined) throw error;
+  }
+  // A folder above may be a link.
+  disk.syncFolder(disk.realpath(parent));
+}

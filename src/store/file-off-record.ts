@@ -1,0 +1,45 @@
+import { ChronicleError } from "../core/values/errors.ts";
+import { decodeOffRecord, encodeOffRecord, type OffRecord } from "../core/records/off-record.ts";
+import type { Disk } from "../disk/disk.ts";
+import { folderOf, writeFileDurably } from "../disk/write-fully.ts";
+import { readDiskFile } from "../disk/read-disk-file.ts";
+import type { OffRecordFile } from "../engine/log/context.ts";
+
+/** The notes of what is off the record, in one small file of the workspace that is rewritten whole. */
+export class FileOffRecord implements OffRecordFile {
+  readonly #disk: Disk;
+  readonly #path: string;
+  #last: { readonly text: string; readonly value: OffRecord } | undefined;
+
+  constructor(disk: Disk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+  }
+
+  /** The same object as long as the file says the same. */
+  read(): OffRecord | undefined {
+    const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
+    if (text === undefined) return undefined;
+    if (this.#last?.text !== text) this.#last = { text, value: this.#decode(text) };
+    return this.#last.value;
+  }
+
+  write(value: OffRecord | undefined): void {
+    if (value !== undefined) return writeFileDurably(this.#disk, this.#path, Buffer.from(encodeOffRecord(value)));
+    if (this.#disk.lstat(this.#path) === undefined) return;
+    this.#disk.unlink(this.#path);
+    this.#disk.syncFolder(folderOf(this.#path));
+  }
+
+  #decode(text: string): OffRecord {
+    try {
+      return decodeOffRecord(text);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new ChronicleError("LOG_DAMAGED", `${this.#path} cannot be read: ${why}`, {
+        hint: "remove it: what was written off the record is then recorded as it is",
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { decodeWhereabouts, encodeWhereabouts, type RootPlace, type Whereabouts } from "../core/records/whereabouts.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+import { readDiskFile } from "../disk/read-disk-file.ts";
+import type { WhereaboutsFile } from "../engine/log/context.ts";
+import type { TrackedRoot } from "../worktree/worktree.ts";
+
+/** Where the folders of a workspace were, in one small file that is rewritten whole; and where they are. */
+export class FileWhereabouts implements WhereaboutsFile {
+  readonly #disk: Disk;
+  readonly #path: string;
+  readonly #roots: readonly TrackedRoot[];
+
+  constructor(disk: Disk, path: string, roots: readonly TrackedRoot[]) {
+    this.#disk = disk;
+    this.#path = path;
+    this.#roots = roots;
+  }
+
+  /** What cannot be read or understood says nothing: the next capture writes it anew. */
+  read(): Whereabouts | undefined {
+    try {
+      const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
+      return text === undefined ? undefined : decodeWhereabouts(text);
+    } catch (error) {
+      const isUnreadable = errnoOf(error) === "EACCES" || errnoOf(error) === "EPERM";
+      if (isUnreadable || error instanceof SyntaxError || error instanceof ChronicleError) return undefined;
+      throw error;
+    }
+  }
+
+  now(): Whereabouts {
+    const boot = readProcFile(this.#disk, "/proc/sys/kernel/random/boot_id")?.trim();
+    const mounts = mountsOf(readProcFile(this.#disk, "/proc/self/mountinfo") ?? "");
+    const roots = this.#roots.flatMap((root) => placeOf(this.#disk, root, mounts) ?? []);
+    return { ...(boot === undefined || boot === "" ? {} : { boot }), roots };
+  }
+
+  startedAt(): number | undefined {
+    const [, seconds] = /^btime (\d+)$/m.exec(readProcFile(this.#disk, "/proc/stat") ?? "") ?? [];
+    return seconds === undefined ? undefined : Number(seconds) * 1_000;
+  }
+
+  write(value: Whereabouts): void {
+    writeFileDurably(this.#disk, this.#path, Buffer.from(encodeWhereabouts(value)), { mark: `.${process.pid}` });
+  }
+}
+
+/** One line of proc_pid_mountinfo(5). */
+interface Mount {
+  readonly device: string;
+  /** The folder of the file system that is mounted. */
+  readonly root: string;
+  readonly point: string;
+  readonly type: string;
+  readonly source: string;
+}
+
+/** In their order: one that hides another stands behind it. */
+function mountsOf(text: string): Mount[] {
+  return text.split("\n").flatMap((line): Mount[] => {
+    const [before = "", behind = ""] = line.split(" - ");
+    const [, , device, root, point] = before.split(" ");
+    const [type, source] = behind.split(" ");
+    if (device === undefined || root === undefined || point === undefined) return [];
+    return [{ device, root, point: unescape(point), type: type ?? "", source: unescape(source ?? "") }];
+  });
+}
+
+/** Spaces and the like stand there as three octal digits. */
+function unescape(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCodePoint(Number.parseInt(digits, 8)));
+}
+
+function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount[]): RootPlace | undefined {
+  const stat = statOf(disk, folder);
+  if (stat === undefined) return undefined;
+  const mount = mountOf(folder, mounts);
+  const mounting = mount === undefined ? undefined : mountingOf(disk, mount);
+  return {
+    id: id ?? null,
+    device: String(stat.dev),
+    ...(mount === undefined ? {} : { mount: [mount.point, mount.root, ...topOf(disk, folder, mount, stat)].join(" ") }),
+    ...(mounting === undefined ? {} : { mounting }),
+  };
+}
+
+/** What tells the top of a file system from that of another one at the same place: nobody can make that anew as a folder. */
+function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
+  return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
+}
+
+/** The mount that leads to a folder: the innermost one, of several at one place the last. */
+function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
+  let found: Mount | undefined;
+  for (const mount of mounts) {
+    const { point } = mount;
+    const holds = point === "/" || folder === point || folder.startsWith(`${point}/`);
+    if (holds && point.length >= (found?.point.length ?? 0)) found = mount;
+  }
+  return found;
+}
+
+/**
+ * The kernel makes a folder in sysfs for each file system that it mounts, whose inode is given once. The ids of mounts are given
+ * again at once, and so are device numbers.
+ */
+function mountingOf(disk: Disk, { device, type, source }: Mount): string | undefined {
+  const candidates: string[] = [];
+  try {
+    const block = source.slice(source.lastIndexOf("/") + 1);
+    if (type === "btrfs") {
+      for (const { name } of disk.list("/sys/fs/btrfs")) {
+        const folder = `/sys/fs/btrfs/${name.toString("utf8")}`;
+        if (statOf(disk, `${folder}/devices/${block}`) !== undefined) candidates.push(folder);
+      }
+    } else if (/^(ext4|xfs|f2fs)$/.test(type)) {
+      const name = disk.realpath(`/sys/dev/block/${device}`);
+      candidates.push(`/sys/fs/${type}/${name.slice(name.lastIndexOf("/") + 1)}`);
+    }
+  } catch (error) {
+    // A sandbox without sysfs does not tell.
+    if (errnoOf(error) === undefined) throw error;
+  }
+  const stat = candidates.map((folder) => statOf(disk, folder)).find((one) => one !== undefined);
+  return stat === undefined ? undefined : `${type} ${stat.ino}`;
+}
+
+/** A file of the kernel's, whose size nobody knows before it is read; `undefined` where it is not there. */
+function readProcFile(disk: Disk, path: string): string | undefined {
+  try {
+    const fd = disk.open(path, "read");
+    try {
+      const pieces: Buffer[] = [];
+      for (;;) {
+        const piece = Buffer.alloc(64 * 1024);
+        const count = disk.read(fd, piece, null);
+        if (count === 0) return Buffer.concat(pieces).toString("utf8");
+        pieces.push(piece.subarray(0, count));
+      }
+    } finally {
+      disk.close(fd);
+    }
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+/** What cannot be looked at is not known. */
+function statOf(disk: Disk, path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
+  try {
+    return disk.lstat(path);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+import { sha256, type Hash } from "../core/values/hash.ts";
+import type { LoggedErasure } from "../core/records/erasures.ts";
+import { decodePlan } from "../core/tree/plan.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import { makeFolders, readDerived } from "./file-head-keeper.ts";
+
+/** The contents that are needed, as a collection knows them. */
+interface Needed {
+  readonly alive: ReadonlySet<Hash>;
+  readonly blobs: Pick<BlobStore, "get">;
+}
+
+/**
+ * The erasures whose bytes a collection has freed, as far as nobody needed them, so that the next need not read every pack for them.
+ * Derived: without it the next collection does so once more.
+ */
+export class FreedErasures {
+  readonly #disk: Disk;
+  readonly #path: string;
+
+  constructor(disk: Disk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+  }
+
+  /** `erasures`: by a name that no other has. */
+  async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
+    if (erasures.size === 0) return true;
+    const known = new Set((readDerived(this.#disk, this.#path) ?? "").split("\n"));
+    return (await linesOf(erasures, needed)).every((one) => known.has(one));
+  }
+
+  async put(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<void> {
+    const lines = await linesOf(erasures, needed);
+    makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
+    writeFileDurably(this.#disk, this.#path, Buffer.from(lines.sort().join("\n")));
+  }
+}
+
+/** Another line as soon as less of an erasure is needed, by another workspace or an open operation: there is more to free then. */
+async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
+  const lines: string[] = [];
+  for (const [name, erasure] of erasures) {
+    const hashes = [...erasure.contents, ...(await contentsAside(erasure, needed))];
+    const stays = [...new Set(hashes.filter((hash) => needed.alive.has(hash)))].sort();
+    lines.push(stays.length === 0 ? name : `${name} but ${sha256(stays.join(" "))}`);
+  }
+  return lines;
+}
+
+/** What plans have kept aside of the erased paths, as long as the plans are kept. */
+async function contentsAside({ aside = [] }: LoggedErasure, { alive, blobs }: Needed): Promise<Hash[]> {
+  const hashes: (Hash | undefined)[] = [];
+  for (const { plan, paths } of aside) {
+    const bytes = alive.has(plan) ? await blobs.get(plan) : undefined;
+    const erased = new Set(paths);
+    for (const { path, before, after } of bytes === undefined ? [] : decodePlan(bytes))
+      if (erased.has(path)) hashes.push(before?.hash, after?.hash);
+  }
+  return hashes.filter((hash) => hash !== undefined);
+}

@@ -1,0 +1,147 @@
+import { execFile } from "node:child_process";
+import { constants } from "node:os";
+import { hintOfErrno } from "../core/values/errno.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { sha256 } from "../core/values/hash.ts";
+import type { Disk } from "../disk/disk.ts";
+import { runCommand } from "../util/run-command.ts";
+import type { ProcessEnd, Processes, ProcessOptions } from "../engine/log/context.ts";
+
+/** The processes of this machine; the disk shows where a process is only waiting to be buried. */
+export function nodeProcesses(disk: Disk): Processes {
+  return {
+    pid: process.pid,
+    isAlive: (pid) => isAlive(disk, pid),
+    ancestors: (pid) => ancestors(disk, pid),
+    markOf: (pid) => markOf(disk, pid),
+    pidSpace: pidSpaceOf(disk),
+    run,
+  };
+}
+
+/** The PID namespace of this process, by its inode: pid_namespaces(7). A process keeps its own for as long as it lives. */
+function pidSpaceOf(disk: Disk): string | undefined {
+  try {
+    return /^pid:\[(\d+)\]$/.exec(disk.readlink("/proc/self/ns/pid").toString())?.[1];
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+const MARK_DIGITS = 16;
+
+/**
+ * The start of the machine and that of the process, counted from it in ticks: proc_pid_stat(5), the 22nd field, from the name on the
+ * 20th. Neither is told by a clock that somebody sets. The number is part of it: several processes start in one tick. As a hash: the log goes to other machines.
+ * Where the start of the machine cannot be read there is no mark: for others who can read it, the process would be another one.
+ */
+function markOf(disk: Disk, pid: number): string | undefined {
+  const stat = readStart(disk, `/proc/${pid}/stat`);
+  const ticks = stat === undefined ? undefined : stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  if (ticks === undefined || !/^\d+$/.test(ticks)) return undefined;
+  const boot = readStart(disk, "/proc/sys/kernel/random/boot_id")?.trim() ?? "";
+  if (boot === "") return undefined;
+  return sha256(`${boot} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
+}
+
+/** No chain of processes is longer, unless it is read while numbers are given anew. */
+const MOST_ANCESTORS = 1_000;
+
+async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
+  const parentOf = parentIn(disk, pid) === undefined ? await parentsByPs() : (one: number) => parentIn(disk, one);
+  const found: number[] = [];
+  let parent = parentOf(pid);
+  while (parent !== undefined && parent > 0 && found.length < MOST_ANCESTORS) {
+    found.push(parent);
+    parent = parentOf(parent);
+  }
+  return found;
+}
+
+/** The parent of a process, as /proc tells it: proc_pid_stat(5), the second field behind the name. */
+function parentIn(disk: Disk, pid: number): number | undefined {
+  const stat = readStart(disk, `/proc/${pid}/stat`);
+  const parent = stat === undefined ? null : /^ \S (\d+) /.exec(stat.slice(stat.lastIndexOf(")") + 1));
+  return parent === null ? undefined : Number(parent[1]);
+}
+
+/** The parents of all processes where there is no /proc, as `ps` of POSIX lists them; of none where that fails. */
+async function parentsByPs(): Promise<(pid: number) => number | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  execFile("ps", ["-A", "-o", "pid=", "-o", "ppid="], (_error, stdout) => resolve(stdout));
+  const rows = (await promise).matchAll(/^\s*(\d+)\s+(\d+)\s*$/gm);
+  const parents = new Map([...rows].map(([, pid, parent]) => [Number(pid), Number(parent)]));
+  return (pid) => parents.get(pid);
+}
+
+function isAlive(disk: Disk, pid: number): boolean {
+  if (pid === process.pid) return true;
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+  return !isZombie(disk, pid);
+}
+
+/** Longer than the line up to the time of the start: the name in it has at most 64 bytes, a number at most 20. */
+const STAT_BYTES = 1_024;
+
+/**
+ * A process that has ended, and whose parent has not asked for its end, still takes signals. proc_pid_stat(5): the state
+ * is the letter behind the last `)`, which ends the name. Where there is no /proc nothing is known.
+ */
+function isZombie(disk: Disk, pid: number): boolean {
+  const stat = readStart(disk, `/proc/${pid}/stat`);
+  return stat !== undefined && /^ [ZX]/.test(stat.slice(stat.lastIndexOf(")") + 1));
+}
+
+function readStart(disk: Disk, path: string): string | undefined {
+  let fd: number;
+  try {
+    fd = disk.open(path, "read");
+  } catch {
+    return undefined;
+  }
+  try {
+    const bytes = Buffer.alloc(STAT_BYTES);
+    return bytes.toString("latin1", 0, disk.read(fd, bytes, null));
+  } catch {
+    // It went away between the two.
+    return undefined;
+  } finally {
+    disk.close(fd);
+  }
+}
+
+async function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
+  const { cwd, descriptors, bytes, moreEnv } = options;
+  // It is only passed on, as a child gets it anyway: nothing is decided by it.
+  // oxlint-disable-next-line node/no-process-env
+  const env = { ...(options.env ?? process.env), ...moreEnv };
+  try {
+    const more = { ...(descriptors === undefined ? {} : { descriptors }), ...(bytes === undefined ? {} : { bytes }) };
+    const { exitCode, signal } = await runCommand(command, { cwd, env, ...more });
+    return { exitCode, signal, code: signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal] };
+  } catch (error) {
+    throw notStarted(command[0] ?? "", error);
+  }
+}
+
+/** The program's own permissions are in the way only where the system says so. */
+function hintOfStart(errno: string | undefined): string {
+  const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
+  return (
+    (isRefused ? undefined : hintOfErrno(errno)) ?? "check its permissions, and that it is a program for this machine"
+  );
+}
+
+function notStarted(program: string, cause: unknown): ChronicleError {
+  const missing = errnoOf(cause) === "ENOENT";
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${why}`, {
+    hint: missing ? "is it installed, and on the PATH?" : hintOfStart(errnoOf(cause)),
+    cause,
+  });
+}

@@ -1,0 +1,43 @@
+import { ChronicleError } from "../core/values/errors.ts";
+import type { RootRecord } from "../core/records/workspace-record.ts";
+import type { ListedWorkspace } from "./roots-cache.ts";
+import { isIn, placeOfRoot } from "../core/root-place.ts";
+
+/** Why a history that stands already does not go on at the places that somebody names. */
+
+/** Throws `REFUSED` where further places are named that the workspace does not track. */
+export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly RootRecord[]): void {
+  const other = further.map(placeOfRoot).find((place) => !found.folders.includes(place));
+  if (other === undefined) return;
+  const [first = ""] = found.folders;
+  throw new ChronicleError("REFUSED", `the history of ${first} stands already, and does not track ${other}`, {
+    hint: `begin one there: \`chronicle init\` with that path alone. Which folders a workspace tracks is said when it begins`,
+    data: { workspace: found.id, path: other },
+  });
+}
+
+/** Throws `REFUSED` for a folder in place of a single file, the other way round, and for a file of another name. */
+export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void {
+  const [old = ""] = found.folders;
+  const name = old.slice(old.lastIndexOf("/") + 1);
+  if (found.single ? root.only === name : root.only === undefined) return;
+  const what = found.single ? `the single file ${name}` : "a folder";
+  throw new ChronicleError("REFUSED", `the history ${found.id} is that of ${what}: ${placeOfRoot(root)} is none`, {
+    hint: found.single
+      ? `name a file that is called ${name}, or leave out --adopt to begin a history of its own`
+      : "name a folder, or leave out --adopt to begin a history of its own",
+    data: { workspace: found.id, path: placeOfRoot(root) },
+  });
+}
+
+/** Throws `REFUSED` where the first root would lie in a further one, or around it: each file would be recorded twice. */
+export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
+  const place = placeOfRoot(root);
+  const clash = found.folders.slice(1).find((one) => isIn(place, one) || isIn(one, place));
+  if (clash === undefined) return;
+  throw new ChronicleError(
+    "REFUSED",
+    `${place} was moved to where ${clash} is, which the same workspace tracks: each file would be recorded twice`,
+    { hint: "move one of the two elsewhere", data: { workspace: found.id, path: place } },
+  );
+}

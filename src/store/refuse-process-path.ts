@@ -1,0 +1,13 @@
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { processPath } from "../disk/process-path.ts";
+
+/** Whoever asks may be another process, and means its own `/proc/self`. `path`: absolute. Throws `USAGE`. */
+export function refuseProcessPath(disk: Disk, path: string): void {
+  const led = processPath(disk, path);
+  if (led === undefined) return;
+  throw new ChronicleError("USAGE", `${path} leads to ${led}, which is another place in each process`, {
+    hint: "give the folder's own path",
+    data: { path },
+  });
+}

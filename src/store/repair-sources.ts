@@ -1,0 +1,71 @@
+import type { RepairPlace, WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { findContents } from "../storage/files/find-contents.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import type { OfferedContent, RepairSource, WantedContents } from "../engine/log/repair-source.ts";
+import { findInFolder } from "../worktree/files/find-in-folder.ts";
+import { wholePath } from "../core/tree/whole-path.ts";
+
+/** Opens a place where good bytes may be. Throws `NOT_FOUND` where it is not there, `USAGE` for what is none. */
+export function repairSource(disk: Disk, place: RepairPlace): RepairSource {
+  if ("folder" in place) {
+    const folder = realFolder(disk, place.folder);
+    return { name: place.folder, offers: (wanted) => findInFolder(disk, folder, wanted) };
+  }
+  if ("store" in place) {
+    const { blobs } = storeLayout(realFolder(disk, place.store));
+    if (!isStore(disk, place.store)) throw noStore(place.store);
+    return { name: place.store, offers: (wanted) => findContents(disk, blobs, wanted) };
+  }
+  const { workspace, name } = place;
+  return { name, offers: (wanted) => askedOf(workspace, name, wanted) };
+}
+
+/** Does a store lie in this folder? */
+export function isStore(disk: Disk, folder: string): boolean {
+  return disk.lstat(storeLayout(folder).blobs.packs)?.kind === "dir";
+}
+
+function realFolder(disk: Disk, path: string): string {
+  wholePath("the place of good bytes", path);
+  const real = disk.lstat(path) === undefined ? undefined : disk.realpath(path);
+  if (real !== undefined && disk.lstat(real)?.kind === "dir") return real;
+  throw new ChronicleError("NOT_FOUND", `${path} is no folder`, {
+    hint: "give a folder with good files, the folder of another store, or the address of a server",
+    data: { path },
+  });
+}
+
+function noStore(path: string): ChronicleError {
+  return new ChronicleError("USAGE", `${path} is no store: it has no blobs/packs`, { data: { path } });
+}
+
+/** What a workspace says of a content that it does not have, or that is damaged there as well. Anything else ends the asking. */
+const NOT_HAD: ReadonlySet<string> = new Set([
+  ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],
+  ...["INTEGRITY_VIOLATION", "LOG_DAMAGED", "USAGE"],
+]);
+
+async function* askedOf(
+  workspace: Pick<WorkspaceApi, "blob">,
+  name: string,
+  wanted: WantedContents,
+): AsyncGenerator<OfferedContent, void> {
+  for (const hash of [...wanted.keys()]) {
+    const size = wanted.get(hash);
+    const found = await despiteAbsence(() => workspace.blob(hash));
+    // One of another size is not what is wanted: nothing of it is read.
+    if (found === undefined || (size ?? found.size) !== found.size) continue;
+    yield { hash, size: found.size, where: name, pieces: () => found.pieces() };
+  }
+}
+
+async function despiteAbsence<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof ChronicleError && NOT_HAD.has(error.code)) return undefined;
+    throw error;
+  }
+}

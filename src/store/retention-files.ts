@@ -1,0 +1,81 @@
+import type { RetentionShape } from "../api/action-shapes.ts";
+import { ChronicleError } from "../core/values/errors.ts";
+import {
+  DEFAULT_RETENTION,
+  faultOf,
+  RETENTION_KEYS,
+  retentionFiles,
+  type RetentionConfig,
+} from "../core/records/retention-config.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { Retention } from "../engine/log/context.ts";
+import { readText } from "./file-head-keeper.ts";
+
+/** What a caller says of retention, and what holds where nobody says anything. */
+export interface RetentionInputs {
+  readonly given: Partial<RetentionShape>;
+  readonly defaults: Partial<RetentionShape>;
+}
+
+/**
+ * The limits in force for a workspace: what the caller gives, else its own `config.yaml`, else the user's, else the
+ * defaults. Both files lie in the configuration folder: nothing in the tracked folder changes how long its history is
+ * kept. Throws `USAGE`, naming file and line, for a file that cannot be understood.
+ */
+export async function retentionOf(
+  disk: Disk,
+  configFolder: string,
+  inputs: RetentionInputs & { readonly id: string },
+): Promise<Retention> {
+  const read = (): Promise<Pick<Retention, "limits" | "sources">> => readLimits(disk, configFolder, inputs);
+  const { limits, sources } = await read();
+  const reread = async (): Promise<void> => {
+    const now = await read();
+    Object.assign(limits, now.limits);
+    Object.assign(sources, now.sources);
+  };
+  return { limits, sources, reread };
+}
+
+async function readLimits(
+  disk: Disk,
+  configFolder: string,
+  { id, given, defaults }: RetentionInputs & { readonly id: string },
+): Promise<Pick<Retention, "limits" | "sources">> {
+  const [own, users] = retentionFiles(configFolder, id);
+  const layers: readonly (readonly [string, RetentionConfig])[] = [
+    ["as given", checked(given)],
+    [own, await fileConfig(disk, own)],
+    [users, await fileConfig(disk, users)],
+    ["default", { ...DEFAULT_RETENTION, ...defined(defaults) }],
+  ];
+  const limits: RetentionShape = { ...DEFAULT_RETENTION };
+  const sources: Record<string, string> = {};
+  for (const key of RETENTION_KEYS) {
+    const layer = layers.find(([, config]) => config[key] !== undefined);
+    limits[key] = layer?.[1][key] ?? DEFAULT_RETENTION[key];
+    sources[key] = layer?.[0] ?? "default";
+  }
+  return { limits, sources: sources as Retention["sources"] };
+}
+
+/** The reader of YAML is only loaded where there is something to read: a command line should start at once. */
+async function fileConfig(disk: Disk, path: string): Promise<RetentionConfig> {
+  const text = readText(disk, path);
+  if (text === undefined) return {};
+  const { parseRetentionConfig } = await import("../core/records/parse-retention.ts");
+  return parseRetentionConfig(text, path);
+}
+
+function defined(config: Partial<RetentionShape>): RetentionConfig {
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
+}
+
+function checked(given: Partial<RetentionShape>): RetentionConfig {
+  const config = defined(given);
+  for (const key of RETENTION_KEYS) {
+    const fault = config[key] === undefined ? undefined : faultOf(key, config[key]);
+    if (fault !== undefined) throw new ChronicleError("USAGE", `retention: ${fault}`, { hint: "0 means no limit" });
+  }
+  return config;
+}

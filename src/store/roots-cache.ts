@@ -1,0 +1,177 @@
+import { errnoOf } from "../core/values/errors.ts";
+import type { WorkspaceRecord } from "../core/records/workspace-record.ts";
+import type { StoreLayout } from "../storage/files/layout.ts";
+import type { Disk } from "../disk/disk.ts";
+import { makeFolders, readDerived } from "./file-head-keeper.ts";
+import { newUlid } from "../util/ulid.ts";
+import { writeFully } from "../disk/write-fully.ts";
+import { lastWorkspaceRecord, problemText } from "./last-workspace-record.ts";
+import { placeOfRoot } from "../core/root-place.ts";
+
+/** A workspace, as the store's list shows it. */
+export interface ListedWorkspace {
+  readonly id: string;
+  /** The event of the record that this says; 0: none could be read. */
+  readonly seq: number;
+  readonly name?: string;
+  /** None for a hosted one. */
+  readonly folders: readonly string[];
+  /** The first of them is a single file. */
+  readonly single: boolean;
+  readonly device: string;
+  readonly inode: string;
+  /** When the folder was made; not known everywhere. */
+  readonly born?: string;
+  readonly created: string;
+  readonly archived?: true;
+  /** Why its own record cannot be read, or not the last one. Never kept: the log may be put back. */
+  readonly problem?: string;
+}
+
+interface CacheChange {
+  /** What was read of logs, or was just recorded. */
+  readonly fresh: readonly ListedWorkspace[];
+  readonly gone: readonly string[];
+  readonly durably?: boolean;
+}
+
+/**
+ * Which folder belongs to which workspace: derived from the logs, kept in `cache/roots.json` so that a command need not
+ * read every log. Disposable: what is missing in it is read from the logs again.
+ */
+export class RootsCache {
+  readonly #disk: Disk;
+  readonly #layout: StoreLayout;
+  /** What was read last, and the file that it was read from. */
+  #loaded: { readonly mark: string; readonly known: ReadonlyMap<string, ListedWorkspace> } | undefined;
+
+  constructor(disk: Disk, layout: StoreLayout) {
+    this.#disk = disk;
+    this.#layout = layout;
+  }
+
+  /** All workspaces of the store that have a history; one whose record cannot be read has a `problem`, and hinders no other. */
+  async list(): Promise<ListedWorkspace[]> {
+    const known = this.#load();
+    const listed: ListedWorkspace[] = [];
+    const fresh: ListedWorkspace[] = [];
+    for (const id of this.#ids()) {
+      const cached = known.get(id);
+      const found = cached ?? (await this.#read(id));
+      if (found === undefined) continue;
+      listed.push(found);
+      if (cached === undefined && found.problem === undefined) fresh.push(found);
+    }
+    const ids = new Set(listed.map((one) => one.id));
+    const gone = [...known.keys()].filter((id) => !ids.has(id));
+    if (fresh.length + gone.length > 0) this.#tryToChange({ fresh, gone });
+    return listed;
+  }
+
+  /** Takes note of what was just recorded of a workspace. */
+  note(workspace: ListedWorkspace): void {
+    this.#tryToChange({ fresh: [workspace], gone: [] });
+  }
+
+  /** The next look reads its log again, also after a power loss: to be called before its record is changed. */
+  drop(id: string): void {
+    this.#change({ fresh: [], gone: [id], durably: true });
+  }
+
+  /** On a disk that is full or read-only nothing is kept, and logs are read again: what is kept is still true. */
+  #tryToChange(change: CacheChange): void {
+    try {
+      this.#change(change);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+
+  /** Others may have written it since a log was read: of two records of a workspace the later one counts. */
+  #change({ fresh, gone, durably = false }: CacheChange): void {
+    const all = new Map(this.#load());
+    for (const one of fresh) if (one.seq >= (all.get(one.id)?.seq ?? 0)) all.set(one.id, one);
+    for (const id of gone) all.delete(id);
+    this.#save([...all.values()], durably);
+  }
+
+  #ids(): string[] {
+    if (this.#disk.lstat(this.#layout.workspaces) === undefined) return [];
+    return this.#disk
+      .list(this.#layout.workspaces)
+      .filter((item) => item.kind === "dir" && !item.name.includes("."))
+      .map((item) => item.name.toString());
+  }
+
+  /** `undefined`: nothing was recorded there yet. */
+  async #read(id: string): Promise<ListedWorkspace | undefined> {
+    const layout = this.#layout.workspace(id);
+    const found = await lastWorkspaceRecord(this.#disk, layout, id);
+    const [{ last }, problem] = [found, problemText(found)];
+    if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
+    if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
+    // Written when the workspace is begun, and never again.
+    const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
+    const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
+    return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };
+  }
+
+  #load(): ReadonlyMap<string, ListedWorkspace> {
+    const file = `${this.#layout.home}/cache/roots.json`;
+    const stat = this.#disk.lstat(file);
+    // Each writing makes a new file.
+    const mark = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
+    if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readDerived(this.#disk, file)) };
+    return this.#loaded.known;
+  }
+
+  #save(listed: readonly ListedWorkspace[], durably: boolean): void {
+    const folder = `${this.#layout.home}/cache`;
+    makeFolders(this.#disk, folder);
+    const temporary = `${folder}/roots.json.${newUlid()}`;
+    const fd = this.#disk.open(temporary, "create", 0o600);
+    try {
+      writeFully(this.#disk, fd, Buffer.from(JSON.stringify(listed)), null);
+      if (durably) this.#disk.sync(fd);
+    } finally {
+      this.#disk.close(fd);
+    }
+    this.#disk.rename(temporary, `${folder}/roots.json`);
+    if (durably) this.#disk.syncFolder(folder);
+  }
+}
+
+/** A workspace's record, of event `seq`, as the list shows it. */
+export function listedWorkspace(id: string, record: WorkspaceRecord, seq: number): ListedWorkspace {
+  const { name, device, inode, born, created, archived } = record;
+  const onDisk = record.roots.filter((root) => root.folder !== "");
+  return {
+    id,
+    seq,
+    ...(name === undefined ? {} : { name }),
+    folders: onDisk.map(placeOfRoot),
+    single: onDisk[0]?.only !== undefined,
+    device,
+    inode,
+    ...(born === undefined ? {} : { born }),
+    created,
+    ...(archived === undefined ? {} : { archived: true }),
+  };
+}
+
+function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> {
+  try {
+    const value = JSON.parse(text ?? "[]") as unknown;
+    return new Map((Array.isArray(value) ? value : []).filter(isListed).map((one) => [one.id, one]));
+  } catch {
+    // A torn cache is no cache: the logs are read again.
+    return new Map();
+  }
+}
+
+function isListed(value: unknown): value is ListedWorkspace {
+  if (value === null || typeof value !== "object") return false;
+  const { id, seq, folders, single, device, inode, created } = value as Record<string, unknown>;
+  if (typeof seq !== "number" || typeof single !== "boolean" || !Array.isArray(folders)) return false;
+  return [id, device, inode, created].every((one) => typeof one === "string");
+}

@@ -1,0 +1,136 @@
+import type { InitOptions } from "../api/store-api.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
+import { isOneName } from "../core/tree/find-collisions.ts";
+import { decodeName } from "../core/values/path.ts";
+import { isIn, placeOfRoot } from "../core/root-place.ts";
+import { wholePath } from "../core/tree/whole-path.ts";
+import type { RootRecord } from "../core/records/workspace-record.ts";
+import type { Disk } from "../disk/disk.ts";
+import { changedRoot } from "../engine/commit/config.ts";
+import { personalPlace, type StorePlaces } from "./personal-place.ts";
+import { refuseProcessPath } from "./refuse-process-path.ts";
+
+/** The roots to track, from the folders or single files that the caller names. The first has no id. */
+export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
+  const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
+  const ids = new Set<string>();
+  const places = roots.map((given) => placeOf(disk, given));
+  refuseNested(disk, places);
+  return places.map((place, i) => {
+    const root: RootRecord = {
+      id: i === 0 ? null : newRootId(place, ids),
+      ...place,
+      filter: DEFAULT_FILTER,
+      limits: DEFAULT_LIMITS,
+    };
+    return changedRoot(root, config);
+  });
+}
+
+/** A file that lies in two roots would be recorded twice, and put back twice. */
+function refuseNested(disk: Disk, places: readonly Place[]): void {
+  for (const [i, inner] of places.entries()) {
+    const outer = places.find((one, at) => at !== i && one.only === undefined && liesIn(disk, inner, one.folder));
+    const twin = places.find((one, at) => at < i && placeOfRoot(one) === placeOfRoot(inner));
+    if (outer === undefined && twin === undefined) continue;
+    const path = placeOfRoot(inner);
+    throw new ChronicleError("REFUSED", `${path} is tracked already, with ${placeOfRoot(outer ?? twin ?? inner)}`, {
+      hint: "leave it out: a tracked folder is tracked with all it holds",
+      data: { path },
+    });
+  }
+}
+
+/** Does a place lie in a folder, by its path, or since one on the way is that folder: by another spelling, or a bind mount? */
+function liesIn(disk: Disk, place: Place, folder: string): boolean {
+  if (isIn(placeOfRoot(place), folder) || isIn(spelled(disk, place.folder), spelled(disk, folder))) return true;
+  const wanted = disk.lstat(folder);
+  for (let at = place.folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
+    const stat = disk.lstat(at);
+    if (stat !== undefined && stat.ino === wanted?.ino && stat.dev === wanted.dev) return true;
+    if (at === "/") return false;
+  }
+}
+
+/** A folder by the names under which those on the way to it list them: some disks make up other numbers for each spelling. */
+function spelled(disk: Disk, folder: string): string {
+  const names = folder.split("/").filter((name) => name !== "");
+  return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
+}
+
+interface Place {
+  readonly folder: string;
+  readonly only?: string;
+}
+
+function placeOf(disk: Disk, given: string): Place {
+  const path = resolved(disk, wholePath("a root", given));
+  if (!path.isWellFormed())
+    throw new ChronicleError("REFUSED", "a tracked folder's own path must be UTF-8", { hint: "rename it" });
+  const kind = disk.lstat(path)?.kind;
+  if (kind === "dir") return { folder: path };
+  if (kind !== "file")
+    throw new ChronicleError("REFUSED", `${path} is neither a folder nor a file`, { hint: "name a folder or a file" });
+  const slash = path.lastIndexOf("/");
+  const folder = path.slice(0, slash) || "/";
+  return { folder, only: listedName(disk, folder, path.slice(slash + 1)) };
+}
+
+/** The name by which a folder lists a file: on a disk that folds names, others lead to it as well. */
+function listedName(disk: Disk, folder: string, name: string): string {
+  try {
+    const names = disk.list(folder).map((one) => decodeName(one.name));
+    const folded = { caseInsensitive: true, normalise: true };
+    return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
+  } catch (error) {
+    // A folder that may be entered, and not be listed.
+    if (errnoOf(error) === undefined) throw error;
+    return name;
+  }
+}
+
+function resolved(disk: Disk, given: string): string {
+  try {
+    const real = disk.realpath(given);
+    if (real !== given) refuseProcessPath(disk, given);
+    return real;
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    throw new ChronicleError("NOT_FOUND", `there is no ${given}`, {
+      hint: "name a folder or a file that exists",
+      cause: error,
+    });
+  }
+}
+
+function newRootId({ folder, only }: Place, taken: Set<string>): string {
+  const name = only ?? folder.slice(folder.lastIndexOf("/") + 1);
+  const base =
+    name
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, "-")
+      .replace(/^-+|-+$/g, "")
+      .slice(0, 40) || "root";
+  let id = base;
+  for (let n = 2; taken.has(id); n += 1) id = `${base}-${n}`;
+  taken.add(id);
+  return id;
+}
+
+/** Folders that nobody means to track whole, and the store itself. Throws `UNSAFE`. */
+export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
+  for (const own of [options.home, options.configFolder]) {
+    if (folder === own || folder.startsWith(`${own}/`)) {
+      throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
+        hint: "choose another folder",
+      });
+    }
+  }
+  const what = options.force ? undefined : personalPlace(disk, folder, options);
+  if (what === undefined) return;
+  throw new ChronicleError("UNSAFE", `${folder} is ${what}`, {
+    hint: "begin in a project's folder (`-C DIR`), or say --force if you mean it",
+    data: { folder },
+  });
+}

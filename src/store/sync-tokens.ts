@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+import { makeFolders, readText } from "./file-head-keeper.ts";
+
+/** Ids are UUIDs: nothing else becomes the name of a file. */
+const ID = /^[0-9a-f-]{36}$/;
+
+/** The tokens with which folders ask their origins, by workspace: one file each (0600), in `sync-tokens/` beside the key. */
+export class SyncTokens {
+  readonly #disk: Disk;
+  readonly #folder: string;
+
+  constructor(disk: Disk, configFolder: string) {
+    this.#disk = disk;
+    this.#folder = join(configFolder, "sync-tokens");
+  }
+
+  get(id: string): string | undefined {
+    return readText(this.#disk, this.#pathOf(id))?.trim();
+  }
+
+  keep(id: string, token: string): void {
+    makeFolders(this.#disk, this.#folder);
+    writeFileDurably(this.#disk, this.#pathOf(id), Buffer.from(`${token}\n`));
+  }
+
+  remove(id: string): void {
+    const path = this.#pathOf(id);
+    if (this.#disk.lstat(path) !== undefined) this.#disk.unlink(path);
+  }
+
+  #pathOf(id: string): string {
+    if (!ID.test(id)) throw new ChronicleError("NOT_FOUND", "this is no id of a workspace");
+    return join(this.#folder, id);
+  }
+}

@@ -1,0 +1,122 @@
+import { errnoOf } from "../core/values/errors.ts";
+import { sha256 } from "../core/values/hash.ts";
+import { encodeTombstone, parseTombstone, type Tombstone } from "../core/records/tombstone.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { makeFolders, readText } from "./file-head-keeper.ts";
+
+const SUFFIX = ".json";
+
+/** Where in a store the history of a note may lie; second, where it lies while the note counts. */
+function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
+  const layout = storeLayout(home);
+  const workspace = part?.workspace ?? id;
+  const [kept, given] = [layout.workspace(workspace).folder, `${layout.forgotten}/${workspace}`];
+  return part === undefined ? [kept, given] : [given, kept];
+}
+
+/** Where the notes are kept, and for which store. */
+interface PlaceOfNotes {
+  readonly backends: { readonly disk: Disk };
+  readonly configFolder: string;
+  readonly layout: { readonly home: string };
+}
+
+/**
+ * The notes of what was forgotten in one store: one file each (0600), in `forgotten/` beside the key. Copies of a store can share that
+ * folder, and hold histories of one id: a note of another store is passed by, and never written over. The place of the store in a note
+ * is where it was then: a store may be moved, or be opened by the name of a link.
+ */
+export class Tombstones {
+  readonly #disk: Disk;
+  readonly #folder: string;
+  readonly #store: string;
+
+  constructor({ backends: { disk }, configFolder, layout: { home } }: PlaceOfNotes) {
+    this.#disk = disk;
+    this.#folder = `${configFolder}/forgotten`;
+    this.#store = home;
+  }
+
+  /** Also `undefined` for one that cannot be understood. */
+  get(id: string): Tombstone | undefined {
+    return this.#own(id)[0]?.stone;
+  }
+
+  put(stone: Tombstone): void {
+    makeFolders(this.#disk, this.#folder);
+    const path = this.#own(stone.id)[0]?.path ?? this.#places(stone.id).find((one) => this.#at(one) === undefined);
+    const ours = { ...stone, store: this.#store };
+    if (path !== undefined) writeFileDurably(this.#disk, path, Buffer.from(encodeTombstone(ours)));
+  }
+
+  remove(id: string): void {
+    const own = this.#own(id);
+    for (const { path } of own) this.#disk.unlink(path);
+    if (own.length > 0) this.#disk.syncFolder(this.#folder);
+  }
+
+  list(): Tombstone[] {
+    return this.listOfAllStores().filter((stone) => this.#isOwn(stone));
+  }
+
+  /** Those that other stores have put into the same folder, too. */
+  listOfAllStores(): Tombstone[] {
+    return this.#names().flatMap((name) => this.#at(`${this.#folder}/${name}`) ?? []);
+  }
+
+  #names(): string[] {
+    if (this.#disk.lstat(this.#folder)?.kind !== "dir") return [];
+    return this.#disk
+      .list(this.#folder)
+      .map(({ name }) => name.toString())
+      .filter((name) => name.endsWith(SUFFIX));
+  }
+
+  /** The notes of this store of one id; first the one that names the store's present place. */
+  #own(id: string): { readonly path: string; readonly stone: Tombstone }[] {
+    const found = this.#names()
+      .filter((name) => name === `${id}${SUFFIX}` || name.startsWith(`${id}.of-`))
+      .map((name) => `${this.#folder}/${name}`)
+      .flatMap((path) => {
+        const stone = this.#at(path);
+        return stone === undefined || !this.#isOwn(stone) ? [] : [{ path, stone }];
+      });
+    const isHere = ({ stone }: { readonly stone: Tombstone }): boolean => stone.store === this.#store;
+    return [...found.filter(isHere), ...found.filter((one) => !isHere(one))];
+  }
+
+  /**
+   * Is it of this store? One that names another place is where that place is this store, by another name, or where what it is about
+   * lies here and not there any more. Where the other store has it still, or has freed it, this is a copy, and the note is not its own.
+   */
+  #isOwn(stone: Tombstone): boolean {
+    if (stone.store === this.#store) return true;
+    const [, ownPlace] = placesIn(this.#store, stone);
+    const here = this.#disk.lstat(ownPlace);
+    if (here === undefined || stone.freed !== undefined) return false;
+    const there = placesIn(stone.store, stone).map((place) => this.#lookAt(place));
+    return there.every((one) => one === "gone" || (one !== "unknown" && one.ino === here.ino && one.dev === here.dev));
+  }
+
+  #lookAt(path: string): { readonly ino: bigint; readonly dev: bigint } | "gone" | "unknown" {
+    try {
+      return this.#disk.lstat(path) ?? "gone";
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return "unknown";
+    }
+  }
+
+  #at(path: string): Tombstone | undefined {
+    const text = readText(this.#disk, path);
+    return text === undefined ? undefined : parseTombstone(text);
+  }
+
+  /** The second one is for where another store has the first. */
+  #places(id: string): string[] {
+    const store = sha256(this.#store).slice(0, 16);
+    return [`${this.#folder}/${id}${SUFFIX}`, `${this.#folder}/${id}.of-${store}${SUFFIX}`];
+  }
+}

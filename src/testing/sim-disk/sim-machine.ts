@@ -1,0 +1,149 @@
+import type { DiskPath, FileStat, NodeKind } from "../../disk/disk.ts";
+import { SimDescriptors, type SimDescriptor } from "./sim-descriptors.ts";
+import { systemError } from "./sim-error.ts";
+import { SimFaults, type SimPlan } from "./sim-faults.ts";
+import { findPath, resolvePath, type FollowLast, type SimPathView, type SimPlace } from "./sim-path.ts";
+import type { NameSlot, SimNode, SimState } from "./sim-state.ts";
+
+/** How a simulated disk behaves. Everything has a default; forks and crashed disks keep all but `onOperation`. */
+export interface SimDiskOptions {
+  /** Decides about each counted operation; see `SimPlan`. */
+  readonly onOperation?: SimPlan;
+  /** Count reading operations too, and ask about them. Default false. */
+  readonly countsReads?: boolean;
+  /** Bytes of content that fit. A write that does not fit is short, the next one fails with `ENOSPC`. Default: no limit. */
+  readonly capacityBytes?: number;
+  /** Refuse with `EACCES` what the owner's permission bits do not allow. Default false: like root. */
+  readonly enforceModes?: boolean;
+  /** The time in nanoseconds. Default: a counter that each change moves by a microsecond. */
+  readonly clock?: () => bigint;
+  /** Whether `clone` works. Default true. */
+  readonly clones?: boolean;
+  /** Whether `syncAll` works. Default false, as on the operating system's disk. */
+  readonly syncsAll?: boolean;
+  /** Whether a failed `syncFolder` leaves the names beyond the reach of later ones, as a failed `sync` leaves bytes. Default false. */
+  readonly losesNames?: boolean;
+  /** The most bytes that one `read` or `write` moves. Default: no limit. */
+  readonly mostBytes?: number;
+  /** How many descriptors may be open; then `EMFILE`. Default 1024. */
+  readonly mostDescriptors?: number;
+  /** Absolute paths of folders, made at the start, that are file systems of their own: `EXDEV` between them. */
+  readonly mounts?: readonly string[];
+  /** The owner of everything. Default 1000. */
+  readonly uid?: number;
+}
+
+/** What is wanted of a node, as its owner's permission bits tell it. */
+type SimRight = "read" | "write" | "search";
+
+const BIT: Readonly<Record<SimRight, number>> = { read: 0o400, write: 0o200, search: 0o100 };
+
+/** What the verbs of a simulated disk share: its state, faults and descriptors, and the checks that a kernel makes. */
+export class SimMachine {
+  readonly options: SimDiskOptions;
+  readonly state: SimState;
+  readonly faults: SimFaults;
+  readonly descriptors: SimDescriptors;
+  readonly #view: SimPathView;
+
+  constructor(options: SimDiskOptions, state: SimState) {
+    this.options = options;
+    this.state = state;
+    this.faults = new SimFaults(options.onOperation, options.countsReads === true);
+    this.descriptors = new SimDescriptors(options.mostDescriptors ?? 1024);
+    this.#view = {
+      state,
+      nodeOfDescriptor: (fd) => this.descriptors.find(fd)?.node,
+      checkSearch: (folder, path) => this.check(folder, "search", path),
+    };
+  }
+
+  /** Where a path leads, uncounted and also on a stopped machine. */
+  resolve(path: DiskPath, follow: FollowLast): SimPlace {
+    return resolvePath(this.#view, path, follow);
+  }
+
+  /** The same; `undefined` where a folder on the way is missing. */
+  find(path: DiskPath, follow: FollowLast): SimPlace | undefined {
+    return findPath(this.#view, path, follow);
+  }
+
+  /** The node that a path leads to; throws `ENOENT` where there is none. */
+  existing(place: SimPlace, call: string, path: DiskPath): SimNode {
+    if (place.node === 0) throw systemError("ENOENT", call, pathText(path));
+    return this.state.node(place.node);
+  }
+
+  descriptor(fd: number, call: string): SimDescriptor {
+    this.faults.checkRunning(call);
+    const found = this.descriptors.find(fd);
+    if (found === undefined) throw systemError("EBADF", call);
+    return found;
+  }
+
+  /** Throws `EACCES` where permissions are enforced and the owner lacks this right. */
+  check(node: SimNode, right: SimRight, path: string): void {
+    if (this.options.enforceModes === true && (node.mode & BIT[right]) === 0) throw systemError("EACCES", right, path);
+  }
+
+  /** Throws unless names in the folder of this place may be changed. */
+  checkFolderWritable(place: SimPlace, path: string): void {
+    const folder = this.state.node(place.folder);
+    this.check(folder, "write", path);
+    this.check(folder, "search", path);
+  }
+
+  /** The place for a new name; throws `EEXIST` where it is taken and `ENOENT` where its folder was removed. */
+  newName(path: DiskPath, call: string): SimPlace {
+    this.faults.checkRunning(call);
+    const place = this.resolve(path, "new");
+    if (place.node !== 0) throw systemError("EEXIST", call, pathText(path));
+    if (this.state.node(place.folder).nlink === 0) throw systemError("ENOENT", call, pathText(path));
+    this.checkFolderWritable(place, pathText(path));
+    return place;
+  }
+
+  /** Makes a node with a name. */
+  add(place: SimPlace, kind: NodeKind, mode: number): SimNode {
+    this.tick();
+    const node = this.state.make(kind, mode & 0o7777, this.state.node(place.folder).dev);
+    this.state.changeNames([slotOf(place, node.id)]);
+    return this.state.own(node.id);
+  }
+
+  /** Changes names as one operation. */
+  change(...slots: NameSlot[]): void {
+    this.tick();
+    this.state.changeNames(slots);
+  }
+
+  /** Lets time pass, as every change does. */
+  tick(): void {
+    this.state.clockNs = this.options.clock?.() ?? this.state.clockNs + 1000n;
+  }
+
+  statOf(node: SimNode): FileStat {
+    return {
+      kind: node.kind,
+      mode: node.mode,
+      size: node.kind === "symlink" ? node.target.length : node.file.size,
+      mtimeNs: node.mtimeNs,
+      ctimeNs: node.ctimeNs,
+      ino: BigInt(node.id),
+      dev: BigInt(node.dev),
+      nlink: node.kind === "dir" ? node.nlink * 2 : node.nlink,
+      uid: this.options.uid ?? 1000,
+      gid: this.options.uid ?? 1000,
+    };
+  }
+}
+
+/** The change that makes this place lead to `after` (0: to nothing). */
+export function slotOf(place: SimPlace, after: number): NameSlot {
+  return { folder: place.folder, name: place.name, before: place.node, after };
+}
+
+/** A path for messages and plans; bytes that are not UTF-8 show as U+FFFD. */
+export function pathText(path: DiskPath): string {
+  return typeof path === "string" ? path : path.toString("utf8");
+}

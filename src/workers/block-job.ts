@@ -1,0 +1,152 @@
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { foldersAbove, parentOf, type WorkspacePath } from "../core/values/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import { checkBlock, openBlock, splitBlocks, type BlobBlock } from "../storage/blob-block.ts";
+import { freeBytes } from "../util/free-bytes.ts";
+import type { ConfinedFs, OpenedFile } from "../worktree/files/confined-fs.ts";
+import { newStats, putStat } from "./stage-job.ts";
+
+/** Looks at blocks, and writes new files of what is in them: the loop that worker threads run beside `stageBatch`. */
+
+/** Blocks, and the files that are to be made of their contents. In columns, as a `StageBatch`. */
+export interface BlockBatch {
+  readonly kind: "blocks";
+  /** One behind the other; nobody else's: a thread may take the memory with it. */
+  readonly blocks: Uint8Array;
+  readonly paths: readonly string[];
+  /** Of each file: the block's place, the content's place in it, the mode. Those of one block stand together. */
+  readonly numbers: Float64Array;
+  /** Modes of the folders on the way. A folder that is missing is made. */
+  readonly folders: ReadonlyMap<string, number>;
+}
+
+/** What became of them. */
+export interface BlockColumns {
+  /** What is wrong with a block; `undefined`: nothing. Of a wrong one nothing was written. */
+  readonly wrong: readonly (string | undefined)[];
+  /** 1: the file holds its content. */
+  readonly done: Uint8Array;
+  /** As in `StageColumns`. */
+  readonly stats: BigInt64Array;
+}
+
+const NUMBERS = 3;
+
+/** A file, by the places of its block and of its content in that. */
+export interface BlockFile {
+  readonly path: WorkspacePath;
+  readonly mode: number;
+  readonly block: number;
+  readonly entry: number;
+}
+
+/** The columns for some files; the modes of all folders on their way are looked up. */
+export function toBlockBatch(
+  blocks: readonly BlobBlock[],
+  files: readonly BlockFile[],
+  modes: ReadonlyMap<WorkspacePath, number>,
+): BlockBatch {
+  const numbers = new Float64Array(files.length * NUMBERS);
+  const folders = new Map<string, number>();
+  files.forEach(({ path, mode, block, entry }, i) => {
+    numbers.set([block, entry, mode], i * NUMBERS);
+    for (const folder of foldersAbove(path)) {
+      if (folders.has(folder)) break;
+      folders.set(folder, modes.get(folder) ?? FOLDER_MODE);
+    }
+  });
+  const bytes = Buffer.concat(blocks.map((block) => block.bytes));
+  return { kind: "blocks", blocks: bytes, paths: files.map(({ path }) => path), numbers, folders };
+}
+
+const FOLDER_MODE = 0o700;
+
+/** Looks at each block; of a sound one, writes its files. One that cannot be written is left out, and its name is free. */
+export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
+  const done = new Uint8Array(batch.paths.length);
+  const stats = newStats(batch.paths.length);
+  let row = 0;
+  const wrong = splitBlocks(batch.blocks).map((block, at) => {
+    const rows: number[] = [];
+    for (; batch.numbers[row * NUMBERS] === at; row += 1) rows.push(row);
+    return reasonOf(() => {
+      if (rows.length === 0) return checkBlock(block);
+      const raw = openBlock(block);
+      for (const one of rows) {
+        const stat = tryWrite(fs, batch, { row: one, block, raw });
+        if (stat === undefined) continue;
+        done[one] = 1;
+        putStat(stats, one, stat);
+      }
+      // Of one that was not packed it is part of what came.
+      if (block.head?.codec !== "raw") freeBytes(raw);
+    });
+  });
+  fs.release();
+  return { wrong, done, stats };
+}
+
+function reasonOf(look: () => void): string | undefined {
+  try {
+    look();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION") return error.message;
+    throw error;
+  }
+}
+
+interface Writing {
+  readonly row: number;
+  readonly block: BlobBlock;
+  readonly raw: Buffer;
+}
+
+function tryWrite(
+  fs: ConfinedFs,
+  { paths, numbers, folders }: BlockBatch,
+  { row, block, raw }: Writing,
+): FileStat | undefined {
+  const [, entry = -1, mode = 0] = numbers.subarray(row * NUMBERS, (row + 1) * NUMBERS);
+  const path = (paths[row] ?? "") as WorkspacePath;
+  const { at, length } = block.entries[entry] ?? { at: 0, length: -1 };
+  if (length < 0) return undefined;
+  try {
+    using file = createIn(fs, path, { mode, folders });
+    try {
+      if (length > 0) fs.write(file, raw.subarray(at, at + length));
+      return fs.fstat(file);
+    } catch (error) {
+      fs.unlink(path);
+      throw error;
+    }
+  } catch (error) {
+    if (errnoOf(error) !== undefined || error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
+
+function createIn(
+  fs: ConfinedFs,
+  path: WorkspacePath,
+  { mode, folders }: { readonly mode: number; readonly folders: BlockBatch["folders"] },
+): OpenedFile {
+  try {
+    return fs.create(path, mode);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    makeFolders(fs, parentOf(path), folders);
+    return fs.create(path, mode);
+  }
+}
+
+/** Others make them at the same time. */
+function makeFolders(fs: ConfinedFs, folder: WorkspacePath, modes: BlockBatch["folders"]): void {
+  if (folder === "" || fs.lstat(folder) !== undefined) return;
+  makeFolders(fs, parentOf(folder), modes);
+  try {
+    fs.makeFolder(folder, modes.get(folder) ?? FOLDER_MODE);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}

@@ -1,0 +1,116 @@
+import { afterEach, expect, test } from "vitest";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
+import { sha256, type Hash } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
+import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
+import { FileBlobStore } from "../storage/files/file-blob-store.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
+import { MemoryLock } from "../storage/memory/memory-lock.ts";
+import type { IngestResult } from "../engine/log/context.ts";
+import { FileIngest } from "./file-ingest.ts";
+
+const MiB = 1024 * 1024;
+
+const opened: FileBlobStore[] = [];
+afterEach(async () => {
+  for (const blobs of opened.splice(0)) await blobs.close();
+});
+
+/** Reads files of a folder into a store, and says what it found and which files of the store it opened. */
+async function begin(files: Readonly<Record<string, Buffer>>) {
+  const planted = Object.entries(files).map(([name, content]) => [`/w/${name}`, content] as const);
+  const disk = SimDisk.fromTree({ "/store": { folder: 0o700 }, ...Object.fromEntries(planted) });
+  const lanes = new Set<string>();
+  disk.plan = ({ name, path }) => {
+    if (name === "write" && path.includes("/active/")) lanes.add(path);
+    return "go";
+  };
+  const layout = storeLayout("/store");
+  let id = 0;
+  const newPackId = (): string => `01${String((id += 1)).padStart(24, "0")}`;
+  const blobs = await FileBlobStore.open({
+    disk,
+    layout: layout.blobs,
+    openIndex: () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false }),
+    lock: () => new MemoryLock(),
+    newPackId,
+  });
+  opened.push(blobs);
+  const roots = [{ id: undefined, folder: "/w", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
+  const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads: false });
+  const readAll = async (names: readonly string[]): Promise<IngestResult[]> => {
+    lanes.clear();
+    const results: IngestResult[] = [];
+    const run = ingest.begin({ hashOnly: false, onResult: (result) => results.push(result) });
+    await run.add(
+      names.map((name) => {
+        const stat = disk.lstat(`/w/${name}`);
+        if (stat === undefined) throw new Error(`there is no ${name}`);
+        return { path: name as WorkspacePath, stat };
+      }),
+    );
+    await run.finish();
+    return results;
+  };
+  const read = async (names: readonly string[]): Promise<(Hash | undefined)[]> =>
+    (await readAll(names)).map((result) => ("entry" in result ? result.entry.hash : undefined));
+  return { disk, blobs, read, readAll, lanes };
+}
+
+function random(length: number, seed: number): Buffer {
+  return Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 2_654_435_761 + seed * 40_503 + (i >>> 8)) >>> 13));
+}
+
+test("what is stored already is only read: no lane is written", async () => {
+  const files = { a: random(10_000, 1), b: random(300, 2), c: random(10_000, 1) };
+  const { blobs, read, lanes } = await begin(files);
+  const hashes = [files.a, files.b, files.c].map((content) => sha256(content));
+  expect(await read(["a", "b", "c"])).toEqual(hashes);
+  expect(lanes.size).toBe(1);
+  for (const [i, hash] of hashes.entries()) expect(await blobs.get(hash)).toEqual([files.a, files.b, files.c][i]);
+  expect(await read(["a", "b", "c"])).toEqual(hashes);
+  expect(lanes.size).toBe(0);
+});
+
+test("more than is held at once, large files and small ones are stored all the same", async () => {
+  const files = { a: random(MiB - 5, 1), b: random(9 * MiB, 2), c: random(3 * MiB, 3), d: random(7, 4) };
+  const { blobs, read } = await begin(files);
+  expect(await read(["d", "a"])).toEqual([sha256(files.d), sha256(files.a)]);
+  expect(await read(["b", "c", "d"])).toEqual([sha256(files.b), sha256(files.c), sha256(files.d)]);
+  for (const content of Object.values(files)) expect((await blobs.get(sha256(content)))?.equals(content)).toBe(true);
+});
+
+test.each([3 * MiB, 9 * MiB])(
+  "a file that has grown to %i bytes since it was looked at is stored whole",
+  async (size) => {
+    const grown = random(size, 1);
+    const { disk, blobs, read } = await begin({ a: Buffer.from("small") });
+    // The stat that was handed over is of the small file.
+    const lstat = disk.lstat.bind(disk);
+    const small = lstat("/w/a");
+    disk.lstat = (path) => (path === "/w/a" ? small : lstat(path));
+    const fd = disk.open("/w/a", "update", 0o600);
+    disk.write(fd, grown, 0);
+    disk.close(fd);
+    expect(await read(["a"])).toEqual([sha256(grown)]);
+    expect((await blobs.get(sha256(grown)))?.equals(grown)).toBe(true);
+  },
+);
+
+test("a file that grows while it is read is recorded with the size of the content that was kept", async () => {
+  const { disk, blobs, readAll } = await begin({ busy: Buffer.alloc(1000, "x") });
+  // Each look at the open file is followed by a write of two bytes at its end: one more than is read beyond the size seen.
+  const look = disk.fstat.bind(disk);
+  disk.fstat = (fd) => {
+    const stat = look(fd);
+    const writer = disk.open("/w/busy", "update", 0o644);
+    disk.write(writer, Buffer.from("yy"), look(writer).size);
+    disk.close(writer);
+    return stat;
+  };
+  const [result] = await readAll(["busy"]);
+  expect(result).toMatchObject({ unstable: true });
+  const entry = result !== undefined && "entry" in result ? result.entry : undefined;
+  expect(entry?.size).toBe((await blobs.get(entry?.hash ?? sha256(Buffer.alloc(0))))?.length);
+});

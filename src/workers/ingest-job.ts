@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import { hashFromBytes, hashToBytes, sha256 } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { PackSink } from "../storage/files/pack-sink.ts";
+import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
+import { readStable, type StableSink } from "../worktree/files/read-stable.ts";
+
+/**
+ * Reads a batch of paths into a sink: the loop that worker threads run, and the main thread for small captures.
+ * In and out are columns, because objects are slow to send between threads.
+ */
+
+/** What is to be read. `targets` holds the target of each symlink, by position. */
+export interface IngestBatch {
+  readonly roots: readonly number[];
+  /** Beneath their root. */
+  readonly paths: readonly string[];
+  readonly targets: ReadonlyMap<number, Uint8Array>;
+}
+
+/** What became of each path. */
+export const OUTCOME = {
+  read: 0,
+  unstable: 1,
+  gone: 2,
+  unreadable: 3,
+  other: 4,
+  database: 5,
+  unstableDatabase: 6,
+} as const;
+
+/** Columns of the result, one row for each path of the batch. */
+export interface IngestColumns {
+  readonly outcome: Uint8Array;
+  /** 32 bytes each. */
+  readonly hashes: Uint8Array;
+  /** size, mtime_ns, ctime_ns, ino, mode: the stat after the last byte was read. */
+  readonly stats: BigInt64Array;
+  /** Bytes of each content. It is not the size in the stat where the file changed during every attempt. */
+  readonly sizes: Float64Array;
+  /** The errno of what is unreadable, by position. */
+  readonly details: ReadonlyMap<number, string>;
+  /** Bytes of content read. */
+  readonly bytes: number;
+}
+
+const STAT_FIELDS = 5;
+
+/** Reads all paths of a batch. */
+export function ingestBatch(roots: readonly ConfinedFs[], batch: IngestBatch, sink: StableSink): IngestColumns {
+  const count = batch.paths.length;
+  const outcome = new Uint8Array(count);
+  const hashes = new Uint8Array(count * 32);
+  const stats = new BigInt64Array(count * STAT_FIELDS);
+  const sizes = new Float64Array(count);
+  const details = new Map<number, string>();
+  let bytes = 0;
+  for (let i = 0; i < count; i += 1) {
+    const target = batch.targets.get(i);
+    if (target !== undefined) {
+      hashes.set(hashToBytes(sink.small(target)), i * 32);
+      continue;
+    }
+    const fs = roots[batch.roots[i] ?? 0];
+    if (fs === undefined) throw new RangeError(`there is no root ${batch.roots[i]}`);
+    const read = readStable(fs, (batch.paths[i] ?? "") as WorkspacePath, sink);
+    if (read.kind === "read") {
+      outcome[i] = outcomeOf(read);
+      hashes.set(hashToBytes(read.hash), i * 32);
+      putStat(stats, i, read.stat);
+      sizes[i] = read.size;
+      bytes += read.size;
+    } else if (read.kind === "gone") outcome[i] = OUTCOME.gone;
+    else if (read.kind === "other") outcome[i] = OUTCOME.other;
+    else {
+      outcome[i] = OUTCOME.unreadable;
+      details.set(i, read.detail);
+    }
+  }
+  return { outcome, hashes, stats, sizes, details, bytes };
+}
+
+function outcomeOf({ unstable, isDatabase }: { readonly unstable: boolean; readonly isDatabase: boolean }): number {
+  if (isDatabase) return unstable ? OUTCOME.unstableDatabase : OUTCOME.database;
+  return unstable ? OUTCOME.unstable : OUTCOME.read;
+}
+
+function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
+  const at = row * STAT_FIELDS;
+  stats[at] = BigInt(stat.size);
+  stats[at + 1] = stat.mtimeNs;
+  stats[at + 2] = stat.ctimeNs;
+  stats[at + 3] = stat.ino;
+  stats[at + 4] = BigInt(stat.mode);
+}
+
+/** The stat of a row; what the columns do not hold (device, owner, links) is that of the scan. */
+export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat): FileStat {
+  const at = row * STAT_FIELDS;
+  const { stats } = columns;
+  const same = stats[at + 1] === scanned.mtimeNs && stats[at + 2] === scanned.ctimeNs && stats[at + 3] === scanned.ino;
+  const mode = Number(stats[at + 4]);
+  if (same && Number(stats[at]) === scanned.size && mode === scanned.mode) return scanned;
+  return {
+    ...scanned,
+    size: Number(stats[at]),
+    mtimeNs: stats[at + 1] ?? 0n,
+    ctimeNs: stats[at + 2] ?? 0n,
+    ino: stats[at + 3] ?? 0n,
+    mode,
+  };
+}
+
+/** A sink that stores contents in a pack. */
+export function storingSink(sink: PackSink): StableSink {
+  return {
+    small: (content) => sink.put(content),
+    large: (pieces, { fd }) => sink.putLarge(pieces, `/proc/self/fd/${fd}`),
+  };
+}
+
+/** A sink that only hashes: for looks that record nothing. */
+export const hashingSink: StableSink = {
+  small: (content) => sha256(content),
+  large: (pieces) => {
+    const hash = createHash("sha256");
+    let size = 0;
+    for (const piece of pieces) {
+      hash.update(piece);
+      size += piece.length;
+    }
+    return { hash: hashFromBytes(hash.digest()), size };
+  },
+};

@@ -1,0 +1,60 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
+import { parsePath } from "../core/values/path.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
+import type { HeldLane } from "../storage/files/lanes.ts";
+import type { IngestResult } from "../engine/log/context.ts";
+import { CheckedBlocks } from "../storage/files/sound-contents.ts";
+import { IngestPool, poolSize } from "./ingest-pool.ts";
+
+const disk = new NodeDisk();
+let base = "";
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "chronicle-ingest-"));
+  mkdirSync(join(base, "files"));
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+/** A pool that has read one file. `lanes`: it writes, where there is no folder to write to. */
+function poolOf({ lanes, known }: { lanes?: readonly HeldLane[]; known?: SharedArrayBuffer }) {
+  const folder = join(base, "files");
+  writeFileSync(join(folder, "a"), "content");
+  const stat = disk.lstat(join(folder, "a"));
+  if (stat === undefined) throw new Error("there is no file");
+  const results: IngestResult[] = [];
+  const pool = new IngestPool({
+    home: join(base, "home"),
+    roots: [{ id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }],
+    lanes,
+    known,
+    erased: undefined,
+    onResult: (result) => results.push(result),
+  });
+  pool.add([{ path: parsePath("a"), stat }]);
+  return { pool, results };
+}
+
+test("files are read, and it ends", async () => {
+  const { pool, results } = poolOf({});
+  expect(await pool.finish()).toEqual([]);
+  expect(results).toMatchObject([{ entry: { path: "a", size: 7 } }]);
+  await pool.abandon();
+});
+
+test("what could not be made durable can be given up", async () => {
+  const lanes = Array.from({ length: poolSize() }, (_, lane): HeldLane => {
+    return { grant: { lane, pack: undefined }, release: () => undefined };
+  });
+  const { pool } = poolOf({ lanes });
+  await expect(pool.finish()).rejects.toThrow();
+  await pool.abandon();
+});
+
+test("threads that are gone can be given up", async () => {
+  const { pool } = poolOf({ known: new CheckedBlocks().buffer });
+  await expect(pool.finish()).rejects.toThrow();
+  await pool.abandon();
+});

@@ -1,0 +1,219 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Hash } from "../core/values/hash.ts";
+import type { IngestReply, IngestRequest, IngestWorkerData } from "./ingest-worker.ts";
+import type { HeldLane } from "../storage/files/lanes.ts";
+import type { SinkResult } from "../storage/files/pack-sink.ts";
+import type { IngestResult } from "../engine/log/context.ts";
+import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
+import type { IngestColumns } from "./ingest-job.ts";
+import { toBatch, toResults } from "./ingest-results.ts";
+import { workerFile } from "./worker-file.ts";
+
+/** A batch is closed at this many bytes or paths, so that all workers finish at about the same time. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+const BATCH_PATHS = 256;
+/** Batches that a worker has waiting, so that it never idles between two. */
+const AHEAD = 2;
+const MAX_WORKERS = 8;
+/** Batches that wait for a worker before the scan is held up. */
+const MOST_WAITING = 32;
+
+/** What a pool works for. */
+export interface PoolOptions {
+  readonly home: string;
+  readonly roots: readonly TrackedRoot[];
+  /** Lanes to write to, one for each worker; `undefined`: only hash. */
+  readonly lanes: readonly HeldLane[] | undefined;
+  readonly known: SharedArrayBuffer | undefined;
+  /** Contents that are not stored. */
+  readonly erased: ReadonlySet<Hash> | undefined;
+  readonly onResult: (result: IngestResult) => void;
+}
+
+/** How many workers a bulk capture uses. */
+export function poolSize(): number {
+  return Math.min(MAX_WORKERS, availableParallelism());
+}
+
+interface Job {
+  readonly scanned: readonly ScannedPath[];
+}
+
+/** Worker threads that read, hash, compress and write, each to a pack of its own; whoever is free takes the next batch. */
+export class IngestPool {
+  readonly #options: PoolOptions;
+  readonly #members: PoolMember[] = [];
+  readonly #queue: Job[] = [];
+  #bytes = 0;
+  #open: ScannedPath[] = [];
+  #openBytes = 0;
+  #failure: unknown;
+  #room: PromiseWithResolvers<void> | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
+  onBytes: ((bytes: number) => void) | undefined;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    const count = options.lanes?.length ?? poolSize();
+    for (let i = 0; i < count; i += 1) this.#members.push(this.#spawn(options.lanes?.[i]));
+  }
+
+  add(scanned: Iterable<ScannedPath>): void {
+    for (const one of scanned) {
+      if (one.stat.kind === "dir") continue;
+      this.#open.push(one);
+      this.#openBytes += one.stat.size;
+      if (this.#open.length >= BATCH_PATHS || this.#openBytes >= BATCH_BYTES) this.#close();
+    }
+    this.#feed();
+  }
+
+  /** Resolves when little enough waits: else a fast scan would pile up what slow readers have to do. */
+  whenRoom(): Promise<void> {
+    if (this.#queue.length < MOST_WAITING || this.#failure !== undefined) return Promise.resolve();
+    this.#room ??= Promise.withResolvers<void>();
+    return this.#room.promise;
+  }
+
+  /** Waits until everything is read, and every worker's pack is durable. */
+  async finish(): Promise<readonly SinkResult[]> {
+    this.#close();
+    this.#feed();
+    await this.#whenIdle();
+    const sinks = await Promise.all(this.#members.map((member) => member.end("finish")));
+    return sinks.flatMap((sink) => sink ?? []);
+  }
+
+  async abandon(): Promise<void> {
+    this.#queue.length = 0;
+    await Promise.allSettled(this.#members.map((member) => member.end("abandon")));
+  }
+
+  #spawn(lane: HeldLane | undefined): PoolMember {
+    const data: IngestWorkerData = {
+      home: this.#options.home,
+      roots: this.#options.roots.map((root) => root.folder),
+      grant: lane?.grant,
+      known: this.#options.known,
+      erased: this.#options.erased,
+    };
+    return new PoolMember(data, {
+      onColumns: (scanned, columns) => {
+        for (const result of toResults(scanned, columns)) this.#options.onResult(result);
+        this.#bytes += columns.bytes;
+        this.onBytes?.(this.#bytes);
+        this.#feed();
+      },
+      onFailure: (error) => {
+        this.#failure ??= error;
+        this.#queue.length = 0;
+        this.#settle();
+      },
+    });
+  }
+
+  #close(): void {
+    if (this.#open.length > 0) this.#queue.push({ scanned: this.#open });
+    this.#open = [];
+    this.#openBytes = 0;
+  }
+
+  #feed(): void {
+    for (const member of this.#members) {
+      while (member.waiting < AHEAD && this.#failure === undefined) {
+        const job = this.#queue.shift();
+        if (job === undefined) break;
+        member.send(job.scanned, toBatch(this.#options.roots, job.scanned));
+      }
+    }
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#queue.length < MOST_WAITING || this.#failure !== undefined) {
+      this.#room?.resolve();
+      this.#room = undefined;
+    }
+    const busy = this.#queue.length > 0 || this.#members.some((member) => member.waiting > 0);
+    if (this.#idle === undefined) return;
+    if (this.#failure !== undefined) this.#idle.reject(this.#failure);
+    else if (!busy) this.#idle.resolve();
+  }
+
+  #whenIdle(): Promise<void> {
+    this.#idle = Promise.withResolvers<void>();
+    this.#settle();
+    return this.#idle.promise;
+  }
+}
+
+interface MemberEvents {
+  readonly onColumns: (scanned: readonly ScannedPath[], columns: IngestColumns) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** One worker thread and what it was given. */
+class PoolMember {
+  readonly #worker: Worker;
+  readonly #events: MemberEvents;
+  readonly #sent: (readonly ScannedPath[])[] = [];
+  readonly #answer = Promise.withResolvers<SinkResult | undefined>();
+  #end: Promise<SinkResult | undefined> | undefined;
+
+  constructor(data: IngestWorkerData, events: MemberEvents) {
+    this.#events = events;
+    // Often nobody waits for it when it fails: that is told by `onFailure`.
+    this.#answer.promise.catch(() => undefined);
+    this.#worker = new Worker(workerFile("ingest-worker"), {
+      workerData: data,
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    });
+    this.#worker.on("message", (reply: IngestReply) => this.#onReply(reply));
+    this.#worker.on("error", (error) => this.#fail(error));
+    this.#worker.on("exit", () => this.#fail(new ChronicleError("IO", "a worker thread ended too early")));
+  }
+
+  get waiting(): number {
+    return this.#sent.length;
+  }
+
+  send(scanned: readonly ScannedPath[], batch: ReturnType<typeof toBatch>): void {
+    this.#sent.push(scanned);
+    this.#worker.postMessage({ kind: "batch", batch } satisfies IngestRequest);
+  }
+
+  /** Ends it, once: whoever asks again waits for that. Rejects where it has failed, at whatever time. */
+  end(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
+    return (this.#end ??= this.#endWith(kind));
+  }
+
+  async #endWith(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
+    this.#worker.postMessage({ kind } satisfies IngestRequest);
+    try {
+      return await this.#answer.promise;
+    } finally {
+      await this.#worker.terminate();
+    }
+  }
+
+  #onReply(reply: IngestReply): void {
+    if (reply.kind === "finished") this.#answer.resolve(reply.result);
+    else if (reply.kind === "failed") {
+      const { code, message, hint, errno } = reply;
+      const data = errno === undefined ? {} : { data: { errno } };
+      this.#fail(new ChronicleError(code, message, { ...data, ...(hint === undefined ? {} : { hint }) }));
+    } else {
+      const scanned = this.#sent.shift();
+      if (scanned !== undefined) this.#events.onColumns(scanned, reply.columns);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#sent.length = 0;
+    this.#answer.reject(error);
+    this.#events.onFailure(error);
+  }
+}

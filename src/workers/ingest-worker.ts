@@ -1,0 +1,110 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { hashingSink, ingestBatch, storingSink, type IngestBatch, type IngestColumns } from "./ingest-job.ts";
+import { ChronicleError, codedError, type ErrorCode } from "../core/values/errors.ts";
+import type { Hash } from "../core/values/hash.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { CheckedBlocks, SoundContents } from "../storage/files/sound-contents.ts";
+import { openPackSink, type PackSink, type SinkResult } from "../storage/files/pack-sink.ts";
+import type { LaneGrant } from "../storage/files/pack-writer.ts";
+import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
+import { newUlid } from "../util/ulid.ts";
+import { ConfinedFs } from "../worktree/files/confined-fs.ts";
+
+/** The second composition root: one thread of a bulk capture. It joins confined reads to a pack of its own. */
+
+/** What a worker begins with. `grant` undefined: only hash. */
+export interface IngestWorkerData {
+  readonly home: string;
+  readonly roots: readonly string[];
+  readonly grant: LaneGrant | undefined;
+  /** The blocks of the store that were found sound, shared by all threads. `undefined`: the store is empty. */
+  readonly known: SharedArrayBuffer | undefined;
+  /** Contents that are not stored. */
+  readonly erased: ReadonlySet<Hash> | undefined;
+}
+
+export type IngestRequest =
+  | { readonly kind: "batch"; readonly batch: IngestBatch }
+  | { readonly kind: "finish" }
+  | { readonly kind: "abandon" };
+
+export type IngestReply =
+  | { readonly kind: "columns"; readonly columns: IngestColumns }
+  | { readonly kind: "finished"; readonly result: SinkResult | undefined }
+  | {
+      readonly kind: "failed";
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly hint: string | undefined;
+      /** Of a system error. */
+      readonly errno: string | undefined;
+    };
+
+const port = parentPort;
+if (port === null) throw new Error("this file is a worker thread");
+
+const { home, roots, grant, known: checked, erased } = workerData as IngestWorkerData;
+const disk = new NodeDisk();
+const layout = storeLayout(home).blobs;
+const folders = roots.map((root) => new ConfinedFs(disk, root));
+const sound = checked === undefined ? undefined : soundContents(checked);
+/** Was a content found damaged that is stored? */
+let replaces = false;
+
+function soundContents(buffer: SharedArrayBuffer): SoundContents {
+  const { index } = sqliteBlobIndex(disk, layout.index)();
+  return new SoundContents(disk, layout, { index, checked: new CheckedBlocks(buffer) });
+}
+
+function isSound(contents: SoundContents, hash: Hash): boolean {
+  const state = contents.stateOf(hash);
+  if (state === "damaged") replaces = true;
+  return state === "sound";
+}
+
+function openSink(lane: LaneGrant): PackSink {
+  return openPackSink(disk, layout, {
+    grant: lane,
+    newPackId: newUlid,
+    known: (hash) => erased?.has(hash) === true || (sound !== undefined && isSound(sound, hash)),
+  });
+}
+
+const sink = grant === undefined ? undefined : openSink(grant);
+const stable = sink === undefined ? hashingSink : storingSink(sink);
+
+function answer(request: IngestRequest): IngestReply {
+  if (request.kind === "batch") return { kind: "columns", columns: ingestBatch(folders, request.batch, stable) };
+  for (const folder of folders) folder.release();
+  if (request.kind === "abandon") {
+    sink?.abandon();
+    return { kind: "finished", result: undefined };
+  }
+  return { kind: "finished", result: sink === undefined ? undefined : { ...sink.finish(), replaces } };
+}
+
+port.on("message", (request: IngestRequest) => {
+  try {
+    port.postMessage(answer(request));
+  } catch (error) {
+    port.postMessage(failureOf(error));
+  }
+});
+
+/** Threads hand over no own properties of errors. */
+function failureOf(error: unknown): IngestReply {
+  const known = codedError(error);
+  if (known instanceof ChronicleError) {
+    const { code, message, hint, data } = known;
+    return {
+      kind: "failed",
+      code,
+      message,
+      hint,
+      errno: typeof data["errno"] === "string" ? data["errno"] : undefined,
+    };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { kind: "failed", code: "IO", message, hint: undefined, errno: undefined };
+}

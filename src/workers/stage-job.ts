@@ -1,0 +1,148 @@
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { hashFromBytes } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
+import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
+import type { PackReader } from "../storage/files/pack-reader.ts";
+import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
+import { withMode } from "../worktree/apply/with-mode.ts";
+import type { StageFile } from "../worktree/apply/stage-crew.ts";
+
+/**
+ * Writes contents of packs into new files: the loop that worker threads run. In and out are columns, because objects are
+ * slow to send between threads.
+ */
+
+/** Where a content lies in a pack. */
+export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
+
+/** One file, and where its content lies. */
+export interface PlacedFile {
+  readonly file: StageFile;
+  readonly place: PackPlace;
+}
+
+/** Files to be written, in the order in which their contents lie in the packs. */
+export interface StageBatch {
+  readonly kind: "packs";
+  /** The packs that are spoken of. */
+  readonly packs: readonly PackRow[];
+  readonly paths: readonly string[];
+  /** 32 bytes each. */
+  readonly hashes: Uint8Array;
+  /** pack, block, bytes of the block, place in it, length, mode, time of modification (NaN: now). */
+  readonly numbers: Float64Array;
+}
+
+/** What became of each file. */
+export interface StageColumns {
+  /** 1: it holds its content. */
+  readonly done: Uint8Array;
+  /** size, mtime_ns, ctime_ns, ino, dev, links, owner, mode, group. */
+  readonly stats: BigInt64Array;
+}
+
+const NUMBERS = 7;
+const STAT_FIELDS = 9;
+
+/** The columns for some files. */
+export function toStageBatch(placed: readonly PlacedFile[], packs: readonly PackRow[]): StageBatch {
+  const hashes = new Uint8Array(placed.length * 32);
+  const numbers = new Float64Array(placed.length * NUMBERS);
+  placed.forEach(({ file, place }, i) => {
+    hashes.set(Buffer.from(file.hash, "hex"), i * 32);
+    const { pack, block, blockBytes, at, length } = place;
+    numbers.set([pack, block, blockBytes, at, length, file.mode, file.mtimeMs ?? Number.NaN], i * NUMBERS);
+  });
+  return { kind: "packs", packs, paths: placed.map(({ file }) => file.path), hashes, numbers };
+}
+
+/** What files are written with. */
+export interface StageTools {
+  readonly disk: Disk;
+  /** The folder beneath which all paths lie. */
+  readonly fs: ConfinedFs;
+  readonly packs: PackReader;
+}
+
+/** Writes the files of a batch. One that cannot be written is left out, and its name is free again. */
+export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
+  const count = batch.paths.length;
+  const done = new Uint8Array(count);
+  const stats = newStats(count);
+  for (let i = 0; i < count; i += 1) {
+    const stat = tryStage(tools, batch, i);
+    if (stat === undefined) continue;
+    done[i] = 1;
+    putStat(stats, i, stat);
+  }
+  tools.fs.release();
+  return { done, stats };
+}
+
+/** Columns for the stats of so many files. */
+export function newStats(count: number): BigInt64Array {
+  return new BigInt64Array(count * STAT_FIELDS);
+}
+
+/** Writes a stat into its row. */
+export function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
+  const { size, mtimeNs, ctimeNs, ino, dev, nlink, uid, mode, gid = -1 } = stat;
+  stats.set(
+    [BigInt(size), mtimeNs, ctimeNs, ino, dev, BigInt(nlink), BigInt(uid), BigInt(mode), BigInt(gid)],
+    row * STAT_FIELDS,
+  );
+}
+
+function tryStage(tools: StageTools, batch: StageBatch, row: number): FileStat | undefined {
+  try {
+    return stageOne(tools, batch, row);
+  } catch (error) {
+    // Whoever is left with the file meets the same again, and can say what it means.
+    if (errnoOf(error) !== undefined || error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
+
+function stageOne(
+  { disk, fs, packs }: StageTools,
+  { paths, hashes, numbers }: StageBatch,
+  row: number,
+): FileStat | undefined {
+  const [pack = 0, block = 0, blockBytes = 0, at = 0, length = 0, mode = 0, mtimeMs = Number.NaN] = numbers.subarray(
+    row * NUMBERS,
+    (row + 1) * NUMBERS,
+  );
+  const hash = hashFromBytes(hashes.subarray(row * 32, row * 32 + 32));
+  const content = packs.look(hash, { kind: "pack", pack, block, blockBytes, at, length, stored: 0 });
+  if (content === undefined) return undefined;
+  const path = (paths[row] ?? "") as WorkspacePath;
+  using file = fs.create(path, mode);
+  try {
+    if (content.length > 0) fs.write(file, content);
+    if (!Number.isNaN(mtimeMs)) disk.setMtime(file.fd, mtimeMs);
+    return withMode(disk, file, mode);
+  } catch (error) {
+    fs.unlink(path);
+    throw error;
+  }
+}
+
+/** The stat in a row of what came back; `undefined`: the file was left alone. */
+export function statOfStaged({ done, stats }: StageColumns, row: number): FileStat | undefined {
+  if (done[row] !== 1) return undefined;
+  const [size = 0n, mtimeNs = 0n, ctimeNs = 0n, ino = 0n, dev = 0n, nlink = 0n, uid = 0n, mode = 0n, gid = 0n] =
+    stats.subarray(row * STAT_FIELDS, (row + 1) * STAT_FIELDS);
+  return {
+    kind: "file",
+    mode: Number(mode),
+    size: Number(size),
+    mtimeNs,
+    ctimeNs,
+    ino,
+    dev,
+    nlink: Number(nlink),
+    uid: Number(uid),
+    gid: Number(gid),
+  };
+}

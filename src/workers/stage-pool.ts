@@ -1,0 +1,135 @@
+import { Worker } from "node:worker_threads";
+import type { StageReply, StageWorkerData } from "./stage-worker.ts";
+import type { BlockBatch, BlockColumns } from "./block-job.ts";
+import type { StageBatch, StageColumns } from "./stage-job.ts";
+import { workerFile } from "./worker-file.ts";
+
+/** Batches that a worker has waiting, so that it never idles between two. */
+const AHEAD = 2;
+
+interface Job {
+  readonly batch: StageBatch | BlockBatch;
+  /** Memory that goes with it. */
+  readonly given: ArrayBuffer[];
+  readonly answer: PromiseWithResolvers<StageReply | undefined>;
+}
+
+/** Worker threads that write files from packs, or from blocks; whoever is free takes the next batch. Disposed of, they end. */
+export class StagePool implements AsyncDisposable {
+  readonly #members: readonly Member[];
+  readonly #queue: Job[] = [];
+  #hasFailed = false;
+
+  constructor(data: StageWorkerData, count: number) {
+    const events = { onIdle: () => this.#feed(), onFailure: () => this.#fail() };
+    this.#members = Array.from({ length: count }, () => new Member(data, events));
+  }
+
+  /** Writes a batch; `undefined` where a worker has failed: some of its files may be there, half written. */
+  async run(batch: StageBatch): Promise<StageColumns | undefined> {
+    const reply = await this.#give(batch, []);
+    return reply?.kind === "columns" ? reply.columns : undefined;
+  }
+
+  /** Looks at blocks, and writes their files; `undefined` as above. */
+  async check(batch: BlockBatch): Promise<BlockColumns | undefined> {
+    const reply = await this.#give(batch, givenAway(batch));
+    return reply?.kind === "blocks" ? reply.columns : undefined;
+  }
+
+  #give(batch: Job["batch"], given: ArrayBuffer[]): Promise<StageReply | undefined> {
+    const answer = Promise.withResolvers<StageReply | undefined>();
+    if (this.#hasFailed) answer.resolve(undefined);
+    else this.#queue.push({ batch, given, answer });
+    this.#feed();
+    return answer.promise;
+  }
+
+  /** Has nothing failed, and is nothing under way? */
+  get isFree(): boolean {
+    return !this.#hasFailed && this.#queue.length === 0 && this.#members.every(({ waiting }) => waiting === 0);
+  }
+
+  /** While it is held open, the process does not end by itself. It is so from the beginning. */
+  holdOpen(isHeld: boolean): void {
+    for (const member of this.#members) member.holdOpen(isHeld);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#fail();
+    await Promise.all(this.#members.map((member) => member.end()));
+  }
+
+  #feed(): void {
+    for (let least = this.#leastBusy(); least.waiting < AHEAD; least = this.#leastBusy()) {
+      const job = this.#queue.shift();
+      if (job === undefined) return;
+      least.send(job);
+    }
+  }
+
+  #leastBusy(): Member {
+    return this.#members.reduce((least, one) => (one.waiting < least.waiting ? one : least));
+  }
+
+  /** What one of them could not do is nothing that the others should go on with. */
+  #fail(): void {
+    this.#hasFailed = true;
+    for (const { answer } of this.#queue.splice(0)) answer.resolve(undefined);
+    for (const member of this.#members) member.giveUp();
+  }
+}
+
+interface MemberEvents {
+  readonly onIdle: () => void;
+  readonly onFailure: () => void;
+}
+
+/** One worker thread and what it was given. */
+class Member {
+  readonly #worker: Worker;
+  readonly #sent: Job[] = [];
+
+  constructor(data: StageWorkerData, { onIdle, onFailure }: MemberEvents) {
+    this.#worker = new Worker(workerFile("stage-worker"), {
+      workerData: data,
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    });
+    this.#worker.on("message", (reply: StageReply) => {
+      if (reply.kind === "failed") return onFailure();
+      this.#sent.shift()?.answer.resolve(reply);
+      onIdle();
+    });
+    this.#worker.on("error", onFailure);
+    this.#worker.on("exit", onFailure);
+  }
+
+  get waiting(): number {
+    return this.#sent.length;
+  }
+
+  send(job: Job): void {
+    this.#sent.push(job);
+    this.#worker.postMessage(job.batch, job.given);
+  }
+
+  giveUp(): void {
+    for (const { answer } of this.#sent.splice(0)) answer.resolve(undefined);
+  }
+
+  holdOpen(isHeld: boolean): void {
+    if (isHeld) this.#worker.ref();
+    else this.#worker.unref();
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+/** Blocks were put together for the worker alone: they go over without another copy. Short ones share their memory with others. */
+function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
+  const { buffer, byteLength } = blocks;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
+}

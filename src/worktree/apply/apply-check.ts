@@ -1,0 +1,306 @@
+import type { Entry } from "../../core/values/entry.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { isStagedBeside } from "../../core/tree/staging-folder.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { Step } from "./apply-step.ts";
+import type { StatCache } from "../scan/stat-cache.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { foldsNames, whyNotHeld } from "../../core/tree/folder-traits.ts";
+import { findCollisions, isOneName } from "../../core/tree/find-collisions.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { childOf, decodeName, foldersAbove, isWithin, nameOf, parentOf, ROOT } from "../../core/values/path.ts";
+import { block, blockFor, heldBy } from "./apply-step.ts";
+import { hashFile } from "../files/inspect.ts";
+import { isSameStat } from "../files/same-stat.ts";
+
+/** What the checks before the first change know. */
+export interface CheckContext {
+  readonly steps: readonly Step[];
+  readonly cache: StatCache;
+  readonly resume: boolean;
+}
+
+/**
+ * Looks at every path before anything is changed, and decides what is to be done or why it cannot be. Steps are in
+ * order, folders before what they hold.
+ */
+export function checkSteps(context: CheckContext): void {
+  const planned = new Map(context.steps.map((step) => [step.path, step]));
+  for (const step of context.steps) {
+    try {
+      checkStep(context, step, planned);
+    } catch (error) {
+      blockFor(step, error);
+    }
+  }
+  for (const step of context.steps.toReversed()) {
+    if (step.blocked === undefined && removesFolder(step)) checkEmptied(step, planned);
+  }
+  holdSecondNames(context.steps);
+  blockTogether(context.steps, planned);
+  holdAliases(context.steps);
+}
+
+function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  const lacked = step.after === undefined ? undefined : whyNotHeld(step.root.traits, step.after);
+  if (lacked !== undefined) {
+    block(step, "not-held", lacked);
+    return;
+  }
+  const above = planned.get(parentOf(step.path));
+  // In a folder that is yet to be made there is nothing to look at.
+  const isNew = above?.todo === "create" && above.after?.kind === "dir" && above.blocked === undefined;
+  step.present = isNew ? undefined : present(step, planned);
+  if (step.blocked !== undefined) return;
+  if (step.present === undefined && !isNew && !hasFolder(step, planned)) return;
+  keepOwnBits(step);
+  const isBefore = isEntry(context, step, step.before);
+  if (isBefore || mayResume(context, step)) decide(step);
+  else block(step, "changed", "it is not what it was");
+}
+
+/** What is never set on a folder it keeps, where it has it by itself. */
+function keepOwnBits(step: Step): void {
+  const { present, after, mask } = step;
+  if (present?.kind !== "dir" || after?.kind !== "dir") return;
+  const kept = present.mode & mask;
+  if (kept !== 0) step.after = { ...after, mode: after.mode | kept };
+}
+
+/** What stands at the very name. What another name is taken for goes first, where it is to go; else it is in the way. */
+function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
+  const { fs, traits } = step.root;
+  const found = fs.lstat(step.inner);
+  // A root that is a single file is that file, as a scan takes it, also after its name was spelled otherwise.
+  const isRoot = step.root.root.only === step.inner;
+  if (found === undefined || !foldsNames(traits) || isRoot || fs.isNamedSo(step.inner)) return found;
+  if (step.after === undefined) return undefined;
+  const name = nameStanding(step, found);
+  const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
+  if (other !== undefined && other.after === undefined) step.alias = other;
+  else if (name !== undefined) block(step, "not-held", takenFor(name));
+  // It may be any of those that are to go.
+  else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
+  return undefined;
+}
+
+function takenFor(name: string): string {
+  return `the disk takes it for ${JSON.stringify(name)}, which is there`;
+}
+
+/** The step itself, and those of its folder that take something away. */
+function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): Step[] {
+  const folder = parentOf(step.path);
+  const beside = [...planned.values()].filter((one) => one.after === undefined && parentOf(one.path) === folder);
+  return [step, ...beside];
+}
+
+/** The name under which the folder lists what is found by the name of a step. */
+function nameStanding({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
+  const folder = parentOf(inner);
+  const names = fs.list(folder).map(({ name }) => decodeName(name));
+  const isFound = (name: string): boolean => {
+    const stat = fs.lstat(childOf(folder, name));
+    return stat?.ino === found.ino && stat.dev === found.dev;
+  };
+  // Some disks make up the numbers of inodes, others fold letters by tables of their own.
+  return names.find((name) => isOneName(name, nameOf(inner), traits.names)) ?? names.find(isFound);
+}
+
+/** Of new names that would be one the first comes. */
+function holdSecondNames(steps: readonly Step[]): void {
+  for (const [root, own] of Map.groupBy(steps.filter(isCreated), (step) => step.root)) {
+    if (!foldsNames(root.traits)) continue;
+    const byPath = new Map(own.map((step) => [step.path, step]));
+    for (const [first, ...others] of findCollisions(byPath.keys(), root.traits.names)) {
+      for (const path of others) {
+        const step = byPath.get(path);
+        const why = `the disk takes it for ${JSON.stringify(nameOf(first ?? path))}, which comes too`;
+        if (step !== undefined) block(step, "not-held", why);
+      }
+    }
+  }
+}
+
+function isCreated({ todo, blocked }: Step): boolean {
+  return todo === "create" && blocked === undefined;
+}
+
+/**
+ * A name that takes the place of another one, which the disk takes for it: both change, or neither, with all that lies in them.
+ * Else what lies there would go under the one, and not come under the other. What the disk cannot hold is under neither.
+ */
+export function holdAliases(steps: readonly Step[]): void {
+  for (const step of steps) {
+    const { alias } = step;
+    if (alias === undefined) continue;
+    const coming = inFolder(steps, step).filter(({ after }) => after !== undefined);
+    const going = removalsWith(steps, alias);
+    const missing = coming.find(({ blocked }) => blocked !== undefined && blocked.reason !== "not-held")?.blocked;
+    const why =
+      alias.blocked === undefined
+        ? (missing ?? step.blocked)
+        : { reason: "not-held" as const, detail: takenFor(nameOf(alias.path)) };
+    if (why !== undefined) for (const one of [...coming, ...going]) block(one, why.reason, why.detail);
+  }
+}
+
+/** The removals of a name and of all that lies in it, folders first. */
+export function removalsWith(steps: readonly Step[], alias: Step): Step[] {
+  return inFolder(steps, alias).filter(({ after }) => after === undefined);
+}
+
+/** A step, with those of what lies in its folder. */
+export function inFolder(steps: readonly Step[], step: Step): Step[] {
+  const isFolder = step.present?.kind === "dir" || step.after?.kind === "dir";
+  return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
+}
+
+/** Finishing an interrupted run: what is gone, already done, or a folder on its way to its mode. */
+function mayResume(context: CheckContext, step: Step): boolean {
+  if (!context.resume) return false;
+  const { present, after } = step;
+  if (present === undefined) return true;
+  return (present.kind === "dir" && after?.kind === "dir") || isEntry(context, step, after);
+}
+
+function decide(step: Step): void {
+  const { present, after } = step;
+  if (present === undefined) step.todo = after === undefined ? "nothing" : "create";
+  else if (after === undefined) step.todo = "remove";
+  else if (isDone(step, present, after)) step.todo = "nothing";
+  else if (present.kind === after.kind && (after.kind === "dir" || step.before?.hash === after.hash))
+    step.todo = "chmod";
+  else if (present.kind === "dir" || after.kind === "dir") {
+    step.todo = "create";
+    step.clear = true;
+  } else step.todo = "replace";
+}
+
+/** Decided only after the present state was found to be `before` or `after`: hashes need not be compared again. */
+function isDone(step: Step, present: FileStat, after: Entry): boolean {
+  if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
+  return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
+}
+
+/** Is what is there this entry? Notes a match with `after` in the step. */
+function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
+  const { present } = step;
+  if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
+  if (present.kind !== entry.kind || !hasMode(step, present, entry)) return false;
+  const same = present.kind === "dir" || hashOf(context, step, present, entry) === entry.hash;
+  if (same && entry === step.after) step.isAfter = true;
+  return same;
+}
+
+/** Links have no modes, nor has anything on some disks. */
+function hasMode({ root }: Step, present: FileStat, entry: Entry): boolean {
+  return present.mode === entry.mode || present.kind === "symlink" || !root.traits.modes;
+}
+
+function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Entry): string | undefined {
+  const { fs } = step.root;
+  if (present.kind === "symlink") return targetHash(step);
+  if (present.size !== entry.size) return undefined;
+  const known = context.cache.get(step.path);
+  const isTold = step.root.traits.ctime && known !== undefined && !known.racy;
+  if (isTold && isSameStat(known.stat, present)) return known.entry.hash;
+  const read = hashFile(fs, step.inner);
+  if (read.kind === "unreadable") block(step, "not-permitted", `cannot be read: ${read.detail}`);
+  if (read.kind !== "read" || read.unstable) return undefined;
+  step.present = read.stat;
+  return read.hash;
+}
+
+/** What `readlink` says of a name that is a link no more: somebody exchanged it, or a folder on the way. */
+const EXCHANGED: ReadonlySet<string> = new Set(["EINVAL", "ENOENT", "ENOTDIR", "ELOOP"]);
+
+function targetHash({ root, inner }: Step): string | undefined {
+  try {
+    return sha256(root.fs.readlink(inner));
+  } catch (error) {
+    if (!EXCHANGED.has(errnoOf(error) ?? "")) throw error;
+    return undefined;
+  }
+}
+
+/** Is there a real folder to hold the path, or will there be one? Blocks the step if not. */
+function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
+  const { fs } = step.root;
+  const isGoing = step.after === undefined;
+  let path = step.path;
+  for (const folder of foldersAbove(step.inner)) {
+    path = parentOf(path);
+    const above = planned.get(path)?.after;
+    // For what goes: what takes the folder's place may be there already, then this went before.
+    if (above?.kind === "dir" || (isGoing && above !== undefined)) return true;
+    const stat = fs.lstat(folder);
+    if (stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
+    if (stat === undefined) continue;
+    block(step, stat.kind === "symlink" ? "outside" : "no-folder", `${JSON.stringify(folder)} is no folder`);
+    return false;
+  }
+  return isGoing || hasDirectFolder(step, ROOT);
+}
+
+/** `folder` is the innermost one that is there. */
+function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {
+  if (parentOf(step.inner) === folder) return true;
+  block(step, "no-folder", "its folder is not there");
+  return false;
+}
+
+function removesFolder(step: Step): boolean {
+  return step.present?.kind === "dir" && (step.todo === "remove" || step.clear);
+}
+
+/** A folder goes only when everything in it goes too. */
+function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  try {
+    const held = heldBy(
+      step.root.fs.list(step.inner).map(({ name: bytes }) => {
+        const name = decodeName(bytes);
+        const child = planned.get(childOf(step.path, name));
+        const blocked = child?.blocked;
+        // What an apply that was cut off has staged there goes with the folder.
+        const goes = isStagedBeside(name) || (child?.todo === "remove" && blocked === undefined);
+        return { name, goes, blocked };
+      }),
+    );
+    if (held !== undefined) step.blocked ??= held;
+  } catch (error) {
+    blockFor(step, error);
+  }
+}
+
+/**
+ * Nothing can be made in a folder that will not be made; and what lies in one that is there, and not in the record, stays out of the
+ * record as long as that does: somebody has made it, or exchanged it, meanwhile.
+ */
+function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  const above = planned.get(parentOf(step.path));
+  if (above?.blocked === undefined || step.blocked !== undefined || step.after === undefined) return;
+  const isMissing = step.todo === "create" && above.present?.kind !== "dir";
+  if (isMissing || above.before?.kind !== "dir")
+    block(step, above.blocked.reason, `its folder is blocked: ${above.blocked.detail}`);
+}
+
+/** A folder is not gone while something stays that lies in it: it was not there for a moment, as where somebody exchanges it. */
+function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  const above = planned.get(parentOf(step.path));
+  if (step.blocked === undefined || step.before === undefined) return;
+  if (above === undefined || above.blocked !== undefined || above.after?.kind === "dir") return;
+  block(above, step.blocked.reason, `it holds ${JSON.stringify(nameOf(step.path))}: ${step.blocked.detail}`);
+}
+
+/**
+ * Folders and what lies in them are blocked together, as far as the record would have one without the other. Steps are in order. Asked
+ * again once all was put into place: a folder may have turned out to be another only then.
+ */
+export function blockTogether(
+  steps: readonly Step[],
+  planned: ReadonlyMap<WorkspacePath, Step> = new Map(steps.map((step) => [step.path, step])),
+): void {
+  for (const step of steps.toReversed()) blockWithChild(step, planned);
+  for (const step of steps) blockWithParent(step, planned);
+}

@@ -1,0 +1,325 @@
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Disk, FileStat } from "../../disk/disk.ts";
+import type { Blocked, Step } from "./apply-step.ts";
+import { codedError, errnoOf } from "../../core/values/errors.ts";
+import { inFolder, removalsWith } from "./apply-check.ts";
+import { block, blockFor } from "./apply-step.ts";
+import { isOneName } from "../../core/tree/find-collisions.ts";
+import { decodeName, nameOf, parentOf } from "../../core/values/path.ts";
+import { hashFile } from "../files/inspect.ts";
+import { keepConflict } from "./conflict-copy.ts";
+import { removeLeftFolder } from "../files/remove-staged.ts";
+import { loosened } from "./loose-modes.ts";
+import type { LooseModes } from "./loose-modes.ts";
+import { isCertain, isRacy, isSameContent } from "../files/same-stat.ts";
+import { sha256 } from "../../core/values/hash.ts";
+
+/** What putting things into place works with. */
+export interface LandContext {
+  readonly disk: Disk;
+  readonly steps: readonly Step[];
+  readonly token: string;
+  readonly modes: LooseModes;
+  readonly nowNs: () => bigint;
+  readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
+  /** How to take back what was done, last one last. */
+  readonly undo: (() => void)[];
+}
+
+/** Errnos of a file system without hard links, or a file with too many. */
+const NO_LINKS: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+/**
+ * Gives every file that will be replaced or removed a second name in the trash, before anything is changed: whoever
+ * may not do that is told so while nothing has happened yet.
+ */
+export function setAside(context: LandContext): void {
+  for (const step of context.steps) {
+    if (!isLive(step) || !takesAway(step) || step.present?.kind === "dir") continue;
+    try {
+      linkAside(step);
+    } catch (error) {
+      blockFor(step, error);
+    }
+  }
+}
+
+function isLive(step: Step): boolean {
+  return step.blocked === undefined && step.todo !== "nothing";
+}
+
+function takesAway(step: Step): boolean {
+  return step.todo === "replace" || step.todo === "remove" || step.clear;
+}
+
+function aside(step: Step): WorkspacePath {
+  return step.root.staging.oldPath(String(step.index));
+}
+
+function removedTo(step: Step): WorkspacePath {
+  return step.root.staging.oldPath(`${step.index}.r`);
+}
+
+function linkAside(step: Step): void {
+  const { fs, staging } = step.root;
+  try {
+    fs.link(step.inner, aside(step), staging.trash);
+  } catch (error) {
+    const errno = errnoOf(error) ?? "";
+    if (NO_LINKS.has(errno) || (errno === "EPERM" && !staging.hasLinks())) return;
+    throw error;
+  }
+}
+
+/** Puts one step into place. A step that cannot be done is blocked; trouble of the disk is thrown. */
+export function land(context: LandContext, step: Step): void {
+  if (!isLive(step) || step.landed) return;
+  try {
+    loosened(context.modes, step, () => landOne(context, step));
+    step.landed = step.blocked === undefined;
+  } catch (error) {
+    blockFor(step, error);
+  }
+  if (step.blocked !== undefined) putBackAlias(context, step, step.blocked);
+}
+
+/** What went for the sake of a name that could not be made stays under its own, with all that lay in it. */
+function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
+  if (step.alias === undefined) return;
+  for (const gone of removalsWith(context.steps, step.alias)) {
+    if (gone.landed) loosened(context.modes, gone, () => putBackRemoved(context, gone));
+    block(gone, reason, detail);
+  }
+  for (const coming of inFolder(context.steps, step)) block(coming, reason, detail);
+}
+
+/** A folder is writable until what lay in it is back, too. */
+function putBackRemoved({ modes }: LandContext, step: Step): void {
+  const { root, inner, present } = step;
+  if (present?.kind !== "dir") return putBack(step, removedTo(step));
+  root.fs.makeFolder(inner, present.mode | 0o700);
+  modes.owe(root, inner, present.mode);
+  step.landed = false;
+}
+
+function landOne(context: LandContext, step: Step): void {
+  if (step.todo === "create") landNew(context, step);
+  else if (step.todo === "replace") landReplaced(context, step);
+  else if (step.todo === "chmod" && step.after?.kind === "file") landMode(context, step);
+}
+
+function landNew(context: LandContext, step: Step): void {
+  const { fs } = step.root;
+  // What lies in a new folder came along with it.
+  if (step.carrier !== undefined) {
+    if (!step.carrier.landed) block(step, "changed", "its folder was not put into place");
+    return;
+  }
+  if (step.staged === undefined) return;
+  if (step.after?.kind === "dir") {
+    if (isTaken(step)) throw taken();
+    step.stagedIn.rename(step.staged, step.inner, fs);
+  } else {
+    moveToFree(step, step.staged);
+    lookAtLanded(step);
+  }
+  context.undo.push(() => takeBack(context, step));
+}
+
+/** A rename changes the time of change. */
+function lookAtLanded(step: Step): void {
+  const staged = step.stat;
+  step.stat = step.root.fs.lstat(step.inner);
+  step.isCertain = staged !== undefined && step.stat !== undefined && isCertain(staged, step.stat);
+}
+
+/** Gives a staged file its name, unless something has that name by now. */
+function moveToFree(step: Step, staged: WorkspacePath): void {
+  const { stagedIn } = step;
+  const { fs } = step.root;
+  try {
+    stagedIn.link(staged, step.inner, fs);
+  } catch (error) {
+    const errno = errnoOf(error) ?? "";
+    if (!NO_LINKS.has(errno) && errno !== "EPERM") throw error;
+    if (isTaken(step)) throw taken();
+    stagedIn.renameFile(staged, step.inner, fs);
+    return;
+  }
+  try {
+    stagedIn.unlink(staged);
+  } catch (error) {
+    // It has its name; the second one goes when the staging folder is emptied.
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
+
+/** Has something the name? Where it was taken for another one, which is gone, the system may still think so for a moment: then the list tells. */
+function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
+  if (alias === undefined) return fs.lstat(inner) !== undefined;
+  return fs.list(parentOf(inner)).some(({ name }) => isOneName(decodeName(name), nameOf(inner), traits.names));
+}
+
+function taken(): Error {
+  return Object.assign(new Error("the name is taken"), { code: "EEXIST" });
+}
+
+function landReplaced(context: LandContext, step: Step): void {
+  const { fs, staging } = step.root;
+  if (step.staged === undefined) return;
+  const kept = ensureAside(context, step);
+  if (step.blocked !== undefined) return;
+  step.stagedIn.renameFile(step.staged, step.inner, fs);
+  lookAtLanded(step);
+  const after = staging.trash.lstat(aside(step));
+  if (kept !== undefined && after !== undefined && !isStill(context, step, kept, after))
+    keepOrPutBack(context, step, aside(step));
+  if (step.blocked !== undefined) return;
+  context.undo.push(() => putBack(step, aside(step)));
+}
+
+/** What somebody wrote at the last moment is kept beside its path; where no copy can be made, it has its name again. */
+function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
+  try {
+    keepConflict(context, step, from);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    tryPutBack(step, from);
+    // It is the only one: the apply ends here, before staging is emptied, and is finished later as after a crash.
+    if (step.root.staging.trash.lstat(from) !== undefined) throw codedError(error);
+    block(step, "changed", "it was written meanwhile");
+  }
+}
+
+/** The caller looks whether it went: a path that were only blocked for it would not keep staging from being emptied. */
+function tryPutBack(step: Step, from: WorkspacePath): void {
+  try {
+    putBack(step, from);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
+
+/** The stat of what lies aside, which is exactly what is about to be replaced; blocks the step if that was changed. */
+function ensureAside(context: LandContext, step: Step): FileStat | undefined {
+  const { fs, staging } = step.root;
+  const now = fs.lstat(step.inner);
+  let kept = staging.trash.lstat(aside(step));
+  if (now === undefined) {
+    block(step, "changed", "it is gone");
+    return undefined;
+  }
+  if (kept !== undefined && (kept.ino !== now.ino || kept.dev !== now.dev)) {
+    // Another file by that name since it was linked: an editor saved by renaming.
+    staging.trash.unlink(aside(step));
+    kept = undefined;
+  }
+  if (kept === undefined) {
+    linkAside(step);
+    kept = staging.trash.lstat(aside(step));
+  }
+  const seen = kept ?? now;
+  const same = step.present !== undefined && isStill(context, step, step.present, seen);
+  if (!same) block(step, "changed", "it was written meanwhile");
+  if (same && kept === undefined) moveAside(step);
+  return seen;
+}
+
+/** Without hard links there is a moment without the file; a run that is finished later makes it again. */
+function moveAside(step: Step): void {
+  step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
+}
+
+/** Does a file set aside hold what it held at an earlier look? Where times could hide a write, its bytes are compared. */
+function isStill(context: LandContext, step: Step, earlier: FileStat, now: FileStat): boolean {
+  const isTold = step.root.traits.ctime;
+  if (isTold && isSameContent(earlier, now) && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs())) return true;
+  const trash = step.root.staging.trash;
+  const path = trash.lstat(aside(step)) === undefined ? removedTo(step) : aside(step);
+  const there = trash.lstat(path);
+  if (there === undefined) return isSameContent(earlier, now);
+  if (there.kind !== step.before?.kind) return false;
+  if (there.kind === "symlink") return sha256(trash.readlink(path)) === step.before.hash;
+  const read = hashFile(trash, path);
+  return read.kind === "read" && !read.unstable && read.hash === step.before.hash;
+}
+
+function landMode(context: LandContext, step: Step): void {
+  const { fs } = step.root;
+  const { present, after } = step;
+  if (present === undefined || after === undefined) return;
+  using file = fs.openRead(step.inner);
+  const now = fs.fstat(file);
+  if (now.ino !== present.ino || now.kind !== "file") {
+    block(step, "changed", "another file has its name");
+    return;
+  }
+  if (!isSameContent(present, now)) {
+    block(step, "changed", "it was written meanwhile");
+    return;
+  }
+  context.undo.push(() => fs.chmod(step.inner, present.mode, "file"));
+  context.disk.chmod(file.fd, after.mode);
+  context.disk.sync(file.fd);
+  step.stat = fs.fstat(file);
+}
+
+/** Takes away what is there: a file or link goes to the trash, a folder only if it is empty. */
+export function remove(context: LandContext, step: Step): void {
+  if (!isLive(step)) return;
+  try {
+    loosened(context.modes, step, () => removeOne(context, step));
+    if (step.todo === "remove") step.landed = step.blocked === undefined;
+  } catch (error) {
+    blockFor(step, error);
+  }
+}
+
+function removeOne(context: LandContext, step: Step): void {
+  const { fs, staging } = step.root;
+  const { present } = step;
+  const now = fs.lstat(step.inner);
+  if (present === undefined || now === undefined) return;
+  if (now.ino !== present.ino || now.dev !== present.dev || now.kind !== present.kind) {
+    block(step, "changed", "another file has its name");
+    return;
+  }
+  if (present.kind === "dir") {
+    removeLeftFolder(fs, step.inner);
+    context.undo.push(() => putBackRemoved(context, step));
+    return;
+  }
+  fs.renameFile(step.inner, removedTo(step), staging.trash);
+  const moved = staging.trash.lstat(removedTo(step));
+  if (moved !== undefined && !isStill(context, step, present, moved)) keepOrPutBack(context, step, removedTo(step));
+  if (step.blocked !== undefined) return;
+  context.undo.push(() => putBack(step, removedTo(step)));
+}
+
+/** Gives the old file its name again, unless somebody has worked on what has it now. */
+function putBack(step: Step, from: WorkspacePath): void {
+  const { fs, staging } = step.root;
+  if (staging.trash.lstat(from) === undefined) return;
+  const now = fs.lstat(step.inner);
+  if (now !== undefined && (step.stat === undefined || !isSameContent(step.stat, now))) return;
+  staging.trash.renameFile(from, step.inner, fs);
+  step.landed = false;
+}
+
+/** Undoes a creation, as far as it is still what was made. */
+function takeBack(context: LandContext, step: Step): void {
+  const { fs } = step.root;
+  const carried = context.steps.filter((one) => one === step || one.carrier === step);
+  for (const one of carried.toReversed()) {
+    const now = fs.lstat(one.inner);
+    if (now === undefined || one.blocked !== undefined) continue;
+    if (now.kind === "dir") removeLeftFolder(fs, one.inner);
+    else if (now.kind !== "file" || (one.stat !== undefined && isSameContent(one.stat, now))) fs.unlink(one.inner);
+    one.landed = false;
+  }
+}
+
+/** Did the step change a name in the folder that holds it? */
+export function changesNames(step: Step): boolean {
+  return step.landed && step.carrier === undefined && step.todo !== "chmod";
+}

@@ -1,0 +1,150 @@
+import { errnoOf } from "../../core/values/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { type LandContext, setAside } from "./apply-land.ts";
+import type { ApplyProgress } from "./apply-progress.ts";
+import { stageSteps } from "./apply-stage.ts";
+import { block, releaseAll, rootsOf, type Step, stopsAll } from "./apply-step.ts";
+import type { EarlyTree } from "./early-stage.ts";
+import type { OpenRoot } from "../scan/scan.ts";
+import type { StageCrew } from "./stage-crew.ts";
+import type { StatCache } from "../scan/stat-cache.ts";
+import type { TrashBin } from "./trash-bin.ts";
+import { SyncsBeside } from "./syncs-beside.ts";
+import type { ApplyRequest, BlockReason } from "../worktree.ts";
+
+/** Everything of an apply that comes before the first change that anybody can see. */
+
+/** What an apply works with. */
+export interface ApplyContext {
+  readonly disk: Disk;
+  readonly roots: readonly OpenRoot[];
+  readonly cache: StatCache;
+  /** A folder in the store for staging, if it is on the device of a root. */
+  readonly staging: string | undefined;
+  readonly nowNs: () => bigint;
+  /** Writes what is many. */
+  readonly crew?: StageCrew | undefined;
+  readonly bin: TrashBin;
+  /** What is staged already. It is this apply's, whatever becomes of that. */
+  readonly early?: EarlyTree | undefined;
+}
+
+/** What is asked for, and who is told how far it is. */
+export interface Asked {
+  readonly request: ApplyRequest;
+  readonly progress: ApplyProgress;
+  /** Makes what is staged durable, where that is not to be waited for at once. */
+  readonly syncs?: SyncsBeside;
+}
+
+/** False: something cannot be done, and then nothing is to be. */
+export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
+  return !steps.some((step) => stopsAll(step, request.onBlocked));
+}
+
+/** Would the new bytes fit? Blocks everything if not. */
+export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
+  for (const open of context.roots) {
+    let bytes = 0;
+    for (const { root, todo, after, early } of steps) {
+      const isNew = early === undefined && (todo === "create" || todo === "replace");
+      if (root.root === open.root && isNew) bytes += after?.size ?? 0;
+    }
+    if (bytes === 0) continue;
+    const { freeBytes } = context.disk.space(open.root.folder);
+    if (bytes <= freeBytes) continue;
+    blockAll(steps, "no-space", `${bytes} bytes are needed and ${freeBytes} are free`);
+    return true;
+  }
+  return false;
+}
+
+/**
+ * Up to so many changes are staged while what is to stand before them becomes durable: a journaling file system makes both
+ * durable in hardly more time than one.
+ */
+const BESIDE = 32;
+
+/** Stages what is new and sets aside what goes. False: nothing is to be changed. */
+export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {
+  const { begin } = asked.request;
+  // What was staged early is made durable all at once.
+  if (begin !== undefined && run.steps.length <= BESIDE && context.early === undefined)
+    return readyBeside(context, run, { ...asked, begin });
+  await begin?.();
+  if (!(await stage(context, run.steps, asked)) || !mayGoOn(run.steps, asked.request)) return false;
+  setAside(run);
+  return mayGoOn(run.steps, asked.request);
+}
+
+/**
+ * The same for a few. All that can be known beforehand is known before it is begun: whether there is room, whether names may be
+ * linked. What is staged becomes durable meanwhile.
+ */
+async function readyBeside(
+  context: ApplyContext,
+  run: LandContext,
+  asked: Asked & { readonly begin: () => Promise<void> },
+): Promise<boolean> {
+  const { steps } = run;
+  const syncs = new SyncsBeside(context.disk);
+  try {
+    setAside(run);
+    if (mayGoOn(steps, asked.request)) await stage(context, steps, { ...asked, syncs });
+    // What is open may have another name once others have had a turn.
+    releaseAll(steps);
+    if (mayGoOn(steps, asked.request)) await asked.begin();
+  } catch (error) {
+    await syncs.end().catch(() => undefined);
+    discardQuietly(steps);
+    throw error;
+  }
+  return (await staged(steps, () => syncs.end())) && mayGoOn(steps, asked.request);
+}
+
+/** What keeps it from being taken away is told by whoever does that later. */
+function discardQuietly(steps: readonly Step[]): void {
+  for (const { staging } of rootsOf(steps)) {
+    try {
+      staging.purge();
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+}
+
+/** What staging meets that will not pass by itself: it is said, else the operation would stay open for ever. */
+const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
+  ENOSPC: "no-space",
+  EDQUOT: "no-space",
+  EFBIG: "no-space",
+  // A name in a new folder that this file system does not take.
+  EINVAL: "not-permitted",
+  EILSEQ: "not-permitted",
+  ENAMETOOLONG: "not-permitted",
+};
+
+function blockAll(steps: readonly Step[], reason: BlockReason, detail: string): void {
+  for (const step of steps) block(step, reason, detail);
+}
+
+async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked): Promise<boolean> {
+  const { request, progress, syncs } = asked;
+  const onStaged = (files: number): void => progress.staged(files);
+  const { disk, crew, early } = context;
+  return staged(steps, () => stageSteps({ disk, steps, request, crew, syncs, early, onStaged }));
+}
+
+/** False: the disk has said why not, and nothing is to be changed. */
+async function staged(steps: readonly Step[], work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    const errno = errnoOf(error) ?? "";
+    const reason = STAGE_REASONS[errno];
+    if (reason === undefined) throw error;
+    blockAll(steps, reason, errno);
+    return false;
+  }
+}

@@ -1,0 +1,334 @@
+import { isKeptTime } from "../../core/values/file-time.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Entry } from "../../core/values/entry.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { OpenedFile } from "../files/confined-fs.ts";
+import type { Step } from "./apply-step.ts";
+import type { EarlyTree } from "./early-stage.ts";
+import type { StageCrew } from "./stage-crew.ts";
+import type { SyncsBeside } from "./syncs-beside.ts";
+import type { ApplyRequest, ContentReader } from "../worktree.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { childOf, nameOf, parentOf } from "../../core/values/path.ts";
+import { adoptEarly, type AdoptedTree } from "./apply-early.ts";
+import { withMode } from "./with-mode.ts";
+import { splitForCrew, stageByCrew, type Wanted } from "./apply-crew.ts";
+import { giveStaged, giveToOwner, giveWritten, ownerFor } from "./apply-owner.ts";
+import { block, releaseAll, rootsOf } from "./apply-step.ts";
+
+/** Up to this many files are made durable one by one; more by one `syncAll`, where the platform can. */
+const FEW = 256;
+/** Contents up to this size are held in memory when several paths want them. */
+const HELD_BYTES = 8 * 1024 * 1024;
+/** Others get a turn after so much was written; for each content as much is counted as its name costs. */
+const TURN_BYTES = 16 * 1024 * 1024;
+const CONTENT_COST = 16 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+const SETGID = 0o2000;
+/** No disk refuses it, also one that keeps no modes. */
+const OWN_MODE = 0o600;
+const OWN_FOLDER_MODE = 0o700;
+
+/** What staging works with. */
+export interface StageContext {
+  readonly disk: Disk;
+  readonly steps: readonly Step[];
+  readonly request: ApplyRequest;
+  /** Writes what is many. */
+  readonly crew: StageCrew | undefined;
+  /** Files, which are few, are made durable by these; whoever gives them waits for their end. */
+  readonly syncs?: SyncsBeside | undefined;
+  /** What is staged already. */
+  readonly early: EarlyTree | undefined;
+  /** Is told of each few files that are written. */
+  readonly onStaged: (files: number) => void;
+}
+
+/**
+ * Writes every new file, link and folder into staging, durably; nothing that the user sees changes. A new folder is
+ * staged with all that it will hold, and goes into place by one rename.
+ * A content that is missing or damaged blocks its steps; a disk without room, or one that does not
+ * take a name, throws what it says.
+ */
+export async function stageSteps(context: StageContext): Promise<void> {
+  const early = context.early === undefined ? undefined : adoptEarly(context.steps, context.early);
+  const wanted = placeFolders(context, early);
+  if (early !== undefined) context.onStaged(context.steps.filter((step) => step.early !== undefined).length);
+  if (context.syncs !== undefined) return stageBeside(context, wanted);
+  // Nothing that was staged early has been synced.
+  const each = early === undefined && countOf(wanted) <= FEW;
+  if (each || context.crew === undefined) await stageContents(context, wanted, each);
+  else await stageWithCrew(context, context.crew, wanted);
+  await makeDurable(context, each);
+}
+
+async function stageBeside(context: StageContext, wanted: Wanted): Promise<void> {
+  await stageContents(context, wanted, false);
+  for (const step of context.steps) if (step.after?.kind === "dir") syncFolder(step);
+}
+
+/** A staged folder's names must be durable before it is renamed into place. */
+function syncFolder({ staged, stagedIn, blocked }: Step): void {
+  if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
+}
+
+/** What is not for the crew is written here beside it; what it has left, afterwards. */
+async function stageWithCrew(context: StageContext, crew: StageCrew, wanted: Wanted): Promise<void> {
+  const { forCrew, others } = splitForCrew(wanted);
+  releaseAll(context.steps);
+  // Both come to their end before anybody may empty the place where they write.
+  const [left, here] = await Promise.allSettled([
+    stageByCrew(crew, forCrew, context),
+    stageContents(context, others, false),
+  ]);
+  if (here.status === "rejected") throw here.reason;
+  if (left.status === "rejected") throw left.reason;
+  releaseAll(context.steps);
+  giveWritten(context.disk, forCrew);
+  await stageContents(context, left.value, false);
+}
+
+async function stageContents(context: StageContext, wanted: Wanted, each: boolean): Promise<void> {
+  if (wanted.size === 0) return;
+  const seen = new Set<Hash>();
+  let bytes = 0;
+  for await (const [hash, reader] of context.request.contents(wanted.keys())) {
+    const steps = wanted.get(hash);
+    if (steps === undefined || seen.has(hash)) continue;
+    seen.add(hash);
+    await stageContent(context, steps, reader, each);
+    context.onStaged(steps.length);
+    bytes += CONTENT_COST + (reader?.size ?? 0);
+    if (bytes < TURN_BYTES) continue;
+    bytes = 0;
+    await giveTurn(context);
+  }
+  for (const [hash, steps] of wanted) {
+    if (!seen.has(hash)) for (const step of steps) block(step, "content-missing", hash);
+  }
+}
+
+async function giveTurn({ steps }: StageContext): Promise<void> {
+  releaseAll(steps);
+  await nextTurn();
+}
+
+function countOf(wanted: Wanted): number {
+  let count = 0;
+  for (const steps of wanted.values()) count += steps.length;
+  return count;
+}
+
+/** Gives each new path its place, makes the staged folders, and answers who needs which content. */
+function placeFolders({ disk, steps }: StageContext, early: AdoptedTree | undefined): Wanted {
+  const wanted = new Map<Hash, Step[]>();
+  const carriers = new Map<WorkspacePath, Step>();
+  for (const step of steps) {
+    const { after } = step;
+    if (step.blocked !== undefined || after === undefined) continue;
+    if (step.todo !== "create" && step.todo !== "replace") continue;
+    const above = carriers.get(parentOf(step.path));
+    const isEarly =
+      early !== undefined &&
+      step.root === early.root &&
+      isBesideEarly(step, above) &&
+      (step.early !== undefined || (after.kind === "dir" && early.folders.has(step.inner)));
+    place(step, above, isEarly ? early : undefined);
+    if (after.kind === "dir") {
+      carriers.set(step.path, step);
+      makeStaged(disk, step, after, isEarly);
+    } else if (isEarly) {
+      step.stat = step.early;
+      giveStaged(disk, step);
+    } else if (after.hash !== undefined) {
+      const sharing = wanted.get(after.hash);
+      if (sharing === undefined) wanted.set(after.hash, [step]);
+      else sharing.push(step);
+    }
+  }
+  return wanted;
+}
+
+function makeStaged(disk: Disk, step: Step, after: Entry, isThere: boolean): void {
+  const { stagedIn, staged, path } = step;
+  const at = staged ?? path;
+  const { modes } = step.root.traits;
+  const mode = modes ? after.mode | OWN_FOLDER_MODE : OWN_FOLDER_MODE;
+  if (!isThere) stagedIn.makeFolder(at, mode);
+  if (!modes) return;
+  const made = stagedIn.lstat(at);
+  if (made === undefined) return;
+  const inherited = made.mode & SETGID;
+  if (made.mode !== (mode | inherited)) stagedIn.chmod(at, mode | inherited, "dir");
+  if (inherited !== 0) step.after = { ...after, mode: after.mode | inherited };
+  if (ownerFor(step, made) === undefined) return;
+  using folder = stagedIn.openFolder(at);
+  giveToOwner(disk, step, folder);
+}
+
+/** What was staged early lies where the store stages: is that where this path is to be staged? */
+function isBesideEarly({ root, inner }: Step, above: Step | undefined): boolean {
+  if (above?.staged !== undefined) return above.stagedIn === root.staging.fresh;
+  return root.staging.places.placeIn(parentOf(inner), "") === undefined;
+}
+
+function place(step: Step, above: Step | undefined, early: AdoptedTree | undefined): void {
+  const { staging } = step.root;
+  if (above?.staged !== undefined) {
+    step.carrier = above.carrier ?? above;
+    step.stagedIn = above.stagedIn;
+    step.staged = childOf(above.staged, nameOf(step.inner));
+    return;
+  }
+  const name = String(step.index);
+  const inFolder = early === undefined ? staging.places.placeIn(parentOf(step.inner), name) : undefined;
+  step.stagedIn = inFolder === undefined ? staging.fresh : staging.places.fs;
+  step.staged = early?.pathOf(step.inner) ?? inFolder ?? staging.newPath(name);
+}
+
+async function stageContent(
+  context: StageContext,
+  steps: readonly Step[],
+  reader: ContentReader | undefined,
+  each: boolean,
+): Promise<void> {
+  const [first, ...others] = steps;
+  if (first === undefined) return;
+  try {
+    if (reader === undefined) throw new ChronicleError("BLOB_MISSING", "the content is not in the store");
+    const held = await stageFirst(context, first, reader, each);
+    for (const step of others) {
+      if (held === undefined) copyStaged(context, first, step, each);
+      else stageHeld(context, step, held, each);
+    }
+  } catch (error) {
+    if (!isContentTrouble(error)) throw error;
+    for (const step of steps) {
+      dropStaged(step);
+      block(step, "content-missing", error.message);
+    }
+  }
+}
+
+function isContentTrouble(error: unknown): error is ChronicleError {
+  return error instanceof ChronicleError && (error.code === "BLOB_MISSING" || error.code === "BLOB_CORRUPT");
+}
+
+function dropStaged(step: Step): void {
+  if (step.staged === undefined) return;
+  try {
+    step.stagedIn.unlink(step.staged);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+}
+
+/** Stages the content for one step; answers it if it is small enough to be held. */
+async function stageFirst(
+  context: StageContext,
+  step: Step,
+  reader: ContentReader,
+  each: boolean,
+): Promise<readonly Uint8Array[] | undefined> {
+  if (reader.size <= HELD_BYTES) {
+    const pieces: Uint8Array[] = [];
+    // Read to the end before it is believed: only then was it checked.
+    for await (const piece of reader.pieces()) pieces.push(piece);
+    stageHeld(context, step, pieces, each);
+    return pieces;
+  }
+  const fs = step.stagedIn;
+  using file = createStaged(step, context.syncs);
+  let size = 0;
+  for await (const piece of reader.pieces()) {
+    fs.write(file, piece);
+    size += piece.length;
+  }
+  finishFile(context, step, file, { size, each });
+  return undefined;
+}
+
+function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Array[], each: boolean): void {
+  const fs = step.stagedIn;
+  if (step.after?.kind === "symlink") {
+    fs.symlink(Buffer.concat(pieces), step.staged ?? step.path);
+    return;
+  }
+  using file = createStaged(step, context.syncs);
+  let size = 0;
+  for (const piece of pieces) {
+    if (piece.length > 0) fs.write(file, piece);
+    size += piece.length;
+  }
+  finishFile(context, step, file, { size, each });
+}
+
+/** The same large content for another path: cloned where the file system can. */
+function copyStaged(context: StageContext, first: Step, step: Step, each: boolean): void {
+  const from = first.stagedIn;
+  using source = from.openRead(first.staged ?? first.path);
+  using file = createStaged(step, context.syncs);
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  let size = 0;
+  for (let count = from.read(source, buffer, 0); count > 0; count = from.read(source, buffer, size)) {
+    step.stagedIn.write(file, buffer.subarray(0, count));
+    size += count;
+  }
+  finishFile(context, step, file, { size, each });
+}
+
+function createStaged(step: Step, syncs: SyncsBeside | undefined): OpenedFile {
+  const mode = step.root.traits.modes ? (step.after?.mode ?? OWN_MODE) & 0o1777 : OWN_MODE;
+  const file = step.stagedIn.create(step.staged ?? step.path, mode);
+  return syncs?.keep(file) ?? file;
+}
+
+function finishFile(
+  { disk, request, syncs }: StageContext,
+  step: Step,
+  file: OpenedFile,
+  done: { readonly size: number; readonly each: boolean },
+): void {
+  const { after } = step;
+  if (after === undefined) return;
+  if (done.size !== after.size) {
+    throw new ChronicleError("BLOB_CORRUPT", `the content has ${done.size} bytes, not ${after.size}`);
+  }
+  giveToOwner(disk, step, file);
+  const { modes } = step.root.traits;
+  const made = modes ? withMode(disk, file, after.mode) : disk.fstat(file.fd);
+  // Writing and giving away clear these bits, so they come last.
+  if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
+  if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, after.mtimeMs);
+  if (done.each) disk.sync(file.fd);
+  syncs?.finished(file);
+  step.stat = request.keepMtime === true || (after.mode & 0o6000) !== 0 ? disk.fstat(file.fd) : made;
+}
+
+async function makeDurable(context: StageContext, each: boolean): Promise<void> {
+  const { disk, steps, early } = context;
+  if (early !== undefined) {
+    releaseAll(steps);
+    await early.syncing;
+  }
+  const staged = steps.filter((step) => step.staged !== undefined && step.blocked === undefined);
+  for (const root of rootsOf(staged)) {
+    if (!each) {
+      releaseAll(steps);
+      if (await disk.syncAllBeside(root.fs.root)) continue;
+    }
+    for (const step of staged) if (step.root === root) syncStaged(disk, step, each);
+  }
+}
+
+/** Files were synced if they were few. */
+function syncStaged(disk: Disk, step: Step, each: boolean): void {
+  const fs = step.stagedIn;
+  if (step.staged === undefined) return;
+  if (step.after?.kind === "dir") syncFolder(step);
+  if (each || step.after?.kind !== "file") return;
+  using file = fs.openRead(step.staged);
+  disk.sync(file.fd);
+}

@@ -1,0 +1,372 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { ApplyProgress } from "./apply-progress.ts";
+import type { LandContext } from "./apply-land.ts";
+import { type ApplyContext, type Asked, lacksSpace, makeReady, mayGoOn } from "./apply-ready.ts";
+import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { NotedPath } from "../scan/stat-table.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, CheckRequest } from "../worktree.ts";
+import { isDiskFailure } from "../../core/values/errno.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { sameEntry } from "../../core/values/entry.ts";
+import { foldsNames, heldEntry } from "../../core/tree/folder-traits.ts";
+import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../../core/values/path.ts";
+import { matchEarly } from "./apply-early.ts";
+import { blockTogether, checkSteps, holdAliases } from "./apply-check.ts";
+import { choosePlaces, clearPlaces } from "./apply-places.ts";
+import { checkPermissions } from "./apply-permissions.ts";
+import { changesNames, land, remove } from "./apply-land.ts";
+import { settleLeftovers } from "./apply-resume.ts";
+import { blockFor, releaseRoots, rootsOf, stopsAll } from "./apply-step.ts";
+import { doneTogether } from "./done-together.ts";
+import { dropEarly } from "./early-stage.ts";
+import { entryOf, inspectPath } from "../files/inspect.ts";
+import { LooseModes } from "./loose-modes.ts";
+import { makeRoots } from "./make-roots.ts";
+import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
+
+/** Setuid, setgid and sticky are not set unless asked for; a folder has setgid and sticky back, which give nobody any rights. */
+const DEFAULT_MASK = 0o7000;
+const DEFAULT_FOLDER_MASK = 0o4000;
+/** Steps before others get a turn. */
+const TURN = 2048;
+/** Up to this many folders are made durable one by one. */
+const FEW_FOLDERS = 256;
+
+/**
+ * Brings paths from `before` to `after`: see `Worktree.apply`. In phases, each of which may be the last one before the
+ * power goes: look at everything; stage all that is new, durably, and set old files aside (`makeReady`); put into place, folders first;
+ * remove, children first; make names durable; empty the trash.
+ */
+export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
+  makeRoots(context.disk, context.roots, request);
+  const steps = makeSteps(context, request);
+  const roots = rootsOf(steps);
+  const modes = new LooseModes();
+  const nowNs = context.nowNs;
+  const run: LandContext = { disk: context.disk, steps, token: request.token, modes, nowNs, conflicts: [], undo: [] };
+  const startedNs = nowNs();
+  const progress = new ApplyProgress(request.onProgress, steps.length);
+  try {
+    if (request.resume === true) {
+      for (const root of roots) settleLeftovers(run, root);
+      clearPlaces(steps);
+    }
+    checkSteps({ steps, cache: context.cache, resume: request.resume === true });
+    if (context.early !== undefined) matchEarly(steps, context.early, request);
+    if (!mayGoOn(steps, request) || lacksSpace(context, steps)) return reportOf(run, []);
+    for (const { fs } of roots) fs.release();
+    for (const root of roots) root.staging.prepare(request.resume === true);
+    await choosePlaces(context, steps);
+    if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
+    holdAliases(steps);
+    if (!(await putIntoPlace(run, roots, { request, progress }))) return await takeAllBack(run, roots);
+    return await finish(context, run, { roots, later: request.emptiesLater === true, startedNs });
+  } finally {
+    releaseRoots(roots);
+    if (context.early !== undefined) dropEarly(context.early);
+  }
+}
+
+/** What an apply would do now: see `Worktree.check`. A root that is not there is made by an apply. */
+export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
+  const { changes, onBlocked, permissions = false } = request;
+  const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
+  const roots = context.roots.map((open) => ({ ...open, staging: stagingInRoot(open, context.disk, "check") }));
+  const steps = stepsOf(
+    roots,
+    changes.filter(({ path }) => there.has(splitRoot(path).root)),
+    request.maskMode,
+  );
+  try {
+    checkSteps({ steps, cache: context.cache, resume: false });
+    if (permissions) checkPermissions(steps);
+    const isStopped = steps.some((step) => stopsAll(step, onBlocked)) || lacksSpace(context, steps);
+    const blocked = blockedOf(steps);
+    const stays = new Set(blocked.map(({ path }) => path));
+    const applied = isStopped ? [] : changes.filter(({ path }) => !stays.has(path));
+    return { applied: applied.map(({ path }) => path), blocked };
+  } finally {
+    releaseRoots(roots);
+  }
+}
+
+/** Removes what an apply with this token left behind, and sets back the modes of folders that it had loosened. */
+export function cleanUpApply(context: ApplyContext, token: string): void {
+  for (const open of context.roots) {
+    using fs = open.fs;
+    for (const staging of stagingPlaces(open, { disk: context.disk, candidate: context.staging, token })) {
+      try {
+        if (staging.exists()) purgeLeftovers({ ...open, fs, staging });
+      } finally {
+        staging.release();
+      }
+    }
+  }
+}
+
+function purgeLeftovers(root: ApplyRoot): void {
+  const modes = new LooseModes();
+  modes.load(root);
+  modes.restore();
+  root.staging.purge();
+}
+
+function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
+  // What was cut off may have been so because something else is mounted there now.
+  const probesAgain = request.resume === true;
+  const roots = context.roots.map((open) => {
+    const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
+    return { ...open, staging: stagingFor(open, options) };
+  });
+  return stepsOf(roots, request.changes, request.maskMode);
+}
+
+/** The steps of these changes, in the order of their paths. */
+function stepsOf(all: readonly ApplyRoot[], changes: readonly Change[], mask: number | undefined): Step[] {
+  const roots = new Map(all.map((one) => [one.root.id, one]));
+  const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
+  return sorted.map((change, index) => stepOf(change, { index, roots, mask }));
+}
+
+function stepOf(
+  change: Change,
+  given: {
+    readonly index: number;
+    readonly roots: ReadonlyMap<string | undefined, ApplyRoot>;
+    readonly mask: number | undefined;
+  },
+): Step {
+  const { root: id, path: inner } = splitRoot(change.path);
+  const root = given.roots.get(id);
+  if (root === undefined || inner === "") {
+    throw new ChronicleError("PATH_INVALID", `not a path in a tracked folder: ${JSON.stringify(change.path)}`);
+  }
+  const mask = given.mask ?? (change.after?.kind === "dir" ? DEFAULT_FOLDER_MASK : DEFAULT_MASK);
+  return {
+    index: given.index,
+    path: change.path,
+    inner,
+    root,
+    before: change.before,
+    after: masked(change.after, mask),
+    asked: masked(change.after, mask)?.mode,
+    mask,
+    present: undefined,
+    isAfter: false,
+    todo: "nothing",
+    clear: false,
+    alias: undefined,
+    blocked: undefined,
+    early: undefined,
+    staged: undefined,
+    stagedIn: root.staging.fresh,
+    lostOwner: undefined,
+    carrier: undefined,
+    stat: undefined,
+    isCertain: false,
+    landed: false,
+  };
+}
+
+function masked(entry: Entry | undefined, mask: number): Entry | undefined {
+  return entry === undefined || (entry.mode & mask) === 0 ? entry : { ...entry, mode: entry.mode & ~mask };
+}
+
+/** False when a step could not be done and none may be skipped. */
+async function putIntoPlace(
+  run: LandContext,
+  roots: readonly ApplyRoot[],
+  { request, progress }: Asked,
+): Promise<boolean> {
+  const { steps } = run;
+  const early = earlyRemovals(steps);
+  const order: [Step, typeof land][] = [
+    ...steps
+      .filter((step) => early.has(step))
+      .toReversed()
+      .map((step): [Step, typeof land] => [step, remove]),
+    ...steps.filter((step) => step.todo !== "remove").map((step): [Step, typeof land] => [step, land]),
+    ...steps
+      .filter((step) => step.todo === "remove" && !early.has(step))
+      .toReversed()
+      .map((step): [Step, typeof land] => [step, remove]),
+  ];
+  let done = 0;
+  for (const [step, act] of order) {
+    act(run, step);
+    if (stopsAll(step, request.onBlocked)) return false;
+    done += 1;
+    if (done % TURN !== 0) continue;
+    progress.placed(done);
+    releaseRoots(roots);
+    await nextTurn();
+  }
+  progress.finished();
+  return true;
+}
+
+/** What must go before something of another kind can take its place. */
+function earlyRemovals(steps: readonly Step[]): Set<Step> {
+  const early = new Set<Step>();
+  let cleared: WorkspacePath | undefined;
+  const aliases = new Set(steps.flatMap(({ alias, blocked }) => (blocked === undefined ? (alias ?? []) : [])));
+  for (const step of steps) {
+    if (step.clear || aliases.has(step)) cleared = step.path;
+    const isBeneath = cleared !== undefined && isWithin(step.path, cleared);
+    if (step.clear || (isBeneath && step.todo === "remove")) early.add(step);
+  }
+  return early;
+}
+
+/** The places of an apply, whether the files that it set aside go later, and the time at which it began to look. */
+interface Finishing {
+  readonly roots: readonly ApplyRoot[];
+  readonly later: boolean;
+  readonly startedNs: bigint;
+}
+
+async function finish(
+  context: ApplyContext,
+  run: LandContext,
+  { roots, later, startedNs }: Finishing,
+): Promise<ApplyReport> {
+  // While the folders can still be opened and written: one that is closed to its owner could not be synced.
+  for (const { staging } of roots) staging.places.clear();
+  await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
+  setFolderModes(run.steps);
+  run.modes.restore();
+  if (run.steps.some(({ blocked }) => blocked !== undefined)) blockTogether(run.steps);
+  const applied = run.steps.filter((step) => step.blocked === undefined);
+  rememberAll(context, applied, startedNs);
+  for (const { staging } of roots) {
+    if (later) context.bin.add(run.token, () => staging.purgeBeside());
+    else staging.purge();
+  }
+  return reportOf(run, applied);
+}
+
+/** Last, since a folder without write permission takes no new names. */
+function setFolderModes(steps: readonly Step[]): void {
+  for (const step of steps.toReversed()) {
+    const { after, blocked, todo } = step;
+    if (blocked !== undefined || after?.kind !== "dir") continue;
+    const isLoose = todo === "create" && (after.mode & 0o700) !== 0o700 && step.root.traits.modes;
+    if (!isLoose && todo !== "chmod") continue;
+    try {
+      step.root.fs.chmod(step.inner, after.mode, "dir");
+    } catch (error) {
+      blockFor(step, error);
+    }
+  }
+}
+
+/** Makes the names in the folders of these steps durable. `onLost`: a folder is not there any more. */
+async function syncNames(
+  disk: Disk,
+  steps: readonly Step[],
+  onLost: (steps: readonly Step[], error: unknown) => void,
+): Promise<void> {
+  const folders = Map.groupBy(steps, (step) => parentOf(step.path));
+  const synced = new Set<ApplyRoot>();
+  for (const group of folders.values()) {
+    const [{ root, inner } = { root: undefined, inner: ROOT }] = group;
+    if (root === undefined || synced.has(root)) continue;
+    try {
+      if (folders.size > FEW_FOLDERS) {
+        root.fs.release();
+        if (await disk.syncAllBeside(root.root.folder)) {
+          synced.add(root);
+          continue;
+        }
+      }
+      root.fs.syncFolder(parentOf(inner));
+    } catch (error) {
+      onLost(group, error);
+    }
+  }
+}
+
+const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+
+/** Somebody exchanged the folder: what was done in it was done elsewhere. One that this run took away needs no sync. */
+function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
+  const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
+  return (steps, error) => {
+    // Names that could not be made durable must not be reported as done: the caller finishes later, as after a crash.
+    if (!LOST.has(errnoOf(error) ?? "")) throw error;
+    for (const step of steps) if (!taken.has(parentOf(step.path))) blockFor(step, error);
+  };
+}
+
+/** A file that somebody has written since the apply began is read at the next look: nobody has read it here. */
+function rememberAll({ cache }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
+  for (const { path, after } of applied) if (after === undefined) cache.remove(path);
+  cache.putAll(knownNow(applied), startedNs);
+}
+
+/** The applied paths, each with the stat that was seen when its content was known, in path order. */
+function* knownNow(applied: readonly Step[]): Generator<NotedPath> {
+  for (const step of applied) {
+    const { after, path, inner, root, isCertain } = step;
+    if (after === undefined) continue;
+    const stat = (step.todo === "nothing" ? step.present : step.stat) ?? root.fs.lstat(inner);
+    if (stat?.kind === after.kind) yield { entry: entryOf(path, stat, after.hash), stat, isCertain };
+  }
+}
+
+function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
+  for (const { staging } of roots) staging.purge();
+  return reportOf(run, []);
+}
+
+/** A step could not be done after others were: what was done is undone, as far as nobody changed it since. */
+async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promise<ApplyReport> {
+  for (const undo of run.undo.toReversed()) {
+    try {
+      undo();
+    } catch (error) {
+      // Somebody works there: what cannot be taken back stays, and is reported as applied.
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+  // The names that were set back must be durable too, wherever a step may have got to.
+  const tried = run.steps.filter((step) => step.todo !== "nothing");
+  await syncNames(run.disk, tried, (_steps, error) => {
+    if (errnoOf(error) === undefined || isDiskFailure(errnoOf(error))) throw error;
+  });
+  run.modes.restore();
+  for (const { staging } of roots) staging.purge();
+  releaseRoots(roots);
+  // What is on disk decides: nothing may be reported as done that was taken back.
+  return reportOf(
+    run,
+    doneTogether(run.steps, (step) => step.todo !== "nothing" && isAfter(step)),
+  );
+}
+
+function isAfter({ root: { root, fs, traits }, path, inner, after }: Step): boolean {
+  // Another name may stand there, which the disk takes for this one.
+  const isThere = !foldsNames(traits) || root.only === inner || fs.isNamedSo(inner);
+  const found = isThere ? inspectPath(fs, path, inner)?.entry : undefined;
+  return sameEntry(heldEntry(traits, found, after), after);
+}
+
+function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
+  return {
+    applied: applied.map((step) => step.path),
+    blocked: blockedOf(run.steps),
+    conflicts: run.conflicts,
+    inherited: applied.flatMap(({ after, asked }) => (after === undefined || after.mode === asked ? [] : [after])),
+    lostOwners: applied.flatMap(({ path, lostOwner }) => (lostOwner === undefined ? [] : [{ path, ...lostOwner }])),
+  };
+}
+
+function blockedOf(steps: readonly Step[]): BlockedPath[] {
+  return steps.flatMap(({ path, blocked }) => {
+    return blocked === undefined ? [] : [{ path, reason: blocked.reason, detail: blocked.detail }];
+  });
+}

@@ -1,0 +1,64 @@
+import type { Change } from "../../core/values/change.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
+import type { BlockedPath, BlockReason, CheckReport, OnBlocked } from "../worktree.ts";
+
+/** The paths of an apply that cannot be changed, each with the first reason. For worktrees that are not on a disk. */
+export class BlockedPaths {
+  readonly #changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly #blocked = new Map<WorkspacePath, Blocked>();
+
+  constructor(changes: ReadonlyMap<WorkspacePath, Change>) {
+    this.#changes = changes;
+  }
+
+  get size(): number {
+    return this.#blocked.size;
+  }
+
+  has(path: WorkspacePath): boolean {
+    return this.#blocked.has(path);
+  }
+
+  get(path: WorkspacePath): Blocked | undefined {
+    return this.#blocked.get(path);
+  }
+
+  block(path: WorkspacePath, reason: BlockReason, detail: string): void {
+    if (!this.has(path)) this.#blocked.set(path, { reason, detail });
+  }
+
+  /** Blocks a folder that is to go, unless all that it holds goes, too. */
+  blockHolding(folder: WorkspacePath, children: readonly WorkspacePath[]): void {
+    const held = heldBy(
+      children.map((child) => {
+        const change = this.#changes.get(child);
+        const blocked = this.get(child);
+        return {
+          name: child,
+          goes: change !== undefined && change.after === undefined && blocked === undefined,
+          blocked,
+        };
+      }),
+    );
+    if (held !== undefined && !this.has(folder)) this.#blocked.set(folder, held);
+  }
+
+  /** Is one of them a reason to change nothing at all? */
+  stopAll(onBlocked: OnBlocked): boolean {
+    return [...this.#blocked].some(([path, blocked]) =>
+      stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
+    );
+  }
+
+  /** What an apply does, given what is blocked. */
+  report(onBlocked: OnBlocked): CheckReport {
+    const paths = this.stopAll(onBlocked) ? [] : [...this.#changes.keys()];
+    return { applied: paths.filter((path) => !this.has(path)), blocked: this.told() };
+  }
+
+  /** For the report. */
+  told(): BlockedPath[] {
+    return [...this.#blocked].map(([path, { reason, detail }]) => ({ path, reason, detail }));
+  }
+}

@@ -1,0 +1,253 @@
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { OpenRoot } from "../scan/scan.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { childOf, decodeName, ROOT } from "../../core/values/path.ts";
+import { folderOf } from "../../disk/write-fully.ts";
+import { ConfinedFs } from "../files/confined-fs.ts";
+import { FolderPlaces } from "../files/folder-places.ts";
+import { removeTree } from "../files/remove-staged.ts";
+import { STAGING_FOLDER } from "../../core/tree/staging-folder.ts";
+
+interface StagingNames {
+  readonly prefix: string;
+  readonly root: string;
+  readonly own: string;
+}
+
+const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
+
+/**
+ * Where one apply keeps its new files (`new/<n>`) and the old ones that it moved aside (`old/<n>`), on the device of
+ * the root: in the store's staging folder if that is on the same one, else in `<root>/.chronicle-tmp/`. New files for which it
+ * matters in which folder they were made are staged there (`places`).
+ */
+export class Staging {
+  /** Two ways into the same place, so that going to and fro does not open folders again and again. */
+  readonly fresh: ConfinedFs;
+  readonly trash: ConfinedFs;
+  readonly places: FolderPlaces;
+  readonly #disk: Disk;
+  readonly #base: string;
+  readonly #prefix: WorkspacePath;
+  readonly #inRoot: boolean;
+  #hasLinks: boolean | undefined;
+
+  /** `root`: the tracked folder, absolute; `own`: the name of this apply's staging. */
+  constructor(disk: Disk, base: string, { prefix, root, own }: StagingNames) {
+    this.fresh = new ConfinedFs(disk, base);
+    this.trash = new ConfinedFs(disk, base);
+    this.#disk = disk;
+    this.#base = base;
+    this.#prefix = prefix as WorkspacePath;
+    const noteFolder = childOf(this.#prefix, "places");
+    this.places = new FolderPlaces({ disk, root, own, notes: this.fresh, noteFolder });
+    this.#inRoot = prefix.startsWith(`${STAGING_FOLDER}/`);
+  }
+
+  newPath(name: string): WorkspacePath {
+    return `${this.#prefix}/new/${name}` as WorkspacePath;
+  }
+
+  oldPath(name: string): WorkspacePath {
+    return `${this.#prefix}/old/${name}` as WorkspacePath;
+  }
+
+  /** The note of modes that were loosened for the moment. */
+  get notePath(): WorkspacePath {
+    return `${this.#prefix}/modes` as WorkspacePath;
+  }
+
+  /**
+   * Makes the folders, and empties `new`; and `old`, unless what it holds may be needed: of a run that was cut off before it
+   * had changed anything there are only second names in it.
+   */
+  prepare(keepsOld: boolean): void {
+    this.places.clear();
+    let folder = ROOT;
+    for (const name of this.#prefix.split("/")) {
+      folder = childOf(folder, name);
+      makeIfMissing(this.fresh, folder);
+    }
+    for (const name of keepsOld ? ["new"] : ["new", "old"]) removeTree(this.fresh, childOf(this.#prefix, name));
+    makeIfMissing(this.fresh, childOf(this.#prefix, "new"));
+    makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
+  }
+
+  /** Does it exist: left by an earlier run, or by this one? */
+  exists(): boolean {
+    return this.fresh.lstat(this.#prefix) !== undefined;
+  }
+
+  /** Does its file system have hard links? Some say no with the errno that also means "not permitted". */
+  hasLinks(): boolean {
+    this.#hasLinks ??= this.#tryLink();
+    return this.#hasLinks;
+  }
+
+  /** The indexes of the files set aside that are still there. */
+  leftAside(): string[] {
+    const folder = childOf(this.#prefix, "old");
+    if (this.trash.lstat(folder) === undefined) return [];
+    return this.trash.list(folder).map(({ name }) => decodeName(name));
+  }
+
+  /** Removes everything in it, and it. */
+  purge(): void {
+    this.release();
+    this.places.clear();
+    if (!this.#purgeKnown()) removeTree(this.fresh, this.#prefix);
+    if (this.#inRoot) removeIfEmpty(this.fresh, STAGING_FOLDER as WorkspacePath);
+    this.release();
+  }
+
+  /** The same beside what else this thread does: the system frees what each old file took. */
+  async purgeBeside(): Promise<void> {
+    const old = childOf(this.#prefix, "old");
+    using bin = new ConfinedFs(this.#disk, this.#base);
+    try {
+      const names = bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
+      await this.#disk.unlinkAllBeside(names.map((path) => bin.at(path)));
+    } catch (error) {
+      // Something else lies there, too: that is for `purge`, which meets again what is trouble.
+      if (errnoOf(error) === undefined) throw error;
+    }
+    this.purge();
+  }
+
+  /** The little that an apply leaves which went as ever: nothing new, and old files. False: there is something else, too. */
+  #purgeKnown(): boolean {
+    const old = childOf(this.#prefix, "old");
+    try {
+      for (const { name } of this.trash.list(old)) this.trash.unlink(childOf(old, decodeName(name)));
+      this.trash.removeFolder(old);
+      this.trash.removeFolder(childOf(this.#prefix, "new"));
+      this.trash.removeFolder(this.#prefix);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
+  }
+
+  #tryLink(): boolean {
+    const [a, b] = [this.oldPath("probe-a"), this.oldPath("probe-b")];
+    this.trash.create(a, 0o600)[Symbol.dispose]();
+    try {
+      this.trash.link(a, b);
+      this.trash.unlink(b);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    } finally {
+      this.trash.unlink(a);
+    }
+  }
+
+  release(): void {
+    this.fresh.release();
+    this.trash.release();
+    this.places.release();
+  }
+}
+
+/** Every place where a token's staging for a root may have been left. */
+export function stagingPlaces({ root }: Pick<OpenRoot, "root">, options: StagingOptions): Staging[] {
+  const { disk, candidate } = options;
+  const own = ownName(root.id, options.token);
+  const inRoot = stagingInRoot({ root }, disk, own);
+  if (candidate === undefined || disk.lstat(candidate)?.kind !== "dir") return [inRoot];
+  return [stagingIn(candidate, { root }, disk, own), inRoot];
+}
+
+/** Can an apply be called so? */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text);
+}
+
+function ownName(rootId: string | undefined, token: string): string {
+  if (!isToken(token)) throw new ChronicleError("USAGE", `not a token: ${JSON.stringify(token)}`);
+  return rootId === undefined ? token : `${token}.${rootId}`;
+}
+
+/** Where staging for a root can lie. */
+export interface StagingOptions {
+  readonly disk: Disk;
+  /** A folder in the store, created when it is needed. */
+  readonly candidate: string | undefined;
+  readonly token: string;
+  /** What was found out about these folders before may not hold any more. */
+  readonly probesAgain?: boolean;
+}
+
+/** The staging place of one root for a token: the same one each time, as long as devices stay what they are. */
+export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
+  const { disk, candidate } = options;
+  const own = ownName(root.id, options.token);
+  if (options.probesAgain === true) reachable.delete(fs);
+  if (candidate !== undefined && isReachable(fs, disk, candidate)) return stagingIn(candidate, { root }, disk, own);
+  return stagingInRoot({ root }, disk, own);
+}
+
+/** The place for staging in the root's own folder. Nothing is made yet. */
+export function stagingInRoot({ root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
+  return new Staging(disk, root.folder, { prefix: `${STAGING_FOLDER}/${own}`, root: root.folder, own });
+}
+
+function stagingIn(candidate: string, { root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
+  return new Staging(disk, candidate, { prefix: own, root: root.folder, own });
+}
+
+/** By root, the pair of folders between which a file can be renamed, as was tried. */
+const reachable = new WeakMap<ConfinedFs, string>();
+
+/** Can a file be renamed from the staging folder into the root? */
+function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
+  try {
+    if (disk.lstat(folder) === undefined) {
+      disk.makeFolder(folder, 0o700);
+      disk.syncFolder(folderOf(folder));
+    }
+    const [there, here] = [disk.lstat(folder), fs.lstat(ROOT)];
+    if (there?.kind !== "dir" || there.dev !== here?.dev) return false;
+    const pair = `${there.dev} ${there.ino} ${here.ino} ${folder}`;
+    if (reachable.get(fs) === pair) return true;
+    const found = isTried(fs, disk, folder);
+    if (found) reachable.set(fs, pair);
+    return found;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return false;
+  }
+}
+
+function isTried(fs: ConfinedFs, disk: Disk, folder: string): boolean {
+  const name = ".chronicle-no-such-name" as WorkspacePath;
+  using target = new ConfinedFs(disk, folder);
+  try {
+    // One device can be mounted twice: the kernel says so before it looks for the name, so nothing is changed.
+    fs.renameFile(name, name, target);
+    return false;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return errnoOf(error) === "ENOENT" && disk.lstat(folder) !== undefined;
+  }
+}
+
+function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): void {
+  try {
+    fs.makeFolder(folder, 0o700);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}
+
+function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
+  try {
+    fs.removeFolder(folder);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno !== "ENOTEMPTY" && errno !== "ENOENT" && errno !== "EEXIST") throw error;
+  }
+}

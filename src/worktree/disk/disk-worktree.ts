@@ -1,0 +1,411 @@
+import type { Entry } from "../../core/values/entry.ts";
+import { HOLDS_ALL, type FolderTraits } from "../../core/tree/folder-traits.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { ApplyContext } from "../apply/apply-ready.ts";
+import type { OpenRoot } from "../scan/scan.ts";
+import type {
+  ApplyReport,
+  ApplyRequest,
+  CheckReport,
+  CheckRequest,
+  Explanation,
+  KnownPath,
+  OnChanged,
+  PathStat,
+  ScanReport,
+  ScanRequest,
+  TrackedRoot,
+  WatchHandle,
+  WatchHint,
+  Worktree,
+} from "../worktree.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { childOf, comparePaths, pathInRoot, splitRoot } from "../../core/values/path.ts";
+import { applyChanges, checkChanges, cleanUpApply } from "../apply/apply.ts";
+import { areStill } from "../scan/are-still.ts";
+import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "../live-databases.ts";
+import { ConfinedFs } from "../files/confined-fs.ts";
+import type { UnappliedRules } from "../../core/records/coverage.ts";
+import { GitFiles } from "../git/git-files.ts";
+import { GitFolders, GitsOwn } from "../git/git-folders.ts";
+import type { GitNow } from "../git/git-repository.ts";
+import type { GitUser } from "../git/git-settings.ts";
+import { gitOf } from "../scan/root-filter.ts";
+import { trackedOf } from "../git/root-git.ts";
+import { EarlyStage } from "../apply/early-stage.ts";
+import { explainOnDisk, type GitOfRoot, leftOutOnDisk, unreadableNow } from "../scan/explain.ts";
+import { inspectPath, readPath } from "../files/inspect.ts";
+import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "../apply/sweep-staging.ts";
+import { type ScanContext, scanRoots } from "../scan/scan.ts";
+import { discardStatCache, loadStatCache, saveStatCache } from "../scan/stat-cache-file.ts";
+import type { CacheFile } from "../scan/stat-cache-file.ts";
+import type { StageCrew } from "../apply/stage-crew.ts";
+import { StatCache } from "../scan/stat-cache.ts";
+import { TrashBin } from "../apply/trash-bin.ts";
+import { type RootsWatchHandle, watchRoots } from "./watch.ts";
+
+/** What a worktree on a disk is made of. */
+export interface DiskWorktreeOptions {
+  readonly disk: Disk;
+  readonly roots: readonly TrackedRoot[];
+  /** Where what is remembered is kept for the next process. Disposable. */
+  readonly cacheFile: string;
+  /** A folder in the store for staging; used for roots on its device, made when it is needed. */
+  readonly staging: string | undefined;
+  /** Folders of the store: never captured, wherever they lie. */
+  readonly storeFolders: readonly string[];
+  /** Milliseconds since the epoch, of the same clock as the disk's times. */
+  readonly clock: () => number;
+  /** Whose git configuration and ignore files hold. Default: nobody's; those of the repositories themselves hold all the same. */
+  readonly git?: GitUser | undefined;
+  /** Writes what is many. */
+  readonly crew?: StageCrew | undefined;
+  /** Says what a folder can hold. Default: everything. */
+  readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
+}
+
+/** What is remembered, the log position that it was kept for, and the file that says so. */
+interface Loaded {
+  readonly cache: StatCache;
+  readonly seq: number | undefined;
+  readonly file: CacheFile | undefined;
+}
+
+/** The folders of a workspace on a disk: see `Worktree`. What is remembered is read when it is first needed. */
+export class DiskWorktree implements Worktree {
+  readonly #options: DiskWorktreeOptions;
+  #open: readonly OpenRoot[];
+  readonly #watches = new Set<RootsWatchHandle>();
+  /** Tokens of which nothing is left. */
+  readonly #clean = new Set<string>();
+  readonly #bin = new TrashBin();
+  readonly #git: { readonly files: GitFiles; readonly user: GitUser };
+  /** What the last look at everything has found not to be applied. */
+  #unapplied: readonly UnappliedRules[] = [];
+  #early: EarlyStage | undefined;
+  #loaded: Loaded | undefined;
+  #remembered = false;
+  #isSwept = false;
+  /** The folders that scans have met in which an apply stages, or has left something. */
+  readonly #stagingMet = new Set<WorkspacePath>();
+  /** What was cut off before this one began has left nothing in the folders. */
+  #holdsNoPlaces = false;
+  /** Nothing that was read since can have been read earlier: when the last scan began. */
+  #readFloorNs: bigint | undefined;
+
+  constructor(options: DiskWorktreeOptions) {
+    this.#options = options;
+    this.#git = { files: new GitFiles(options.disk, options.clock), user: options.git ?? {} };
+    this.#open = options.roots.map((root) => this.#opened(root, new ConfinedFs(options.disk, root.folder)));
+  }
+
+  get roots(): readonly TrackedRoot[] {
+    return this.#open.map(({ root }) => root);
+  }
+
+  configure(roots: readonly TrackedRoot[]): void {
+    this.#open = this.#open.map(({ root, fs }) => this.#opened(roots.find((one) => one.id === root.id) ?? root, fs));
+  }
+
+  traitsOf(path: WorkspacePath): FolderTraits {
+    return this.#rootOf(path).open.traits;
+  }
+
+  get rememberedSeq(): number | undefined {
+    return this.#load().seq;
+  }
+
+  async scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
+    const { disk, storeFolders } = this.#options;
+    const { cache } = this.#load();
+    const startedAtNs = this.#nowNs();
+    this.#readFloorNs = startedAtNs;
+    const remembered = this.#remembered;
+    const context = { disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders, ...this.#scanned() };
+    const report = await scanRoots(context, request, onChanged);
+    if (request.only === undefined) {
+      this.#unapplied = report.unapplied;
+      // What the rules leave out is known only now, whatever told that they have changed.
+      for (const watch of this.#watches) watch.looked();
+    }
+    return { ...report, unapplied: this.#unapplied };
+  }
+
+  haveRulesMoved(): boolean {
+    return this.#git.files.moved();
+  }
+
+  remember(known: Iterable<KnownPath>, readFromNs?: bigint): void {
+    const { cache } = this.#load();
+    // Without a scan nobody knows when it was read: then it is never trusted.
+    cache.putAll(known, readFromNs ?? this.#readFloorNs ?? 0n);
+    this.#remembered = true;
+  }
+
+  forget(paths: readonly WorkspacePath[]): void {
+    const { cache } = this.#load();
+    for (const path of paths) cache.remove(path);
+  }
+
+  forgetAll(): void {
+    const cache = new StatCache();
+    // Git's folders do not depend on the record, and each is looked at anew.
+    for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
+    this.#loaded = { cache, seq: undefined, file: undefined };
+    this.#remembered = false;
+    discardStatCache(this.#options.disk, this.#options.cacheFile);
+  }
+
+  recall(path: WorkspacePath): KnownPath | undefined {
+    const known = this.#load().cache.get(path);
+    return known === undefined ? undefined : { entry: known.entry, stat: known.stat };
+  }
+
+  async areStill(entries: readonly Entry[]): Promise<boolean> {
+    const { cache } = this.#load();
+    return areStill({ cache, roots: this.#open, rootOf: (path) => this.#rootOf(path) }, entries);
+  }
+
+  databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[] {
+    const placed = paths.map((path) => this.#placed(path));
+    try {
+      return liveDatabases(this.#options.disk, placed);
+    } finally {
+      for (const { fs } of this.#open) fs.release();
+    }
+  }
+
+  dropDerived(databases: readonly WorkspacePath[]): void {
+    try {
+      for (const path of databases) dropSharedMemory(this.#placed(path));
+    } finally {
+      for (const { fs } of this.#open) fs.release();
+    }
+  }
+
+  #placed(path: WorkspacePath): PlacedFile {
+    const { open, inner } = this.#rootOf(path);
+    return { path, fs: open.fs, inner };
+  }
+
+  async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
+    const found: PathStat[] = [];
+    try {
+      for (const path of paths) {
+        const { open, inner } = this.#rootOf(path);
+        found.push(statOf(open.fs, inner));
+      }
+    } finally {
+      for (const { fs } of this.#open) fs.release();
+    }
+    return found;
+  }
+
+  /** A cache that cannot be written is no error: the next process reads again what it would have said. */
+  async save(seq: number): Promise<void> {
+    const { cache, file } = this.#load();
+    this.#loaded = { cache, seq, file };
+    try {
+      this.#loaded = {
+        cache,
+        seq,
+        file: saveStatCache(this.#options.disk, this.#options.cacheFile, { cache, seq, file }),
+      };
+      this.#remembered = true;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+
+  async inspect(path: WorkspacePath): Promise<Entry | undefined> {
+    const { open, inner } = this.#rootOf(path);
+    using fs = open.fs;
+    return inspectPath(fs, path, inner)?.entry;
+  }
+
+  async read(path: WorkspacePath): Promise<Buffer | undefined> {
+    const { open, inner } = this.#rootOf(path);
+    using fs = open.fs;
+    return readPath(fs, inner);
+  }
+
+  async explain(path: WorkspacePath): Promise<Explanation> {
+    const { open, inner } = this.#rootOf(path);
+    using fs = open.fs;
+    const unreadable = unreadableNow(fs, inner);
+    return {
+      ...explainOnDisk(fs, open.root, inner, this.#gitOf(open)),
+      ...(unreadable === undefined ? {} : { unreadable }),
+    };
+  }
+
+  gitTops(): (path: WorkspacePath) => WorkspacePath | undefined {
+    const git = this.#gitNow();
+    const owns = new Map(this.#open.map((open) => [open.root.id, this.#gitOf(open, git).own]));
+    return (path) => {
+      const { root, path: inner } = splitRoot(path);
+      const top = owns.get(root)?.topOf(inner);
+      return top === undefined ? undefined : pathInRoot(root, top);
+    };
+  }
+
+  async leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]> {
+    const left: WorkspacePath[] = [];
+    for (const [, ofRoot] of Map.groupBy(paths, (path) => splitRoot(path).root)) {
+      const [first] = ofRoot;
+      if (first === undefined) continue;
+      const { open } = this.#rootOf(first);
+      using fs = open.fs;
+      const judge = leftOutOnDisk(fs, open.root, this.#gitOf(open));
+      for (const path of ofRoot) if (judge(splitRoot(path).path)) left.push(path);
+    }
+    return left.sort(comparePaths);
+  }
+
+  async check(request: CheckRequest): Promise<CheckReport> {
+    return checkChanges(this.#applyContext(), request);
+  }
+
+  async apply(request: ApplyRequest): Promise<ApplyReport> {
+    // What an interrupted run is finished with is staged anew: it may be of another time.
+    const early = request.resume === true ? undefined : this.#early?.take();
+    // Of a failed sync only one is told: nothing is staged while another one's goes on that nobody waits for.
+    if (early === undefined) await this.#early?.quiet();
+    if (request.begin !== undefined) this.sweepLeft();
+    const report = await applyChanges({ ...this.#applyContext(), early }, request);
+    if (request.begin !== undefined) this.#sweepOnce();
+    // It has taken everything away itself. What a run before it has left is looked for in all places.
+    if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
+    else this.#clean.add(request.token);
+    return report;
+  }
+
+  mayHoldLeft(): boolean {
+    if (this.#isSwept || this.#holdsNoPlaces) return false;
+    this.#holdsNoPlaces = !holdsPlaces(this.#options.disk, this.roots, this.#options.staging);
+    return !this.#holdsNoPlaces;
+  }
+
+  sweepLeft(): void {
+    if (this.#isSwept) return;
+    sweepPlaces(this.#options.disk, this.roots, this.#options.staging);
+    this.#holdsNoPlaces = true;
+  }
+
+  #sweepOnce(): void {
+    if (this.#isSwept) return;
+    this.#isSwept = true;
+    const { disk, staging: candidate } = this.#options;
+    sweepStaging(disk, { roots: this.roots, candidate });
+    sweepMet(disk, this.roots, { met: this.#stagingMet, nowNs: this.#nowNs() });
+    this.#stagingMet.clear();
+  }
+
+  /** Where files of the first root are written before an apply is asked for them: the next one takes them over. */
+  get early(): EarlyStage | undefined {
+    const [open] = this.#open;
+    if (open === undefined || open.root.id !== undefined || open.root.only !== undefined) return undefined;
+    const { disk, staging: candidate } = this.#options;
+    return (this.#early ??= new EarlyStage({ disk, open, candidate }));
+  }
+
+  async cleanUp(token: string): Promise<void> {
+    if (this.#clean.delete(token) || (await this.#bin.emptied(token))) return;
+    cleanUpApply(this.#applyContext(), token);
+  }
+
+  async watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
+    const ignored = (root: TrackedRoot): string[] => this.#unwatched(root);
+    const { disk, cacheFile } = this.#options;
+    const barrierFolder = `${cacheFile}.watch`;
+    const handle = await watchRoots({ disk, barrierFolder, roots: this.roots, ignored, onHint });
+    this.#watches.add(handle);
+    return handle;
+  }
+
+  async close(): Promise<void> {
+    for (const { fs } of this.#open) fs.release();
+    await this.#bin.end();
+    for (const handle of this.#watches) await handle.close();
+    this.#watches.clear();
+  }
+
+  /** Folders that the last scan found excluded, and the store's. */
+  #unwatched(root: TrackedRoot): string[] {
+    const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
+    const { cache } = this.#load();
+    const tracked = trackedOf(gitOf(cache, root).map(([, known]) => known));
+    for (const [path, names] of cache.excluded) {
+      const { root: id, path: inner } = splitRoot(path);
+      if (id !== root.id) continue;
+      for (const { name, isFolder } of names) {
+        const folder = childOf(inner, name);
+        if (isFolder && !tracked.hasBeneath(folder)) folders.push(`${root.folder}/${folder}`);
+      }
+    }
+    return folders;
+  }
+
+  #applyContext(): ApplyContext {
+    const { disk, staging, crew } = this.#options;
+    const bin = this.#bin;
+    return { disk, roots: this.#open, cache: this.#load().cache, staging, nowNs: () => this.#nowNs(), crew, bin };
+  }
+
+  #nowNs(): bigint {
+    return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
+  }
+
+  /** What the folder can hold is asked for when it is needed: another disk may be mounted there by then. */
+  #opened(root: TrackedRoot, fs: ConfinedFs): OpenRoot {
+    const { traitsOf = () => HOLDS_ALL } = this.#options;
+    return {
+      root,
+      fs,
+      get traits() {
+        return traitsOf(root.folder);
+      },
+    };
+  }
+
+  #scanned(): Pick<ScanContext, "git" | "onStaging"> {
+    return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
+  }
+
+  /** Git's files and user, and git's own folders as they are on disk now. */
+  #gitNow(): GitNow {
+    return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
+  }
+
+  #gitOf({ root, fs }: OpenRoot, git = this.#gitNow()): GitOfRoot {
+    const { cache } = this.#load();
+    const isRecorded = (inner: WorkspacePath): boolean => cache.get(pathInRoot(root.id, inner)) !== undefined;
+    return { ...git, own: new GitsOwn({ fs, folders: git.folders, isRecorded }) };
+  }
+
+  #rootOf(path: WorkspacePath): { readonly open: OpenRoot; readonly inner: WorkspacePath } {
+    const { root: id, path: inner } = splitRoot(path);
+    const open = this.#open.find(({ root }) => root.id === id);
+    if (open === undefined) throw new ChronicleError("PATH_INVALID", `no tracked folder ${JSON.stringify(id)}`);
+    return { open, inner };
+  }
+
+  #load(): Loaded {
+    if (this.#loaded === undefined) {
+      const kept = loadStatCache(this.#options.disk, this.#options.cacheFile);
+      this.#remembered = kept !== undefined;
+      this.#loaded = kept ?? { cache: new StatCache(), seq: undefined, file: undefined };
+    }
+    return this.#loaded;
+  }
+}
+
+function statOf(fs: ConfinedFs, inner: WorkspacePath): PathStat {
+  try {
+    return fs.lstat(inner);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return "unknown";
+  }
+}

@@ -1,0 +1,312 @@
+import type { Disk, DiskPath, FileStat, FolderItem } from "../../disk/disk.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { decodeName, nameOf, parentOf, pathToBytes } from "../../core/values/path.ts";
+import { writeFully } from "../../disk/write-fully.ts";
+
+/** Folders kept open at most on the way to the last one: deep trees must not use up the process's descriptors. */
+const KEPT_OPEN = 32;
+
+/** Plain paths longer than this go through the walk: `PATH_MAX` is 4096 bytes, and a character is at most three. */
+const PLAIN_CHARS = 1300;
+
+/** What it means that something on the way to a name is no folder (any more). */
+const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+
+/** `NAME_MAX`, in bytes: no file system has a longer name. */
+const LONGEST_NAME = 255;
+
+/** Disks of which it is known that names are resolved from open folders: a property of the system, not of a folder. */
+const provenDisks = new WeakSet<Disk>();
+
+/** Can nothing be called so? Of a whole path that is too long to be looked at, that cannot be said. */
+function hasLongName(path: WorkspacePath): boolean {
+  return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
+}
+
+/** An open file that closes itself: `using file = fs.openRead(path)`. */
+export interface OpenedFile extends Disposable {
+  readonly fd: number;
+}
+
+interface OpenFolder {
+  readonly name: string;
+  /** -1: was closed to spare descriptors. */
+  fd: number;
+}
+
+/**
+ * The files beneath one folder, and nothing else: the only code that opens a path of a user.
+ *
+ * Every folder on the way is opened by name from the one before it, never following a link, and names are resolved
+ * from there by `/proc/self/fd/<fd>/<name>`: also paths longer than 4096 bytes, also names that are not UTF-8. Where
+ * the platform has no such paths (`confined` false), each folder on the way is checked with `lstat` before a plain
+ * path is used: best effort, since somebody may exchange it in between.
+ *
+ * The folders on the way to the last path stay open until another is asked for, or until `release`. Call `release`
+ * before giving others a turn: a folder that is moved away meanwhile would otherwise still be taken for its old name.
+ * Failures throw the errno of the disk; `ENOTDIR` or `ELOOP` when something on the way is a link.
+ */
+export class ConfinedFs implements Disposable {
+  /** Absolute path of the folder. */
+  readonly root: string;
+  readonly #disk: Disk;
+  readonly #chain: OpenFolder[] = [];
+  #here: string | undefined;
+  #confined: boolean | undefined;
+  /** The names in the folder that was asked about last, until something may have changed there. */
+  #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
+
+  constructor(disk: Disk, root: string) {
+    this.#disk = disk;
+    this.root = root;
+  }
+
+  /** Are names resolved from open folders? False: only checked before use. */
+  get confined(): boolean {
+    this.#confined ??= provenDisks.has(this.#disk) || this.#probe();
+    if (this.#confined) provenDisks.add(this.#disk);
+    return this.#confined;
+  }
+
+  /** `lstat` by plain path, following links on the way: only to compare known paths with what is known of them. */
+  peek(path: WorkspacePath): FileStat | undefined {
+    if (this.root.length + path.length > PLAIN_CHARS || !path.isWellFormed()) return this.lstat(path);
+    return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
+  }
+
+  /** The state of a name; `undefined` when there is none, or when what should hold it is no real folder. */
+  lstat(path: WorkspacePath): FileStat | undefined {
+    try {
+      return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));
+    } catch (error) {
+      const errno = errnoOf(error) ?? "";
+      if (NO_FOLDER.has(errno) || (errno === "ENAMETOOLONG" && hasLongName(path))) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Is this the very name that stands in its folder? On some disks other names are taken for it; only the list of names tells.
+   * Also where nothing is there by any of them, or it cannot be told.
+   */
+  isNamedSo(path: WorkspacePath): boolean {
+    if (path === "") return true;
+    try {
+      if (this.lstat(path) === undefined) return true;
+      const folder = parentOf(path);
+      if (this.#listed?.folder !== folder) {
+        this.#listed = { folder, names: new Set(this.list(folder).map(({ name }) => decodeName(name))) };
+      }
+      return this.#listed.names.has(nameOf(path));
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return true;
+    }
+  }
+
+  /** The names in a folder, in no order. */
+  list(folder: WorkspacePath): FolderItem[] {
+    if (this.confined) return this.#disk.list(`/proc/self/fd/${this.#enter(folder)}`);
+    this.#enter(folder);
+    return this.#disk.list(plain(this.root, folder));
+  }
+
+  /** May names in a folder be changed? Throws what the system says where not: see `Disk.checkWrite`. */
+  checkWrite(folder: WorkspacePath): void {
+    const fd = this.#enter(folder);
+    this.#disk.checkWrite(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, folder));
+  }
+
+  /** Opens a file for reading. */
+  openRead(path: WorkspacePath): OpenedFile {
+    return this.#opened(this.#disk.open(this.at(path), "read"));
+  }
+
+  /** Reads at a position; 0 at the end. */
+  read(file: OpenedFile, into: Uint8Array, at: number): number {
+    return this.#disk.read(file.fd, into, at);
+  }
+
+  /** Makes a file's bytes durable. */
+  sync(file: OpenedFile): void {
+    this.#disk.sync(file.fd);
+  }
+
+  fstat(file: OpenedFile): FileStat {
+    return this.#disk.fstat(file.fd);
+  }
+
+  /** Opens a folder itself, for its mode. */
+  openFolder(path: WorkspacePath): OpenedFile {
+    const address: DiskPath = path === "" ? this.root : this.at(path);
+    return this.#opened(this.#disk.open(address, "folder"));
+  }
+
+  /** The target of a link. */
+  readlink(path: WorkspacePath): Buffer {
+    return this.#disk.readlink(this.at(path));
+  }
+
+  /** Creates a file that must not exist yet. */
+  create(path: WorkspacePath, mode: number): OpenedFile {
+    return this.#opened(this.#disk.open(this.at(path), "create", mode));
+  }
+
+  /** Writes all of the bytes at the end of what was written. */
+  write(file: OpenedFile, bytes: Uint8Array): void {
+    writeFully(this.#disk, file.fd, bytes, null);
+  }
+
+  makeFolder(path: WorkspacePath, mode: number): void {
+    this.#disk.makeFolder(this.at(path), mode);
+  }
+
+  removeFolder(path: WorkspacePath): void {
+    if (this.#here !== undefined && isOn(this.#here, path)) this.release();
+    this.#disk.removeFolder(this.at(path));
+  }
+
+  unlink(path: WorkspacePath): void {
+    this.#disk.unlink(this.at(path));
+  }
+
+  symlink(target: Buffer, path: WorkspacePath): void {
+    this.#disk.symlink(target, this.at(path));
+  }
+
+  /** Renames here or into another confined folder. */
+  rename(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
+    this.#both(from, to, into, (a, b) => this.#disk.rename(a, b));
+    // The names of the open folders may be others now.
+    this.#here = undefined;
+    this.release();
+  }
+
+  /** Renames something that is no folder: what is open stays valid. */
+  renameFile(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
+    this.#both(from, to, into, (a, b) => this.#disk.rename(a, b));
+  }
+
+  /** Gives a file a second name here or in another confined folder. */
+  link(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
+    this.#both(from, to, into, (a, b) => this.#disk.link(a, b));
+  }
+
+  /** Sets permission bits of a file or a folder, through its descriptor, durably. */
+  chmod(path: WorkspacePath, mode: number, kind: "file" | "dir"): void {
+    using opened = kind === "dir" ? this.openFolder(path) : this.openRead(path);
+    this.#disk.chmod(opened.fd, mode);
+    this.#disk.sync(opened.fd);
+  }
+
+  /** Makes the names in a folder durable. */
+  syncFolder(path: WorkspacePath): void {
+    const fd = this.#enter(path);
+    this.#disk.syncFolder(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, path));
+  }
+
+  /**
+   * Where a name lies, for one call of the disk: valid until this object is used for another path.
+   * Throws when something on the way is no real folder.
+   */
+  at(path: WorkspacePath): DiskPath {
+    const fd = this.#enter(parentOf(path));
+    if (!this.confined) return plain(this.root, path);
+    return childAddress(fd, nameOf(path));
+  }
+
+  /** Closes every folder that was kept open. The object stays usable. */
+  release(): void {
+    this.#here = undefined;
+    this.#listed = undefined;
+    for (const folder of this.#chain.splice(0)) this.#close(folder);
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
+  }
+
+  #opened(fd: number): OpenedFile {
+    const disk = this.#disk;
+    return { fd, [Symbol.dispose]: () => disk.close(fd) };
+  }
+
+  #both(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs, act: (a: DiskPath, b: DiskPath) => void): void {
+    if (into !== this || parentOf(from) === parentOf(to)) {
+      act(this.at(from), into.at(to));
+      return;
+    }
+    using other = new ConfinedFs(this.#disk, this.root);
+    act(this.at(from), other.at(to));
+  }
+
+  /** The descriptor of a folder, which stays this object's own. */
+  #enter(folder: string): number {
+    const last = this.#chain.at(-1);
+    if (last !== undefined && this.#here === folder && last.fd >= 0) return last.fd;
+    this.#here = undefined;
+    const parts = folder === "" ? [] : folder.split("/");
+    this.#leave(parts);
+    for (let depth = this.#chain.length - 1; depth < parts.length; depth += 1) this.#descend(parts[depth] ?? "");
+    this.#here = folder;
+    return this.#chain.at(-1)?.fd ?? -1;
+  }
+
+  /** Closes what is open beside the way to `parts`; what is left ends in an open folder. */
+  #leave(parts: readonly string[]): void {
+    if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
+    let shared = 0;
+    while (shared < parts.length && this.#chain[shared + 1]?.name === parts[shared]) shared += 1;
+    while (shared > 0 && (this.#chain[shared]?.fd ?? -1) < 0) shared = 0;
+    for (const folder of this.#chain.splice(shared + 1)) this.#close(folder);
+  }
+
+  #descend(name: string): void {
+    const above = this.#chain.at(-1);
+    const address = this.confined
+      ? childAddress(above?.fd ?? -1, name)
+      : plain(this.root, [...this.#chain.slice(1).map((f) => f.name), name].join("/"));
+    this.#chain.push({ name, fd: this.#disk.open(address, "folder") });
+    const spare = this.#chain[this.#chain.length - 1 - KEPT_OPEN];
+    if (spare !== undefined && spare !== this.#chain[0]) this.#close(spare);
+  }
+
+  #close(folder: OpenFolder): void {
+    if (folder.fd >= 0) this.#disk.close(folder.fd);
+    folder.fd = -1;
+  }
+
+  #probe(): boolean {
+    const fd = this.#disk.open(this.root, "folder");
+    try {
+      const self = this.#disk.fstat(fd);
+      const seen = this.#disk.lstat(`/proc/self/fd/${fd}/.`);
+      return seen !== undefined && seen.ino === self.ino && seen.dev === self.dev;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    } finally {
+      this.#disk.close(fd);
+    }
+  }
+}
+
+/** Is `path` the open folder `here` or on the way to it? */
+function isOn(here: string, path: string): boolean {
+  return path === "" || here === path || here.startsWith(`${path}/`);
+}
+
+function childAddress(fd: number, name: string): DiskPath {
+  if (name === "" || name === "." || name === ".." || name.includes("\0")) {
+    throw new ChronicleError("PATH_INVALID", `not a name in a folder: ${JSON.stringify(name)}`);
+  }
+  const anchor = `/proc/self/fd/${fd}/`;
+  return name.isWellFormed() ? anchor + name : Buffer.concat([Buffer.from(anchor), pathToBytes(name)]);
+}
+
+function plain(root: string, path: string): DiskPath {
+  if (path === "") return root;
+  const whole = `${root}/${path}`;
+  return path.isWellFormed() ? whole : Buffer.concat([Buffer.from(`${root}/`), pathToBytes(path)]);
+}

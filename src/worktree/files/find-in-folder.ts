@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { errnoOf } from "../../core/values/errors.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
+import { childOf, decodeName, displayPath, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { Disk, NodeKind } from "../../disk/disk.ts";
+import { breathe } from "../../util/breathe.ts";
+import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
+
+/** Files up to this size are held in memory once they were read; larger ones are read again when they are asked for. */
+const HELD_BYTES = 8 * 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+/** Between two turns of others. */
+const BREATH_BYTES = 16 * PIECE_BYTES;
+
+/** A file, or the target of a link, that had a wanted hash when it was read. */
+export interface FoundFile {
+  readonly hash: Hash;
+  readonly size: number;
+  /** Its path on the disk, for people. */
+  readonly where: string;
+  /** Reads it, again where it is large: then it may have changed. */
+  pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+}
+
+/** What is looked for: sizes in bytes, where they are known. Whoever has found one takes it out. */
+export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
+
+/**
+ * Looks for contents among all files and links below a folder (absolute, without links on the way). Links are not followed, and
+ * nothing special is opened. A file is read only where its size is wanted, and never further than it was long when it was opened.
+ * What cannot be read is passed over.
+ */
+export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFiles): AsyncGenerator<FoundFile, void> {
+  using fs = new ConfinedFs(disk, folder);
+  const looking = new FolderSearch(fs, wanted);
+  const folders: WorkspacePath[] = [ROOT];
+  for (let next = folders.pop(); next !== undefined && wanted.size > 0; next = folders.pop()) {
+    for (const { path, kind } of looking.list(next)) {
+      if (kind === "dir") folders.push(path);
+      const found = wanted.size === 0 ? undefined : await looking.look(path, kind);
+      if (found !== undefined && wanted.has(found.hash)) yield found;
+    }
+    fs.release();
+    await breathe();
+  }
+}
+
+class FolderSearch {
+  readonly #fs: ConfinedFs;
+  readonly #wanted: WantedFiles;
+
+  constructor(fs: ConfinedFs, wanted: WantedFiles) {
+    this.#fs = fs;
+    this.#wanted = wanted;
+  }
+
+  list(folder: WorkspacePath): readonly { readonly path: WorkspacePath; readonly kind: NodeKind }[] {
+    const items = despiteErrors(() => this.#fs.list(folder)) ?? [];
+    return items.map(({ name, kind }) => ({ path: childOf(folder, decodeName(name)), kind }));
+  }
+
+  async look(path: WorkspacePath, kind: NodeKind): Promise<FoundFile | undefined> {
+    if (kind === "symlink") return this.#link(path);
+    if (kind !== "file") return undefined;
+    const opened = despiteErrors(() => this.#fs.openRead(path));
+    if (opened === undefined) return undefined;
+    using file = opened;
+    // Others have their turn while it is read; the file itself stays open.
+    this.#fs.release();
+    return this.#file(path, file);
+  }
+
+  #link(path: WorkspacePath): FoundFile | undefined {
+    const target = despiteErrors(() => this.#fs.readlink(path));
+    if (target === undefined || !this.#isWanted(target.length)) return undefined;
+    return { hash: sha256(target), size: target.length, where: this.#shown(path), pieces: () => [target] };
+  }
+
+  async #file(path: WorkspacePath, file: OpenedFile): Promise<FoundFile | undefined> {
+    const stat = despiteErrors(() => this.#fs.fstat(file));
+    if (stat?.kind !== "file" || !this.#isWanted(stat.size)) return undefined;
+    const { size } = stat;
+    const where = this.#shown(path);
+    if (size <= HELD_BYTES) {
+      const bytes = this.#whole(file, size);
+      return bytes && { hash: sha256(bytes), size: bytes.length, where, pieces: () => [bytes] };
+    }
+    const digest = createHash("sha256");
+    if (!(await this.#readOn(file, size, (piece) => digest.update(piece)))) return undefined;
+    return { hash: digest.digest("hex") as Hash, size, where, pieces: () => this.#again(path, size) };
+  }
+
+  #whole(file: OpenedFile, size: number): Buffer | undefined {
+    const bytes = Buffer.alloc(size);
+    for (let at = 0; at < size;) {
+      const count = despiteErrors(() => this.#fs.read(file, bytes.subarray(at), at));
+      if (count === undefined) return undefined;
+      // It is shorter by now.
+      if (count === 0) return bytes.subarray(0, at);
+      at += count;
+    }
+    return bytes;
+  }
+
+  /** False: it could not be read. */
+  async #readOn(file: OpenedFile, size: number, take: (piece: Uint8Array) => void): Promise<boolean> {
+    const piece = Buffer.allocUnsafe(PIECE_BYTES);
+    for (let at = 0, breathAt = BREATH_BYTES; at < size;) {
+      const count = despiteErrors(() => this.#fs.read(file, piece.subarray(0, Math.min(PIECE_BYTES, size - at)), at));
+      if (count === undefined) return false;
+      if (count === 0) return true;
+      take(piece.subarray(0, count));
+      at += count;
+      if (at < breathAt) continue;
+      breathAt = at + BREATH_BYTES;
+      await breathe();
+    }
+    return true;
+  }
+
+  *#again(path: WorkspacePath, size: number): Generator<Uint8Array, void> {
+    using file = this.#fs.openRead(path);
+    this.#fs.release();
+    if (this.#fs.fstat(file).kind !== "file") return;
+    for (let at = 0; at < size;) {
+      const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size - at));
+      const count = this.#fs.read(file, piece, at);
+      if (count === 0) return;
+      yield piece.subarray(0, count);
+      at += count;
+    }
+  }
+
+  #isWanted(size: number): boolean {
+    for (const wanted of this.#wanted.values()) if (wanted === undefined || wanted === size) return true;
+    return false;
+  }
+
+  #shown(path: WorkspacePath): string {
+    return `${this.#fs.root}/${displayPath(path)}`;
+  }
+}
+
+/** `undefined`: the disk does not let it be done. */
+function despiteErrors<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}

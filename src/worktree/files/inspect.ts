@@ -1,0 +1,79 @@
+import type { Entry } from "../../core/values/entry.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { ConfinedFs } from "./confined-fs.ts";
+import type { StableRead, StableSink } from "./read-stable.ts";
+import { SYMLINK_MODE } from "../../core/values/entry.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { sha256, sha256Pieces } from "../../core/values/hash.ts";
+import { readStable, SMALL_BYTES } from "./read-stable.ts";
+
+/** An entry as it is on disk, with its stat. */
+export interface Inspected {
+  readonly stat: FileStat;
+  readonly entry: Entry;
+}
+
+/** A sink that keeps nothing. */
+const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
+
+/** The hash of a file's bytes, with the stat that belongs to it. */
+export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
+  return readStable(fs, inner, HASH_ONLY);
+}
+
+/** A small file's content or a link's target; `undefined` for anything else, and for what cannot be read. */
+export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
+  const stat = fs.lstat(inner);
+  if (stat?.kind === "symlink") return fs.readlink(inner);
+  if (stat?.kind !== "file" || stat.size > SMALL_BYTES) return undefined;
+  let content: Buffer | undefined;
+  const keep = (bytes: Uint8Array): Hash => {
+    content = Buffer.from(bytes);
+    return sha256(content);
+  };
+  const read = readStable(fs, inner, { small: keep, large: sha256Pieces });
+  return read.kind === "read" ? content : undefined;
+}
+
+/** The entry that a stat and a hash stand for. `path` is the workspace's, not the root's. */
+export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefined): Entry {
+  if (stat.kind === "dir") return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
+  const kind = stat.kind === "symlink" ? "symlink" : "file";
+  const mode = kind === "symlink" ? SYMLINK_MODE : stat.mode;
+  return { path, kind, mode, size: stat.size, mtimeMs: Number(stat.mtimeNs / 1_000_000n), hash };
+}
+
+/**
+ * What is on disk at a path; `undefined` when nothing is, or something special. `inner` is the path beneath the root.
+ * Throws `IO` for a file that cannot be read.
+ */
+export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
+  const stat = fs.lstat(inner);
+  if (stat === undefined || stat.kind === "special") return undefined;
+  if (stat.kind === "dir") return { stat, entry: entryOf(path, stat, undefined) };
+  if (stat.kind === "symlink") return inspectLink(fs, path, inner);
+  const read = hashFile(fs, inner);
+  if (read.kind === "read")
+    return { stat: read.stat, entry: { ...entryOf(path, read.stat, read.hash), size: read.size } };
+  if (read.kind === "gone") return undefined;
+  if (read.kind === "other") return inspectPath(fs, path, inner);
+  throw new ChronicleError("IO", `cannot read ${JSON.stringify(path)}: ${read.detail}`, {
+    data: { errno: read.detail },
+  });
+}
+
+function inspectLink(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
+  try {
+    const target = fs.readlink(inner);
+    const stat = fs.lstat(inner);
+    if (stat?.kind !== "symlink") return inspectPath(fs, path, inner);
+    return { stat, entry: { ...entryOf(path, stat, sha256(target)), size: target.length } };
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === "EINVAL") return inspectPath(fs, path, inner);
+    if (errno === "ENOENT" || errno === "ENOTDIR" || errno === "ELOOP") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,200 @@
+import { errnoOf } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { besideDatabase, isSqliteDatabase, UNIT_SUFFIXES, type UnitSuffix } from "../../core/tree/sqlite-unit.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
+import type { StableSink } from "./read-stable.ts";
+import { isSameStat } from "./same-stat.ts";
+
+/**
+ * Reads a live SQLite database together with its `-wal` or `-journal`, so that SQLite can open the copies as it could open the
+ * originals after a crash. The database is never opened as one: that may checkpoint it, and would drop its owner's locks.
+ *
+ * The database is read first. A page that a checkpoint wrote into it before that was in the `-wal` before that, and a page that
+ * a transaction overwrote was in the `-journal` before that. So they are in what is read of these behind it, if they are still
+ * of the same generation: a `-wal` that is begun anew has other salts, a `-journal` another nonce. A half-written frame at
+ * the end ends the log for SQLite, by its checksum. Where there is neither, the database must not have changed at all.
+ */
+
+/** One file of a unit, as it was read. */
+export interface UnitPart {
+  readonly stat: FileStat;
+  readonly hash: Hash;
+  readonly size: number;
+  /** It changed while it was read: the copy is only right together with the other one. */
+  readonly moved: boolean;
+}
+
+/** The result of reading a unit. */
+export interface UnitRead {
+  /** False: a writer was at work during every attempt; the copies may not fit each other. */
+  readonly proved: boolean;
+  readonly database: UnitPart;
+  /** Those that are there. */
+  readonly beside: ReadonlyMap<UnitSuffix, UnitPart>;
+}
+
+const ATTEMPTS = 3;
+const PIECE_BYTES = 1024 * 1024;
+/** Files up to this size are read into memory, and given to the sink once they are proved: the shorter the look, the better. */
+const HELD_BYTES = 64 * 1024 * 1024;
+/** The header of a database; its change counter is in it. */
+const HEADER_BYTES = 100;
+/** `-wal`: all 32 bytes of its header. `-journal`: magic, number of records, nonce, size of the database, sector, page. */
+const MARK_BYTES = { "-wal": 32, "-journal": 28 } as const;
+/** The number of records in a `-journal`'s header: it grows within one transaction. */
+const RECORDS_AT = 8;
+const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
+
+/** Reads a unit, at most three times; `undefined`: there is no database of this name (any more). */
+export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): UnitRead | undefined {
+  for (let attempt = 1; ; attempt += 1) {
+    const looked = attemptOf(fs, path, sink);
+    if (looked === undefined) return undefined;
+    if (looked.proved || attempt === ATTEMPTS) return stored(looked, sink);
+  }
+}
+
+/** A file whose content is in memory, or in the sink already. */
+interface Looked extends Omit<UnitPart, "hash"> {
+  readonly content: Buffer | Hash;
+}
+
+interface LookedUnit {
+  readonly proved: boolean;
+  readonly database: Looked;
+  readonly beside: ReadonlyMap<UnitSuffix, Looked>;
+}
+
+function stored({ proved, database, beside }: LookedUnit, sink: StableSink): UnitRead {
+  const put = ({ content, ...part }: Looked): UnitPart => ({
+    ...part,
+    hash: typeof content === "string" ? content : sink.small(content),
+  });
+  return { proved, database: put(database), beside: new Map([...beside].map(([suffix, part]) => [suffix, put(part)])) };
+}
+
+/** Is this file an SQLite database, by its first bytes? */
+export function isDatabaseFile(fs: ConfinedFs, path: WorkspacePath): boolean {
+  return isSqliteDatabase(headerOf(fs, path) ?? new Uint8Array());
+}
+
+function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): LookedUnit | undefined {
+  const marks = marksOf(fs, path);
+  const header = headerOf(fs, path);
+  const database = readPart(fs, path, sink);
+  if (database === undefined || header === undefined) return undefined;
+  const beside = new Map<UnitSuffix, Looked>();
+  for (const suffix of marks.keys()) {
+    const part = readPart(fs, besideDatabase(path, suffix), sink);
+    if (part !== undefined) beside.set(suffix, part);
+  }
+  const after = marksOf(fs, path);
+  const now = fs.lstat(path);
+  const isSameFile = now?.kind === "file" && now.ino === database.stat.ino && now.dev === database.stat.dev;
+  const isSameGeneration = UNIT_SUFFIXES.every((suffix) => marks.get(suffix)?.text === after.get(suffix)?.text);
+  const isCovered = [...marks.values()].some((mark) => mark.covers);
+  const isStill =
+    !database.moved && isSameStat(database.stat, now ?? database.stat) && isEqual(header, headerOf(fs, path));
+  return { proved: isSameFile && isSameGeneration && (isCovered || isStill), database, beside };
+}
+
+interface Mark {
+  /** Equal as long as the file goes on. */
+  readonly text: string;
+  /** Does it hold what is written into the database meanwhile? */
+  readonly covers: boolean;
+}
+
+function marksOf(fs: ConfinedFs, path: WorkspacePath): Map<UnitSuffix, Mark> {
+  const marks = new Map<UnitSuffix, Mark>();
+  for (const suffix of UNIT_SUFFIXES) {
+    const found = startOf(fs, besideDatabase(path, suffix), MARK_BYTES[suffix]);
+    if (found !== undefined) marks.set(suffix, markOf(suffix, found));
+  }
+  return marks;
+}
+
+function markOf(suffix: UnitSuffix, { stat, start }: { readonly stat: FileStat; readonly start: Buffer }): Mark {
+  const isWhole = start.length === MARK_BYTES[suffix];
+  const isHot = isWhole && (suffix === "-wal" || start.subarray(0, JOURNAL_MAGIC.length).equals(JOURNAL_MAGIC));
+  const known = Buffer.from(start);
+  if (suffix === "-journal" && isHot) known.fill(0, RECORDS_AT, RECORDS_AT + 4);
+  return { text: `${stat.dev}:${stat.ino}:${known.toString("hex")}`, covers: isHot };
+}
+
+function headerOf(fs: ConfinedFs, path: WorkspacePath): Buffer | undefined {
+  return startOf(fs, path, HEADER_BYTES)?.start;
+}
+
+function isEqual(one: Buffer, other: Buffer | undefined): boolean {
+  return other !== undefined && one.equals(other);
+}
+
+/** The first bytes of a file; `undefined`: there is none that can be read. */
+function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: FileStat; start: Buffer } | undefined {
+  using file = openedFile(fs, path);
+  if (file === undefined) return undefined;
+  const start = Buffer.alloc(bytes);
+  return { stat: fs.fstat(file), start: start.subarray(0, fill(fs, file, start, 0)) };
+}
+
+/** The errors of opening a name under which no file can be read. */
+const NOT_THERE: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO", "EACCES", "EPERM", "EISDIR"]);
+
+function openedFile(fs: ConfinedFs, path: WorkspacePath): OpenedFile | undefined {
+  if (fs.lstat(path)?.kind !== "file") return undefined;
+  try {
+    return fs.openRead(path);
+  } catch (error) {
+    if (NOT_THERE.has(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}
+
+function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked | undefined {
+  using file = openedFile(fs, path);
+  if (file === undefined) return undefined;
+  const before = fs.fstat(file);
+  if (before.kind !== "file") return undefined;
+  const read = readUpTo(fs, file, { size: before.size, sink });
+  const after = fs.fstat(file);
+  return { ...read, stat: after, moved: !isSameStat(before, after) || read.size !== after.size };
+}
+
+/** Leaves out frames that are appended during the read: the database at its start does not need them. */
+function readUpTo(
+  fs: ConfinedFs,
+  file: OpenedFile,
+  { size, sink }: { readonly size: number; readonly sink: StableSink },
+): Pick<Looked, "content" | "size"> {
+  if (size > HELD_BYTES) {
+    const { hash, size: length } = sink.large(pieces(fs, file, size), { fd: file.fd });
+    return { content: hash, size: length };
+  }
+  const content = Buffer.allocUnsafe(size);
+  const length = fill(fs, file, content, 0);
+  return { content: content.subarray(0, length), size: length };
+}
+
+function* pieces(fs: ConfinedFs, file: OpenedFile, size: number): Generator<Uint8Array> {
+  const piece = Buffer.alloc(PIECE_BYTES);
+  for (let at = 0; at < size;) {
+    const count = fill(fs, file, piece.subarray(0, Math.min(PIECE_BYTES, size - at)), at);
+    if (count === 0) return;
+    yield piece.subarray(0, count);
+    at += count;
+  }
+}
+
+/** Reads until the buffer is full or the file ends. */
+function fill(fs: ConfinedFs, file: OpenedFile, into: Buffer, from: number): number {
+  let length = 0;
+  while (length < into.length) {
+    const count = fs.read(file, into.subarray(length), from + length);
+    if (count === 0) break;
+    length += count;
+  }
+  return length;
+}

@@ -1,0 +1,160 @@
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { isSqliteDatabase } from "../../core/tree/sqlite-unit.ts";
+import { isSameStat } from "./same-stat.ts";
+
+/** Contents up to this size are handed over whole; larger ones in pieces. */
+export const SMALL_BYTES = 8 * 1024 * 1024;
+
+const PIECE_BYTES = 1024 * 1024;
+
+/** A file that changes under the reader is read again this often before it is taken as `unstable`. */
+const RETRIES = 3;
+
+/** Where contents go. Both keep the bytes and answer with the hash of exactly these bytes. */
+export interface StableSink {
+  /** `content` is only valid during the call: it is overwritten by the next file. */
+  small(content: Uint8Array): Hash;
+  /** Each piece is only valid until the next is asked for. `source` is the open file, for a clone. */
+  large(pieces: Iterable<Uint8Array>, source: { readonly fd: number }): { readonly hash: Hash; readonly size: number };
+}
+
+/**
+ * What became of reading one file.
+ * - `read`: stored, with the stat seen after the last byte. `unstable`: it changed during every attempt; what was stored
+ *   is consistent with its hash, but may never have been the whole file at one moment.
+ * - `gone`: nothing has that name (any more), or what should hold it is no folder.
+ * - `unreadable`: `detail` is the errno.
+ * - `other`: it is a link, a folder or something special by now.
+ */
+export type StableRead =
+  | {
+      readonly kind: "read";
+      readonly stat: FileStat;
+      readonly hash: Hash;
+      readonly size: number;
+      readonly unstable: boolean;
+      /** Its first bytes say that it is an SQLite database. */
+      readonly isDatabase: boolean;
+    }
+  | { readonly kind: "gone" }
+  | { readonly kind: "unreadable"; readonly detail: string }
+  | { readonly kind: "other"; readonly stat: FileStat };
+
+/** One per thread, since modules are: grown to the largest small file seen. */
+let buffer = Buffer.allocUnsafe(256 * 1024);
+
+/**
+ * Reads a file into a sink such that its hash, its bytes and its stat belong together: open, stat, read, stat. When the
+ * two differ (size, times, inode), it is read again, at most three times. Synchronous: made for worker threads.
+ * The sink's own failures pass through.
+ */
+export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): StableRead {
+  const opened = openFor(fs, path);
+  if ("kind" in opened) return opened;
+  using file = opened;
+  const reader = { read: (into: Uint8Array, at: number) => fs.read(file, into, at), stat: () => fs.fstat(file) };
+  const first = reader.stat();
+  if (first.kind !== "file") return { kind: "other", stat: first };
+  try {
+    return readSettled(reader, file, sink, first);
+  } catch (error) {
+    if (error instanceof SourceError) return { kind: "unreadable", detail: error.errno };
+    throw error;
+  }
+}
+
+/** What opening says when the name stood for something else, or nothing, for a moment. */
+const REPLACED: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"]);
+
+interface Source {
+  read(into: Uint8Array, at: number): number;
+  stat(): FileStat;
+}
+
+/** A failure to read the user's file, told from a failure of the sink. */
+class SourceError extends Error {
+  readonly errno: string;
+  constructor(errno: string) {
+    super(errno);
+    this.errno = errno;
+  }
+}
+
+function openFor(fs: ConfinedFs, path: WorkspacePath): OpenedFile | StableRead {
+  for (let attempt = 0; ; attempt += 1) {
+    let errno: string | undefined;
+    try {
+      return fs.openRead(path);
+    } catch (error) {
+      errno = errnoOf(error);
+      if (errno === undefined) throw error;
+    }
+    // It may have become a link, or something that cannot be opened: look again once, then take what is there.
+    const stat = fs.lstat(path);
+    if (stat === undefined) return { kind: "gone" };
+    if (stat.kind !== "file") return { kind: "other", stat };
+    if (attempt > 0 || !REPLACED.has(errno)) return { kind: "unreadable", detail: errno };
+  }
+}
+
+function readSettled(source: Source, file: { readonly fd: number }, sink: StableSink, first: FileStat): StableRead {
+  let before = first;
+  for (let attempt = 0; ; attempt += 1) {
+    const last = attempt === RETRIES;
+    const small = before.size <= SMALL_BYTES;
+    const length = small ? fill(source, before.size) : 0;
+    const streamed = small ? undefined : sink.large(piecesOf(source), { fd: file.fd });
+    const isDatabase = isSqliteDatabase(small ? buffer.subarray(0, length) : startOf(source));
+    const after = source.stat();
+    const size = streamed?.size ?? length;
+    const settled = isSameStat(before, after) && size === after.size;
+    if (settled || last) {
+      const hash = streamed?.hash ?? sink.small(buffer.subarray(0, length));
+      return { kind: "read", stat: after, hash, size, unstable: !settled, isDatabase };
+    }
+    before = after;
+  }
+}
+
+const START_BYTES = 64;
+
+function startOf(source: Source): Uint8Array {
+  const start = Buffer.alloc(START_BYTES);
+  return start.subarray(0, readPiece(source, start, 0));
+}
+
+/** Reads from the start up to one byte more than expected; answers how many there were of those expected. */
+function fill(source: Source, expected: number): number {
+  if (buffer.length < expected + 1) buffer = Buffer.allocUnsafe(Math.min(SMALL_BYTES + 1, (expected + 1) * 2));
+  let length = 0;
+  while (length <= expected) {
+    const count = readPiece(source, buffer.subarray(length, expected + 1), length);
+    if (count === 0) return length;
+    length += count;
+  }
+  return length;
+}
+
+function* piecesOf(source: Source): Generator<Uint8Array> {
+  if (buffer.length < PIECE_BYTES) buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  for (let at = 0; ;) {
+    const count = readPiece(source, buffer.subarray(0, PIECE_BYTES), at);
+    if (count === 0) return;
+    yield buffer.subarray(0, count);
+    at += count;
+  }
+}
+
+function readPiece(source: Source, into: Uint8Array, at: number): number {
+  try {
+    return source.read(into, at);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    throw new SourceError(errno);
+  }
+}

@@ -1,0 +1,40 @@
+import { errnoOf } from "../../core/values/errors.ts";
+import { childOf, decodeName, type WorkspacePath } from "../../core/values/path.ts";
+import { isStagedBeside } from "../../core/tree/staging-folder.ts";
+import type { ConfinedFs } from "./confined-fs.ts";
+
+/** Removes a folder of our own with everything in it. */
+export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
+  const stat = fs.lstat(folder);
+  if (stat === undefined) return;
+  if (stat.kind !== "dir") {
+    fs.unlink(folder);
+    return;
+  }
+  if ((stat.mode & 0o700) !== 0o700) fs.chmod(folder, stat.mode | 0o700, "dir");
+  const inner: WorkspacePath[] = [];
+  for (const { name, kind } of fs.list(folder)) {
+    const path = childOf(folder, decodeName(name));
+    if (kind === "dir") inner.push(path);
+    else fs.unlink(path);
+  }
+  for (const path of inner) removeTree(fs, path);
+  fs.removeFolder(folder);
+}
+
+/** Removes an empty folder, and one that holds nothing but what an apply that was cut off has staged in it. */
+export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
+  try {
+    fs.removeFolder(folder);
+  } catch (error) {
+    const left = errnoOf(error) === "ENOTEMPTY" ? stagedIn(fs, folder) : [];
+    if (left.length === 0) throw error;
+    for (const path of left) removeTree(fs, path);
+    fs.removeFolder(folder);
+  }
+}
+
+function stagedIn(fs: ConfinedFs, folder: WorkspacePath): WorkspacePath[] {
+  const names = fs.list(folder).map(({ name }) => decodeName(name));
+  return names.filter((name) => isStagedBeside(name)).map((name) => childOf(folder, name));
+}

@@ -1,0 +1,191 @@
+import type { Disk, DiskPath, FileStat } from "../../disk/disk.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { sha256Bytes } from "../../core/values/hash.ts";
+import { parseGitIndex, UnusableIndex, type GitIndex } from "../../core/filter/git-index.ts";
+import { decodeName, pathToBytes } from "../../core/values/path.ts";
+import { readFully } from "../../disk/write-fully.ts";
+import { isRacy, isSameStat } from "../files/same-stat.ts";
+
+/** A larger index is not read: 256 MiB are about two million paths. */
+const MOST_INDEX_BYTES = 256 * 1024 ** 2;
+
+/** A file of git's as it was read, with the problem that keeps it from being used. */
+export type GitText = { readonly text: string } | { readonly problem: string };
+
+/** The names of an index, and what tells them from others. */
+export interface NamedIndex {
+  readonly index: GitIndex;
+  readonly digest: string;
+}
+
+interface Known<T> {
+  readonly stat: FileStat;
+  readonly racy: boolean;
+  readonly value: T;
+}
+
+/** What a look at everything has asked for, as it was then; `digest`: of an index, what tells its names from others. */
+interface Seen {
+  readonly path: string;
+  readonly stat: FileStat | undefined;
+  readonly read?: { readonly hashBytes: 20 | 32; readonly digest: string };
+}
+
+/**
+ * Reads what git keeps outside of the files that it tracks: its configuration, ignore files beside them, indexes. Some of it lies
+ * outside of the workspace, and some where an agent can write: everything is read within bounds, nothing but regular files is
+ * opened, and no git is run. What was read is remembered by its stat.
+ */
+export class GitFiles {
+  readonly #disk: Disk;
+  readonly #clock: () => number;
+  readonly #texts = new Map<string, Known<GitText>>();
+  readonly #indexes = new Map<string, Known<NamedIndex | { readonly problem: string }>>();
+  readonly #seen = new Map<string, Seen>();
+  #isNoting = false;
+
+  /** `clock`: milliseconds, of the same clock as the disk's times. */
+  constructor(disk: Disk, clock: () => number) {
+    this.#disk = disk;
+    this.#clock = clock;
+  }
+
+  /** Begins a look at everything: what is asked for from here on is what `moved` is about. */
+  note(): void {
+    this.#seen.clear();
+    this.#isNoting = true;
+  }
+
+  noted(): void {
+    this.#isNoting = false;
+  }
+
+  /** Is something that the last look at everything has asked for not as it was then? False before the first one. */
+  moved(): boolean {
+    return [...this.#seen.values()].some((seen) => this.#hasMoved(seen));
+  }
+
+  #hasMoved(seen: Seen): boolean {
+    const now = this.#stat(seen.path);
+    if (isSame(now, seen.stat)) return false;
+    if (now === undefined || seen.read === undefined) return true;
+    // Git writes its index anew whenever it looks at the files: it counts what names it holds.
+    const { hashBytes, digest } = seen.read;
+    const found = this.index(seen.path, hashBytes);
+    if (found === undefined || !("digest" in found) || found.digest !== digest) return true;
+    this.#seen.set(seen.path, { ...seen, stat: now });
+    return false;
+  }
+
+  /** The state of a name, without its being asked for: whether it has moved is nobody's concern. */
+  peek(path: string): FileStat | undefined {
+    return this.#stat(path);
+  }
+
+  /** The state of a name; `undefined`: there is none, or it may not be looked at. */
+  stat(path: string): FileStat | undefined {
+    const stat = this.#stat(path);
+    if (this.#isNoting) this.#seen.set(path, { path, stat });
+    return stat;
+  }
+
+  #stat(path: string): FileStat | undefined {
+    try {
+      return this.#disk.lstat(addressOf(path));
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return undefined;
+    }
+  }
+
+  /** The path with every link resolved; `undefined`: there is nothing. */
+  real(path: string): string | undefined {
+    if (!path.isWellFormed()) return path;
+    try {
+      return this.#disk.realpath(path);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return undefined;
+    }
+  }
+
+  /** The text of a file of at most so many bytes; `undefined`: there is none. Bytes that are not UTF-8 are lone surrogates, as in paths. */
+  text(path: string, mostBytes: number): GitText | undefined {
+    const stat = this.stat(path);
+    if (stat === undefined) return undefined;
+    const known = this.#texts.get(path);
+    if (known !== undefined && !known.racy && isSameStat(known.stat, stat)) return known.value;
+    const value = this.#readText(path, stat, mostBytes);
+    this.#texts.set(path, { stat, racy: isRacy(stat, this.#nowNs()), value });
+    return value;
+  }
+
+  #readText(path: string, stat: FileStat, mostBytes: number): GitText {
+    if (stat.kind === "symlink") return { problem: "a link is not followed here" };
+    const read = this.#read(path, stat, mostBytes);
+    return "problem" in read ? read : { text: decodeName(read.bytes) };
+  }
+
+  /** The names in an index; `undefined`: there is none. Nothing else of it is kept. */
+  index(path: string, hashBytes: 20 | 32): NamedIndex | { readonly problem: string } | undefined {
+    const stat = this.stat(path);
+    if (stat === undefined) return undefined;
+    const known = this.#indexes.get(path);
+    // Git puts a new index into the old one's place: there is none that is racily clean.
+    const found =
+      known !== undefined && isSameStat(known.stat, stat) ? known.value : this.#readIndex(path, stat, hashBytes);
+    this.#indexes.set(path, { stat, racy: false, value: found });
+    this.noteDigest(path, hashBytes, "digest" in found ? found.digest : "");
+    return found;
+  }
+
+  /** Says what names the index held that was looked at last. */
+  noteDigest(path: string, hashBytes: 20 | 32, digest: string): void {
+    const seen = this.#seen.get(path);
+    if (this.#isNoting && seen !== undefined) this.#seen.set(path, { ...seen, read: { hashBytes, digest } });
+  }
+
+  #readIndex(path: string, stat: FileStat, hashBytes: 20 | 32): NamedIndex | { readonly problem: string } {
+    const read = this.#read(path, stat, MOST_INDEX_BYTES);
+    if ("problem" in read) return read;
+    try {
+      const index = parseGitIndex(read.bytes, hashBytes);
+      return { index, digest: sha256Bytes(index.names).toString("hex") };
+    } catch (error) {
+      if (error instanceof UnusableIndex) return { problem: error.message };
+      throw error;
+    }
+  }
+
+  #read(path: string, seen: FileStat, mostBytes: number): { readonly bytes: Buffer } | { readonly problem: string } {
+    if (seen.kind !== "file") return { problem: "it is no regular file" };
+    if (seen.size > mostBytes) return { problem: `larger than ${mostBytes} bytes` };
+    try {
+      const fd = this.#disk.open(addressOf(path), "read");
+      try {
+        const stat = this.#disk.fstat(fd);
+        if (stat.kind !== "file") return { problem: "it is no regular file" };
+        const bytes = Buffer.alloc(Math.min(stat.size, mostBytes));
+        return { bytes: bytes.subarray(0, readFully(this.#disk, fd, bytes, 0)) };
+      } finally {
+        this.#disk.close(fd);
+      }
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      return { problem: `it cannot be read (${errno})` };
+    }
+  }
+
+  #nowNs(): bigint {
+    return BigInt(Math.floor(this.#clock())) * 1_000_000n;
+  }
+}
+
+function isSame(a: FileStat | undefined, b: FileStat | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : isSameStat(a, b);
+}
+
+function addressOf(path: string): DiskPath {
+  return path.isWellFormed() ? path : pathToBytes(path);
+}

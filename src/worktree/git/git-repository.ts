@@ -1,0 +1,192 @@
+import type { UnappliedRules } from "../../core/records/coverage.ts";
+import { DEFAULT_FILTER, type RuleFile } from "../../core/filter/filter.ts";
+import { MAX_RULE_FILE_BYTES } from "../../core/filter/ignore-rules.ts";
+import { explainPath } from "../../core/filter/ignore.ts";
+import type { TreePlace } from "../../core/filter/tracked-paths.ts";
+import type { GitFiles } from "./git-files.ts";
+import type { GitFolders } from "./git-folders.ts";
+import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
+
+/** One byte more than an ignore file may have: the filter names the ones that are too long. */
+export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
+
+/** A `.git` file is one line. */
+const MOST_LINK_BYTES = 64 * 1024;
+
+/** What is asked of git about a root. */
+export interface GitNow {
+  readonly files: GitFiles;
+  readonly user: GitUser;
+  readonly folders: GitFolders;
+}
+
+/** A repository whose working tree holds the root, or begins in it. */
+export interface GitRepository extends GitPlaces {
+  readonly place: TreePlace;
+  readonly settings: GitSettings;
+}
+
+/** What a look for a repository has come to. `undefined`: there is none. */
+export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
+
+/** Looks for repositories from one root, as git does from a folder. */
+export class RepositoryFinder {
+  readonly #files: GitFiles;
+  readonly #user: GitUser;
+  readonly #root: string;
+  readonly #folders: GitFolders;
+
+  constructor({ files, user, folders }: GitNow, root: string) {
+    this.#files = files;
+    this.#user = user;
+    this.#root = root;
+    this.#folders = folders;
+  }
+
+  /** The repository in whose working tree the root lies: its own, or the nearest above it on the same file system. */
+  atRoot(): FoundRepository {
+    const device = this.#files.stat(this.#root)?.dev;
+    let top = this.#root;
+    for (let above = ""; ;) {
+      const found = this.#open(top, { folder: "", above });
+      if (found !== undefined) return found;
+      const slash = top.lastIndexOf("/");
+      if (slash < 0 || top === "/") return undefined;
+      const name = top.slice(slash + 1);
+      above = above === "" ? name : `${name}/${above}`;
+      top = top.slice(0, slash) || "/";
+      if (this.#files.stat(top)?.dev !== device) return undefined;
+    }
+  }
+
+  /** The repository that begins in a folder beneath the root. */
+  beneath(folder: string): FoundRepository {
+    return this.#open(`${this.#root}/${folder}`, { folder, above: "" });
+  }
+
+  #open(top: string, place: TreePlace): FoundRepository {
+    const name = `${top === "/" ? "" : top}/.git`;
+    const source = place.folder === "" ? name : `${place.folder}/.git`;
+    const stat = this.#files.stat(name);
+    if (stat === undefined || stat.kind === "special") return undefined;
+    const real = stat.kind === "symlink" ? this.#files.real(name) : name;
+    if (real === undefined) return undefined;
+    const kind = stat.kind === "symlink" ? this.#files.stat(real)?.kind : stat.kind;
+    const gitDir = kind === "file" ? this.#linked(real, top) : real;
+    const commonDir = gitDir === undefined ? undefined : this.#commonDir(gitDir);
+    // As git does: a folder that is no repository is passed, a file that leads to none ends the search.
+    if (gitDir === undefined || commonDir === undefined) {
+      return kind === "file" ? { problem: { source, detail: "it leads to no git repository" } } : undefined;
+    }
+    for (const own of new Set([gitDir, commonDir])) this.#folders.add(own);
+    const settings = readGitSettings(this.#files, this.#user, { top, gitDir, commonDir });
+    const problem = this.#refusal({ top, gitDir, commonDir }, settings);
+    if (problem !== undefined) return problem === "" ? undefined : { problem: { source, detail: problem } };
+    return { top, gitDir, commonDir, place, settings };
+  }
+
+  /** Where a `.git` file says that the repository lies. */
+  #linked(file: string, top: string): string | undefined {
+    const found = this.#files.text(file, MOST_LINK_BYTES);
+    const path =
+      found === undefined || "problem" in found ? undefined : /^gitdir: (.+?)[\r\n]*$/s.exec(found.text)?.[1];
+    if (path === undefined) return undefined;
+    return this.#files.real(path.startsWith("/") ? path : `${top}/${path}`);
+  }
+
+  /** What a git folder shares with its other working trees; `undefined`: it is none. */
+  #commonDir(gitDir: string): string | undefined {
+    const found = this.#files.text(`${gitDir}/commondir`, MOST_LINK_BYTES);
+    if (found !== undefined && "problem" in found) return undefined;
+    const path = found?.text.replace(/[\r\n]+$/, "");
+    const common = path === undefined ? gitDir : this.#files.real(path.startsWith("/") ? path : `${gitDir}/${path}`);
+    if (common === undefined || !this.#isHead(`${gitDir}/HEAD`)) return undefined;
+    const isWhole = ["objects", "refs"].every((name) => isFolder(this.#files, `${common}/${name}`));
+    return isWhole ? common : undefined;
+  }
+
+  #isHead(file: string): boolean {
+    if (this.#files.stat(file)?.kind === "symlink") return true;
+    const found = this.#files.text(file, MOST_LINK_BYTES);
+    return found !== undefined && "text" in found && /^(?:ref:\s*refs\/|[0-9a-f]{40})/.test(found.text);
+  }
+
+  /** Why the repository's rules do not hold, for people; `""`: it has no working tree, `undefined`: they do. */
+  #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
+    const { top, gitDir, commonDir } = places;
+    if (isBare && gitDir === commonDir) return "";
+    if (workTree !== undefined && this.#files.real(workTree) !== this.#files.real(top)) {
+      return `core.worktree names another folder than ${top}`;
+    }
+    if (this.#isTrusted(places) || safe.includes("*") || safe.includes(top)) return undefined;
+    if (safe.some((one) => one.endsWith("/*") && top.startsWith(one.slice(0, -1)))) return undefined;
+    return "the repository belongs to another user; where you trust it, say so with git config --global safe.directory";
+  }
+
+  /** Does it lie in the root, or belong to whom this process acts for? For root: to the owner of the root's folder as well. */
+  #isTrusted({ top, gitDir }: GitPlaces): boolean {
+    const { uid } = this.#user;
+    const outside = [top, gitDir].filter((path) => path !== this.#root && !path.startsWith(`${this.#root}/`));
+    if (uid === undefined) return true;
+    const trusted = uid === 0 ? [0, this.#files.stat(this.#root)?.uid] : [uid];
+    return outside.every((path) => trusted.includes(this.#files.stat(path)?.uid));
+  }
+}
+
+/** The ignore files of a repository that lie outside of the root, or beside its index; lowest precedence first. */
+export function repositoryRules(
+  files: GitFiles,
+  repository: GitRepository,
+  isOwnExclude: boolean,
+): { readonly rules: readonly RuleFile[]; readonly problems: readonly UnappliedRules[] } {
+  const { place, settings, commonDir, top } = repository;
+  const { excludesFile } = settings;
+  const rules: RuleFile[] = [];
+  const problems: UnappliedRules[] = [];
+  const take = (source: string, path: string | undefined, above: string): void => {
+    const found = path === undefined ? undefined : files.text(path, MOST_RULE_BYTES);
+    if (found === undefined) return;
+    if ("problem" in found) problems.push({ source, detail: found.problem });
+    else rules.push({ folder: place.folder, source, text: found.text, ...(above === "" ? {} : { above }) });
+  };
+  if (excludesFile !== undefined) {
+    const { path, isOwn } = excludesFile;
+    // A person's own files are often links; what an agent can write is taken as it lies there.
+    const isThere = files.stat(path) !== undefined;
+    take(path, isOwn || !isThere ? path : files.real(path), place.above);
+  }
+  if (!isOwnExclude) take(`${commonDir}/info/exclude`, `${commonDir}/info/exclude`, place.above);
+  if (place.above === "") return { rules, problems };
+  const names = place.above.split("/");
+  for (let i = 0; i < names.length; i += 1) {
+    const file = `${[top === "/" ? "" : top, ...names.slice(0, i)].join("/")}/.gitignore`;
+    take(file, file, names.slice(i).join("/"));
+  }
+  return { rules, problems };
+}
+
+/** The rule of the repository that leaves out the root itself, or a folder above it. Whoever tracks that folder means it all the same. */
+export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
+  const names = place.above.split("/");
+  const fromTop = rules.map((file) => ({ ...file, folder: folderOf(names, file.above), above: undefined }));
+  const plain = fromTop.map(({ folder, source, text }) => ({ folder, source, text }));
+  const repositories = [{ folder: "", ignoreCase: settings.ignoreCase, tracked: [] }];
+  const { tracked, pattern, source } = explainPath(
+    { options: DEFAULT_FILTER, rules: plain, repositories },
+    place.above,
+    true,
+  );
+  return tracked ? undefined : `${pattern ?? ""} (${source ?? ""})`;
+}
+
+/** The folder beneath the top that a file stands for, given the way from there down to the root. */
+function folderOf(names: readonly string[], above = ""): string {
+  return names.slice(0, names.length - above.split("/").length).join("/");
+}
+
+function isFolder(files: GitFiles, path: string): boolean {
+  const kind = files.stat(path)?.kind;
+  if (kind !== "symlink") return kind === "dir";
+  const real = files.real(path);
+  return real !== undefined && files.stat(real)?.kind === "dir";
+}

@@ -1,0 +1,260 @@
+import type { UnappliedRules } from "../../core/records/coverage.ts";
+import type { FilterSpec, RuleFile } from "../../core/filter/filter.ts";
+import { sha256Bytes } from "../../core/values/hash.ts";
+import { compileSpec, type RepositoryScope } from "../../core/filter/ignore.ts";
+import { comparePaths, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import { IndexedPaths, ListedPaths, pathsInRoot, type TrackedPaths } from "../../core/filter/tracked-paths.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import { addAll } from "../../util/long-lists.ts";
+import {
+  type FoundRepository,
+  type GitNow,
+  type GitRepository,
+  RepositoryFinder,
+  repositoryRules,
+  ruleOnRoot,
+} from "./git-repository.ts";
+import { isSameStat } from "../files/same-stat.ts";
+import type { TrackedRoot } from "../worktree.ts";
+
+/** What is remembered of a repository, beside the ignore files that the root itself holds. */
+export interface KnownGit {
+  /** Its ignore files outside of the root, and beside its index. */
+  readonly rules: readonly RuleFile[];
+  readonly ignoreCase: boolean;
+  /** Its index as it was read. `names` tells the paths in it from others; `problem`: it is not used. */
+  readonly index?: { readonly stat: FileStat; readonly names: string; readonly problem?: string };
+  /** Paths in the root that it tracks although rules leave them out. A path that ends with `/` is a repository of its own. */
+  readonly tracked: readonly string[];
+  /** Tells the options and rules of which `tracked` follows from others. */
+  readonly mark: string;
+  readonly options: string;
+}
+
+/** A repository as a walk meets it. */
+export interface MetRepository {
+  readonly rules: readonly RuleFile[];
+  readonly scope: RepositoryScope;
+  /** May it track something that rules leave out? */
+  readonly mayHold: boolean;
+}
+
+/** What one look at a root works with. */
+export interface RootGitParts extends GitNow {
+  readonly root: Pick<TrackedRoot, "folder" | "filter">;
+  /** What was remembered of the repository that begins in a folder beneath the root, or holds it. */
+  readonly known: (folder: WorkspacePath) => KnownGit | undefined;
+}
+
+/** The git repositories that one look at a root meets: the one that holds it, and those that begin in it. */
+export class RootGit {
+  readonly problems: UnappliedRules[] = [];
+  readonly #parts: RootGitParts;
+  readonly #finder: RepositoryFinder;
+  readonly #met = new Map<WorkspacePath, { readonly repository: GitRepository; readonly rules: readonly RuleFile[] }>();
+  #rulesChanged = false;
+
+  constructor(parts: RootGitParts) {
+    this.#parts = parts;
+    this.#finder = new RepositoryFinder(parts, parts.root.folder);
+  }
+
+  /** An ignore file is not what was remembered of it: what git tracks against the rules must be asked of the index itself. */
+  noteChangedRules(): void {
+    this.#rulesChanged = true;
+  }
+
+  get haveRulesChanged(): boolean {
+    return this.#rulesChanged;
+  }
+
+  /** Where no rules of a repository hold: only its own folders are to be known. */
+  meet(folder: WorkspacePath): void {
+    this.#find(folder);
+  }
+
+  #find(folder: WorkspacePath): FoundRepository {
+    return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
+  }
+
+  /** The repository that begins in a folder; for the root also one that begins above it. */
+  open(folder: WorkspacePath): MetRepository | undefined {
+    const found = this.#find(folder);
+    if (found === undefined) return undefined;
+    if ("problem" in found) {
+      this.problems.push(found.problem);
+      return undefined;
+    }
+    const rules = this.#rulesOf(found, folder);
+    const known = this.#parts.known(folder);
+    const { settings, gitDir } = found;
+    const isAsKnown =
+      known !== undefined &&
+      known.options === this.#options &&
+      known.ignoreCase === settings.ignoreCase &&
+      JSON.stringify(known.rules) === JSON.stringify(rules);
+    if (!isAsKnown) this.#rulesChanged = true;
+    this.#met.set(folder, { repository: found, rules });
+    const stat = this.#parts.files.stat(`${gitDir}/index`);
+    const tracked = stat === undefined ? undefined : new MetPaths(this, found, this.#fresh(folder, stat));
+    const scope = { isBoundary: folder !== ROOT, ignoreCase: settings.ignoreCase, tracked };
+    return {
+      rules,
+      scope,
+      get mayHold() {
+        return tracked !== undefined && tracked.mayHold;
+      },
+    };
+  }
+
+  get #options(): string {
+    return JSON.stringify(this.#parts.root.filter);
+  }
+
+  #rulesOf(repository: GitRepository, folder: WorkspacePath): readonly RuleFile[] {
+    const { files, root } = this.#parts;
+    const isOwnExclude = folder === ROOT && repository.commonDir === `${root.folder}/.git`;
+    const { rules, problems } = repositoryRules(files, repository, isOwnExclude);
+    addAll(this.problems, [...repository.settings.problems, ...problems]);
+    const hiding = repository.place.above === "" ? undefined : ruleOnRoot(rules, repository);
+    if (hiding === undefined) return rules;
+    const detail = `it leaves out this folder itself, by ${hiding}: of its rules none from above holds here`;
+    this.problems.push({ source: repository.top, detail });
+    return [];
+  }
+
+  /** What is remembered of a repository, where its index is as it was. */
+  #fresh(folder: WorkspacePath, stat: FileStat | undefined): KnownGit | undefined {
+    const known = this.#parts.known(folder);
+    const { index } = known ?? {};
+    if (stat === undefined || index === undefined) return stat === index ? known : undefined;
+    return isSameStat(index.stat, stat) ? known : undefined;
+  }
+
+  /** The paths of an index; one that cannot be used has none. */
+  indexOf({ gitDir, settings, place }: GitRepository): {
+    readonly paths: TrackedPaths | undefined;
+    readonly names: string;
+    readonly problem?: string;
+  } {
+    const found = this.#parts.files.index(`${gitDir}/index`, settings.hashBytes);
+    if (found === undefined) return { paths: undefined, names: "" };
+    if ("problem" in found) return { paths: undefined, names: "", problem: found.problem };
+    const { index, digest } = found;
+    const paths = settings.ignoreCase
+      ? new ListedPaths(pathsInRoot(index, place), true)
+      : new IndexedPaths(index, place);
+    return { paths, names: digest };
+  }
+
+  /**
+   * What is to be remembered of each repository that this look has met, and what is wrong with it. `rules`: all ignore files that
+   * were met in the root.
+   */
+  finish(
+    specOf: (repositories: Iterable<readonly [WorkspacePath, KnownGit]>) => FilterSpec,
+  ): Map<WorkspacePath, KnownGit> {
+    const plain = [...this.#met].map(([folder, { repository, rules }]) => {
+      const { ignoreCase } = repository.settings;
+      return [folder, { rules, ignoreCase, tracked: [], mark: "", options: this.#options }] as const;
+    });
+    const spec = specOf(plain);
+    const mark = sha256Bytes(JSON.stringify(spec)).toString("hex");
+    const all = new Map<WorkspacePath, KnownGit>();
+    for (const [folder, begun] of plain) {
+      const { repository } = this.#met.get(folder) ?? {};
+      if (repository !== undefined) all.set(folder, this.#finished(repository, { folder, begun, spec, mark }));
+    }
+    return all;
+  }
+
+  #finished(
+    repository: GitRepository,
+    given: {
+      readonly folder: WorkspacePath;
+      readonly begun: KnownGit;
+      readonly spec: FilterSpec;
+      readonly mark: string;
+    },
+  ): KnownGit {
+    const { folder, begun, spec, mark } = given;
+    const { files } = this.#parts;
+    const path = `${repository.gitDir}/index`;
+    const stat = files.stat(path);
+    const known = this.#parts.known(folder);
+    if (stat === undefined) return { ...begun, mark };
+    const fresh = this.#fresh(folder, stat)?.index;
+    const { names, problem } = fresh ?? this.indexOf(repository);
+    files.noteDigest(path, repository.settings.hashBytes, names);
+    if (problem !== undefined) {
+      const detail = `not used: ${problem}. What git tracks although a rule leaves it out is not recorded`;
+      this.problems.push({ source: path, detail });
+    }
+    const index = { stat, names, ...(problem === undefined ? {} : { problem }) };
+    const isKnown = known !== undefined && known.mark === mark && known.index?.names === names;
+    if (isKnown && fresh !== undefined) return known;
+    const tracked = problem !== undefined ? [] : isKnown ? known.tracked : this.#againstRules(repository, spec);
+    return { ...begun, index, tracked, mark };
+  }
+
+  /** The paths of an index in the root that the rules leave out. */
+  #againstRules({ gitDir, settings, place }: GitRepository, spec: FilterSpec): string[] {
+    const found = this.#parts.files.index(`${gitDir}/index`, settings.hashBytes);
+    if (found === undefined || "problem" in found || spec.rules.length === 0) return [];
+    const filter = compileSpec(spec);
+    const against: string[] = [];
+    for (const path of pathsInRoot(found.index, place)) {
+      const isRepository = path.endsWith("/");
+      const { rule, tracked } = filter.judge(isRepository ? path.slice(0, -1) : path, isRepository);
+      if (rule === "gitignore" && !tracked) against.push(path);
+    }
+    return against.sort(comparePaths);
+  }
+}
+
+/** What a repository tracks, as long as may be from what is remembered: a large index is read only where that does not say it. */
+class MetPaths implements TrackedPaths {
+  readonly #git: RootGit;
+  readonly #repository: GitRepository;
+  readonly #listed: ListedPaths | undefined;
+  readonly #isAny: boolean;
+  #indexed: TrackedPaths | undefined;
+  #isRead = false;
+
+  constructor(git: RootGit, repository: GitRepository, fresh: KnownGit | undefined) {
+    this.#git = git;
+    this.#repository = repository;
+    this.#isAny = fresh === undefined || fresh.tracked.length > 0;
+    this.#listed = fresh === undefined ? undefined : new ListedPaths(fresh.tracked, repository.settings.ignoreCase);
+  }
+
+  get mayHold(): boolean {
+    return this.#isAny || this.#git.haveRulesChanged;
+  }
+
+  has(path: string, isFolder: boolean): boolean {
+    return this.#now()?.has(path, isFolder) === true;
+  }
+
+  hasBeneath(path: string): boolean {
+    return this.#now()?.hasBeneath(path) === true;
+  }
+
+  #now(): TrackedPaths | undefined {
+    if (this.#listed !== undefined && !this.#git.haveRulesChanged) return this.#listed;
+    if (!this.#isRead) {
+      this.#isRead = true;
+      this.#indexed = this.#git.indexOf(this.#repository).paths;
+    }
+    return this.#indexed;
+  }
+}
+
+/** The paths that git tracks against the rules, of all repositories of a root together. */
+export function trackedOf(known: Iterable<KnownGit>): ListedPaths {
+  const all = [...known];
+  return new ListedPaths(
+    all.flatMap(({ tracked }) => tracked),
+    all.some(({ ignoreCase }) => ignoreCase),
+  );
+}

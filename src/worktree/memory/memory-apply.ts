@@ -1,0 +1,172 @@
+import { isKeptTime } from "../../core/values/file-time.ts";
+import type { Change } from "../../core/values/change.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
+import type { ApplyReport, ApplyRequest, CheckReport, ContentReader } from "../worktree.ts";
+import { SYMLINK_MODE } from "../../core/values/entry.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { comparePaths, foldersAbove, isRoot, parentOf } from "../../core/values/path.ts";
+import { BlockedPaths } from "../apply/blocked-paths.ts";
+
+const DEFAULT_MASK = 0o7000;
+
+/** The entry of a file in memory. */
+export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
+  const { kind, content, stat } = node;
+  if (kind === "dir") return { path, kind, mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
+  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
+  const mode = kind === "symlink" ? SYMLINK_MODE : stat.mode;
+  return { path, kind, mode, size: content.length, mtimeMs, hash: sha256(content) };
+}
+
+/** A check asks for no contents. */
+type MemoryRequest = Pick<
+  ApplyRequest,
+  "changes" | "onBlocked" | "begin" | "resume" | "keepMtime" | "maskMode" | "onProgress"
+> &
+  Partial<Pick<ApplyRequest, "contents">>;
+
+/** One apply to files in memory: looks at everything, reads every content, then changes all of it at once. */
+export class MemoryApply {
+  readonly #files: MemoryFiles;
+  readonly #request: MemoryRequest;
+  readonly #changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly #blocked: BlockedPaths;
+  readonly #contents = new Map<Hash, Buffer>();
+
+  constructor(files: MemoryFiles, request: MemoryRequest) {
+    this.#files = files;
+    this.#request = request;
+    const mask = request.maskMode ?? DEFAULT_MASK;
+    const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
+    this.#changes = new Map(
+      sorted.map(({ path, before, after }) => {
+        return [path, { path, before, after: after && { ...after, mode: after.mode & ~mask } }];
+      }),
+    );
+    this.#blocked = new BlockedPaths(this.#changes);
+  }
+
+  /** What would be done, whatever contents there are. */
+  check(): CheckReport {
+    this.#look();
+    for (const change of this.#changes.values()) this.#checkParent(change);
+    return this.#blocked.report(this.#request.onBlocked);
+  }
+
+  #look(): void {
+    for (const change of this.#changes.values()) this.#check(change);
+    for (const change of [...this.#changes.values()].toReversed()) this.#checkEmptied(change);
+  }
+
+  async run(): Promise<ApplyReport> {
+    const { onBlocked } = this.#request;
+    this.#look();
+    if (!this.#blocked.stopAll(onBlocked)) await this.#read();
+    for (const change of this.#changes.values()) this.#checkParent(change);
+    if (this.#blocked.stopAll(onBlocked)) return { applied: [], blocked: this.#blocked.told(), conflicts: [] };
+    await this.#request.begin?.();
+    const todo = [...this.#changes.values()].filter(({ path }) => !this.#blocked.has(path));
+    for (const change of todo.toReversed()) if (this.#goes(change)) this.#files.remove(change.path);
+    for (const change of todo) this.#make(change);
+    this.#request.onProgress?.(todo.length, todo.length);
+    return { applied: todo.map((one) => one.path), blocked: this.#blocked.told(), conflicts: [] };
+  }
+
+  #is(path: WorkspacePath, entry: Entry | undefined): boolean {
+    const node = this.#files.get(path);
+    if (node === undefined || entry === undefined) return node === undefined && entry === undefined;
+    const now = memoryEntry(path, node);
+    return now.kind === entry.kind && now.mode === entry.mode && now.hash === entry.hash;
+  }
+
+  #check(change: Change): void {
+    const { path, before, after } = change;
+    for (const folder of foldersAbove(path)) {
+      const kind = this.#files.get(folder)?.kind;
+      const planned = this.#changes.get(folder)?.after;
+      if (kind === undefined || kind === "dir" || planned?.kind === "dir") continue;
+      if (planned === undefined)
+        this.#blocked.block(path, kind === "symlink" ? "outside" : "no-folder", "its folder is none");
+    }
+    const node = this.#files.get(path);
+    const resumed =
+      this.#request.resume === true && (node === undefined || this.#is(path, after) || isFolderAgain(node, after));
+    if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", "it is not what it was");
+  }
+
+  /** Is something taken away: for good, or for another kind to take its place? */
+  #goes({ path, after }: Change): boolean {
+    const kind = this.#files.get(path)?.kind;
+    return (
+      kind !== undefined && kind !== after?.kind && (after === undefined || kind === "dir" || after.kind === "dir")
+    );
+  }
+
+  #checkEmptied(change: Change): void {
+    if (this.#files.get(change.path)?.kind !== "dir" || !this.#goes(change)) return;
+    this.#blocked.blockHolding(change.path, [...this.#files.beneath(change.path)]);
+  }
+
+  #checkParent({ path, after }: Change): void {
+    const folder = parentOf(path);
+    if (after === undefined || isRoot(folder) || this.#files.get(folder)?.kind === "dir") return;
+    if (this.#changes.get(folder)?.after?.kind !== "dir")
+      this.#blocked.block(path, "no-folder", "its folder is not there");
+    const above = this.#blocked.get(folder);
+    if (above !== undefined) this.#blocked.block(path, above.reason, "its folder is blocked");
+  }
+
+  async #read(): Promise<void> {
+    const wanted = new Set<Hash>();
+    for (const change of this.#changes.values()) {
+      const { path, after } = change;
+      if (!this.#blocked.has(path) && after?.hash !== undefined && !this.#is(path, after)) wanted.add(after.hash);
+    }
+    const { contents } = this.#request;
+    if (wanted.size > 0 && contents !== undefined) {
+      for await (const [hash, reader] of contents(wanted)) {
+        if (reader !== undefined) this.#contents.set(hash, await readAll(reader));
+      }
+    }
+    for (const { path, after } of this.#changes.values()) {
+      const isMissing = after?.hash !== undefined && wanted.has(after.hash) && !this.#contents.has(after.hash);
+      if (isMissing) this.#blocked.block(path, "content-missing", after.hash ?? "");
+    }
+  }
+
+  #make({ path, after }: Change): void {
+    if (after === undefined || this.#is(path, after)) return;
+    const node = this.#files.get(path);
+    if (
+      node !== undefined &&
+      node.kind === after.kind &&
+      (node.kind === "dir" || sha256(node.content) === after.hash)
+    ) {
+      this.#files.chmod(path, after.mode);
+      return;
+    }
+    if (after.kind === "dir") {
+      this.#files.makeFolder(path, after.mode);
+      return;
+    }
+    const content = this.#contents.get(after.hash ?? ("" as Hash)) ?? Buffer.alloc(0);
+    if (node !== undefined) this.#files.remove(path);
+    if (after.kind === "symlink") this.#files.symlink(content, path);
+    else this.#files.write(path, content, after.mode);
+    const isTimed = this.#request.keepMtime === true && after.kind === "file" && isKeptTime(after.mtimeMs);
+    if (isTimed) this.#files.setMtime(path, after.mtimeMs);
+  }
+}
+
+function isFolderAgain(node: MemoryNode, after: Entry | undefined): boolean {
+  return node.kind === "dir" && after?.kind === "dir";
+}
+
+async function readAll(reader: ContentReader): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of reader.pieces()) pieces.push(piece);
+  return Buffer.concat(pieces);
+}

@@ -1,0 +1,178 @@
+import * as fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Entry } from "../../core/values/entry.ts";
+import { sha256, sha256Pieces } from "../../core/values/hash.ts";
+import { outsidePath } from "../../core/records/outside-record.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import { sweepCrashes } from "../../testing/crash-sweep.ts";
+import { outsideFilesSuite, type OutsideHarness } from "../../testing/outside-files-suite.ts";
+import { DiskOutsideFiles } from "./disk-outside-files.ts";
+import type { ContentReader } from "../worktree.ts";
+
+outsideFilesSuite("DiskOutsideFiles", (limits): OutsideHarness => {
+  const base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "chronicle-outside-")));
+  const [store, workspace] = [join(base, "store"), join(base, "ws")];
+  for (const folder of [store, workspace]) fs.mkdirSync(folder);
+  return {
+    base,
+    outside: new DiskOutsideFiles({ disk: new NodeDisk(), own: [store], roots: [workspace], limits }),
+    edit: {
+      write: (path, content) => fs.writeFileSync(path, content),
+      makeFolder: (path) => void fs.mkdirSync(path, { recursive: true }),
+      symlink: (target, path) => fs.symlinkSync(target, path),
+      chmod: (path, mode) => fs.chmodSync(path, mode),
+      remove: (path) => fs.rmSync(path, { recursive: true }),
+      read: (path) => (fs.lstatSync(path).isSymbolicLink() ? fs.readlinkSync(path) : fs.readFileSync(path, "utf8")),
+      modeOf: (path) => fs.lstatSync(path).mode & 0o7777,
+      list: (path) => fs.readdirSync(path).sort(),
+    },
+    dispose: () => fs.rmSync(base, { recursive: true, force: true }),
+  };
+});
+
+function text(content: string): ContentReader {
+  return {
+    size: content.length,
+    async *pieces() {
+      yield Buffer.from(content);
+    },
+  };
+}
+
+test("wherever a replacement is cut off, the file is old or new, and the next one brings it about", async () => {
+  const [old, young] = ["what it was", "what it became"];
+  const path = outsidePath("/etc/conf");
+  const after: Entry = { path, kind: "file", mode: 0o640, size: old.length, mtimeMs: 0, hash: sha256(old) };
+  const open = (disk: SimDisk) => new DiskOutsideFiles({ disk, own: [], roots: [] });
+  const replace = async (disk: SimDisk): Promise<string | undefined> => {
+    const { found } = await open(disk).look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+    return open(disk).replace({ path, before: found[0]?.entry, after, content: text(old) });
+  };
+  const { points } = await sweepCrashes({
+    prepare: () => SimDisk.fromTree({ "/etc/conf": young }),
+    run: async (disk, acknowledge) => {
+      if ((await replace(disk)) === undefined) acknowledge("done");
+    },
+    check: async (disk, { acknowledged }) => {
+      const hashOf = async () => {
+        const look = await open(disk).look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+        return look.found[0]?.entry?.hash;
+      };
+      const left = await hashOf();
+      if (acknowledged.length > 0) expect(left).toBe(sha256(old));
+      else expect([sha256(old), sha256(young)]).toContain(left);
+      expect(await replace(disk)).toBeUndefined();
+      expect(await hashOf()).toBe(sha256(old));
+      // What a step that was cut off left aside is dropped by the next one, if there is one.
+      if (left === sha256(young)) expect(disk.list("/etc").map((item) => item.name.toString())).toEqual(["conf"]);
+    },
+  });
+  expect(points).toBeGreaterThan(5);
+});
+
+/** A folder of this user's own, and who replaces files in it. */
+class Place implements Disposable {
+  readonly base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "chronicle-outside-")));
+  readonly conf = join(this.base, "conf");
+  readonly lost: unknown[] = [];
+
+  [Symbol.dispose](): void {
+    fs.rmSync(this.base, { recursive: true, force: true });
+  }
+
+  /** From what is there now to a file with this content. */
+  async replace(content: ContentReader, disk = new NodeDisk()): Promise<string | undefined> {
+    const outside = new DiskOutsideFiles({ disk, own: [], roots: [] });
+    const path = outsidePath(this.conf);
+    const { found } = await outside.look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+    const hash = sha256("restored");
+    const after: Entry = { path, kind: "file", mode: 0o660, size: content.size, mtimeMs: 0, hash };
+    const onLostOwner = (owner: unknown): void => void this.lost.push(owner);
+    return outside.replace({ path, before: found[0]?.entry, after, content, onLostOwner });
+  }
+}
+
+/** Fails with an errno where a call has such an argument. */
+function failing(method: "link" | "rename" | "removeFolder", end: string, code: string): NodeDisk {
+  const disk = new NodeDisk();
+  const own = disk[method].bind(disk) as (...args: unknown[]) => void;
+  return Object.assign(disk, {
+    [method]: (...args: unknown[]) => {
+      if (args.some((one) => String(one).endsWith(end))) throw Object.assign(new Error(code), { code });
+      own(...args);
+    },
+  });
+}
+
+test("nothing of ours stays beside a file that could not be replaced", async () => {
+  using place = new Place();
+  fs.mkdirSync(join(place.conf, "full"), { recursive: true });
+  expect(await place.replace(text("restored"))).toBe("ENOTEMPTY");
+  expect(fs.readdirSync(place.base)).toEqual(["conf"]);
+  fs.rmSync(place.conf, { recursive: true });
+  fs.writeFileSync(place.conf, "now");
+  expect(await place.replace(text("restored"), failing("rename", "/conf", "EACCES"))).toBe("EACCES");
+  const broken: ContentReader = {
+    size: 8,
+    // oxlint-disable-next-line require-yield
+    async *pieces() {
+      throw Object.assign(new Error("full"), { code: "ENOSPC" });
+    },
+  };
+  expect(await place.replace(broken)).toBe("ENOSPC");
+  expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "now"]);
+});
+
+test.each([true, false])("a disk without hard links has the file again (it was there: %s)", async (wasThere) => {
+  using place = new Place();
+  if (wasThere) fs.writeFileSync(place.conf, "now");
+  expect(await place.replace(text("restored"), failing("link", "", "EPERM"))).toBeUndefined();
+  expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "restored"]);
+});
+
+test.runIf(process.getuid?.() === 0)("the file keeps its owner and group", async () => {
+  using place = new Place();
+  fs.writeFileSync(place.conf, "now");
+  fs.chownSync(place.conf, 1234, 4321);
+  expect(await place.replace(text("restored"))).toBeUndefined();
+  const { uid, gid, mode } = fs.statSync(place.conf);
+  expect([uid, gid, mode & 0o777, fs.readFileSync(place.conf, "utf8")]).toEqual([1234, 4321, 0o660, "restored"]);
+  // What was removed belongs to the owner of its folder.
+  fs.rmSync(place.conf);
+  fs.chownSync(place.base, 1234, 4321);
+  expect(await place.replace(text("restored"))).toBeUndefined();
+  expect([fs.statSync(place.conf).uid, fs.statSync(place.conf).gid]).toEqual([1234, 4321]);
+  expect(place.lost).toEqual([]);
+});
+
+test("where it cannot be given back, that is told", async () => {
+  using place = new Place();
+  fs.writeFileSync(place.conf, "now");
+  fs.chownSync(place.conf, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
+  const disk = Object.assign(new NodeDisk(), { give: () => false });
+  const own = disk.fstat.bind(disk);
+  Object.assign(disk, { fstat: (fd: number) => ({ ...own(fd), uid: 7 }) });
+  expect(await place.replace(text("restored"), disk)).toBeUndefined();
+  expect(place.lost).toHaveLength(1);
+});
+
+test("what a step that was cut off has left aside goes, once the file is as wanted and the bytes are kept", async () => {
+  using place = new Place();
+  fs.writeFileSync(place.conf, "restored");
+  const path = outsidePath(place.conf);
+  const left = join(place.base, `.chronicle-${sha256(path).slice(0, 16)}.old`);
+  const entry: Entry = { path, kind: "file", mode: 0o644, size: 8, mtimeMs: 0, hash: sha256("restored") };
+  const outside = new DiskOutsideFiles({ disk: new NodeDisk(), own: [], roots: [] });
+  for (const [kept, names] of [
+    [false, 2],
+    [true, 1],
+  ] as const) {
+    fs.writeFileSync(left, "before");
+    const isKept = async (): Promise<boolean> => kept;
+    expect(await outside.replace({ path, before: entry, after: entry, content: undefined, isKept })).toBeUndefined();
+    expect(fs.readdirSync(place.base)).toHaveLength(names);
+  }
+});

@@ -1,0 +1,26 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { OutsideFiles, OutsideLook } from "../outside-files.ts";
+
+/**
+ * Where a workspace has no folder there is nothing outside of it: no path that a client names is ever looked for on the
+ * machine that hosts it.
+ */
+export class NoOutsideFiles implements OutsideFiles {
+  readonly home = undefined;
+
+  isOwn(): boolean {
+    return false;
+  }
+
+  resolve(absolute: string): { readonly name: string; readonly end: string } {
+    return { name: absolute, end: absolute };
+  }
+
+  async look(): Promise<OutsideLook> {
+    throw new ChronicleError("REFUSED", "a hosted workspace has no files outside of it");
+  }
+
+  async replace(): Promise<string> {
+    return "a hosted workspace has no files outside of it";
+  }
+}

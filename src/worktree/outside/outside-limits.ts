@@ -1,0 +1,27 @@
+import { isWithin, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+
+/** What is kept of one tool's paths outside, at most. */
+export interface OutsideLimits {
+  readonly maxFileSize: number;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+export const OUTSIDE_LIMITS: OutsideLimits = {
+  maxFileSize: 2 * 1024 ** 3,
+  maxEntries: 50_000,
+  maxBytes: 4 * 1024 ** 3,
+};
+
+/** Where the system shows itself as files. */
+const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
+
+/** Does a path outside belong to the system, or is it everything? */
+export function isSystemPath(path: WorkspacePath): boolean {
+  return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
+}
+
+/** An absolute path as one beneath `/`. */
+export function beneathSlash(absolute: string): WorkspacePath {
+  return absolute.replace(/^\/+/, "") as WorkspacePath;
+}

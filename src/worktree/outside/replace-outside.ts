@@ -1,0 +1,243 @@
+import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
+import { childOf, parentOf, pathToBytes, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { Disk, FileStat, Owner } from "../../disk/disk.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+import { inspectPath } from "../files/inspect.ts";
+import type { OutsideChange } from "../outside-files.ts";
+import { isSameContent } from "../files/same-stat.ts";
+
+/** Setuid, setgid and sticky are recorded, but never set. */
+const NEVER_SET = 0o7000;
+
+/**
+ * Brings one path from `before` to `after`: staged beside its place, synced, renamed over. Answers why it could not be done.
+ * What is neither is left alone; what was written at the last moment is kept beside it.
+ */
+export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
+  const { path, before, after } = change;
+  const behind = linkOnTheWay(fs, path);
+  if (behind !== undefined) return `/${behind} on the way to it is a link`;
+  const folder = parentOf(path);
+  const isKept = keptOf(change);
+  if (before !== undefined && sameEntry(before, after)) return dropLeft(fs, path, isKept);
+  if (after !== undefined) makeParents(fs, folder);
+  if (after?.kind === "dir") return placeFolder(fs, change);
+  const staged = childOf(folder, `${stagingName(path)}.new`);
+  try {
+    const unstaged = after === undefined ? undefined : await stage(disk, fs, staged, { ...change, after });
+    if (unstaged !== undefined) return unstaged;
+    await dropLeft(fs, path, isKept);
+    return putStaged(fs, change, staged);
+  } finally {
+    if (after !== undefined) dropStaged(fs, staged);
+  }
+}
+
+function keptOf({ before, after, isKept }: OutsideChange): (hash: Hash) => Promise<boolean> {
+  const known = [before?.hash, after?.hash];
+  return async (hash) => known.includes(hash) || (await isKept?.(hash)) === true;
+}
+
+/** What is at the path is looked at once more, and exchanged. */
+function putStaged(fs: ConfinedFs, { path, before, after }: OutsideChange, staged: WorkspacePath): string | undefined {
+  const folder = parentOf(path);
+  const seen = inspectPath(fs, path, path);
+  if (!sameEntry(seen?.entry, before)) {
+    return sameEntry(seen?.entry, after) ? undefined : "it is not what it was a moment ago";
+  }
+  if (before?.kind === "dir") {
+    fs.removeFolder(path);
+    fs.syncFolder(folder);
+    if (after === undefined) return undefined;
+  }
+  return exchange(fs, { path, folder, staged, seen: before?.kind === "dir" ? undefined : seen?.stat, after });
+}
+
+interface Exchange {
+  readonly path: WorkspacePath;
+  readonly folder: WorkspacePath;
+  readonly staged: WorkspacePath;
+  readonly seen: FileStat | undefined;
+  readonly after: Entry | undefined;
+}
+
+/** Errnos of a file system without hard links. */
+const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+/** Gives a file another name, which nothing has; where there are no second names, it loses its own. */
+function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void {
+  try {
+    fs.link(from, to);
+  } catch (error) {
+    if (!NO_LINKS.has(errnoOf(error) ?? "")) throw error;
+    if (fs.lstat(to) !== undefined) throw Object.assign(new Error("the name is taken"), { code: "EEXIST" });
+    fs.renameFile(from, to);
+  }
+}
+
+/** The last step: what is there goes aside, is looked at once more, and only then is gone. */
+function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
+  if (seen === undefined) {
+    // Without a link in its place: a file that came meanwhile stays.
+    if (after === undefined) return undefined;
+    nameAlso(fs, staged, path);
+    dropOwn(fs, staged);
+    fs.syncFolder(folder);
+    return undefined;
+  }
+  const aside = asideName(fs, path);
+  if (after === undefined) fs.renameFile(path, aside);
+  else {
+    nameAlso(fs, path, aside);
+    placeOver(fs, { staged, path, aside });
+  }
+  fs.syncFolder(folder);
+  const gone = fs.lstat(aside);
+  if (gone === undefined || !isSameContent(gone, seen)) {
+    return `somebody wrote to it at the last moment: that is kept as /${aside}`;
+  }
+  fs.unlink(aside);
+  fs.syncFolder(folder);
+  return undefined;
+}
+
+interface Placing {
+  readonly staged: WorkspacePath;
+  readonly path: WorkspacePath;
+  readonly aside: WorkspacePath;
+}
+
+/** Puts the new file into place; where that fails, the old one has its name as before, and that alone. */
+function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
+  try {
+    fs.renameFile(staged, path);
+  } catch (error) {
+    if (fs.lstat(path) === undefined) fs.renameFile(aside, path);
+    else fs.unlink(aside);
+    throw error;
+  }
+}
+
+function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
+  if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return;
+  makeParents(fs, parentOf(folder));
+  fs.makeFolder(folder, 0o755);
+  fs.syncFolder(parentOf(folder));
+}
+
+function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
+  const seen = inspectPath(fs, path, path);
+  const mode = (after?.mode ?? 0o755) & ~NEVER_SET;
+  if (seen?.entry.kind === "dir") {
+    if (seen.entry.mode !== mode) fs.chmod(path, mode, "dir");
+    return undefined;
+  }
+  if (!sameEntry(seen?.entry, before)) return "it is not what it was a moment ago";
+  if (seen !== undefined) fs.unlink(path);
+  fs.makeFolder(path, mode);
+  fs.chmod(path, mode, "dir");
+  fs.syncFolder(parentOf(path));
+  return undefined;
+}
+
+/** Writes the new content beside its place, durably. Answers why it could not. */
+async function stage(
+  disk: Disk,
+  fs: ConfinedFs,
+  staged: WorkspacePath,
+  { path, after, content, onLostOwner }: OutsideChange & { readonly after: Entry },
+): Promise<string | undefined> {
+  if (content === undefined) return "its content is not in the store";
+  dropOwn(fs, staged);
+  if (after.kind === "symlink") {
+    const parts: Uint8Array[] = [];
+    for await (const piece of content.pieces()) parts.push(piece);
+    fs.symlink(Buffer.concat(parts), staged);
+    return undefined;
+  }
+  {
+    using file = fs.create(staged, 0o600);
+    fs.release();
+    for await (const piece of content.pieces()) fs.write(file, piece);
+    const replaced = fs.lstat(path);
+    const owner = ownerOf(fs, { path, replaced, made: disk.fstat(file.fd) });
+    const isGiven = owner === undefined || disk.give(file.fd, owner);
+    if (!isGiven && replaced?.kind === "file") onLostOwner?.(owner);
+    fs.sync(file);
+  }
+  fs.chmod(staged, after.mode & ~NEVER_SET, "file");
+  return undefined;
+}
+
+interface Made {
+  readonly path: WorkspacePath;
+  readonly replaced: FileStat | undefined;
+  readonly made: FileStat;
+}
+
+/** To whom a new file is to be given: who had the replaced one; what root makes anew, to the folder's owner. `undefined`: it is theirs. */
+function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
+  const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
+  const model = replaced?.kind === "file" ? replaced : folder?.uid === 0 ? undefined : folder;
+  if (model?.gid === undefined || (model.uid === made.uid && model.gid === made.gid)) return undefined;
+  return { uid: model.uid, gid: model.gid };
+}
+
+/** What was staged and is not in place goes; what cannot be removed now is removed by the next attempt. */
+function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
+  try {
+    dropOwn(fs, staged);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
+
+/** Removes what an interrupted step left under a name of ours. */
+function dropOwn(fs: ConfinedFs, path: WorkspacePath): void {
+  const stat = fs.lstat(path);
+  if (stat?.kind === "file" || stat?.kind === "symlink") fs.unlink(path);
+}
+
+/** The same each time, so that the next attempt finds what an interrupted one left. */
+function stagingName(path: WorkspacePath): string {
+  return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
+}
+
+/** Removes what an interrupted step left aside, if its content is kept elsewhere. */
+async function dropLeft(
+  fs: ConfinedFs,
+  path: WorkspacePath,
+  isKept: (hash: Hash) => Promise<boolean>,
+): Promise<undefined> {
+  const left = childOf(parentOf(path), `${stagingName(path)}.old`);
+  const hash = inspectPath(fs, left, left)?.entry.hash;
+  fs.release();
+  if (hash === undefined || !(await isKept(hash))) return;
+  fs.unlink(left);
+  fs.syncFolder(parentOf(path));
+}
+
+/** A free name for what goes aside: what an earlier step kept there is not touched. */
+function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
+  const name = childOf(parentOf(path), `${stagingName(path)}.old`);
+  for (let n = 1; ; n += 1) {
+    const free = (n === 1 ? name : `${name}.${n}`) as WorkspacePath;
+    if (fs.lstat(free) === undefined) return free;
+  }
+}
+
+/** The first link that stands where a folder should, on the way to a path. */
+export function linkOnTheWay(fs: ConfinedFs, path: WorkspacePath): WorkspacePath | undefined {
+  const folder = parentOf(path);
+  if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return undefined;
+  const parts = folder.split("/");
+  for (let depth = 1; depth <= parts.length; depth += 1) {
+    const at = parts.slice(0, depth).join("/") as WorkspacePath;
+    const stat = fs.lstat(at);
+    if (stat?.kind === "symlink") return at;
+    if (stat?.kind !== "dir") return undefined;
+  }
+  return undefined;
+}

@@ -1,0 +1,48 @@
+import { sameEntry, type Entry } from "../../core/values/entry.ts";
+import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { breathe } from "../../util/breathe.ts";
+import { isSameStat } from "../files/same-stat.ts";
+import type { OpenRoot } from "./scan.ts";
+import type { StatCache } from "./stat-cache.ts";
+
+/** So many are looked at before others get a turn. */
+const TURN = 2_048;
+
+/** Where files are looked for. */
+export interface StillContext {
+  readonly cache: StatCache;
+  readonly roots: readonly OpenRoot[];
+  readonly rootOf: (path: WorkspacePath) => { readonly open: OpenRoot; readonly inner: WorkspacePath };
+}
+
+/** See `Worktree.areStill`. Where memory alone says that it cannot be told, nothing is looked at. */
+export async function areStill({ cache, roots, rootOf }: StillContext, entries: readonly Entry[]): Promise<boolean> {
+  const asked = new Map<OpenRoot, FolderTraits>();
+  const certain = entries.flatMap((entry) => {
+    const known = cache.get(entry.path);
+    const isCertain = known?.racy === false && entry.kind !== "dir" && isSameBytes(known.entry, entry);
+    return isCertain ? { entry, known: known.entry, stat: known.stat } : [];
+  });
+  if (certain.length < entries.length) return false;
+  try {
+    for (const [at, { entry, known, stat }] of certain.entries()) {
+      const { open, inner } = rootOf(entry.path);
+      const traits = asked.get(open) ?? open.traits;
+      asked.set(open, traits);
+      if (!traits.ctime || !sameEntry(heldEntry(traits, known, entry), entry)) return false;
+      const now = open.fs.lstat(inner);
+      if (now === undefined || !isSameStat(stat, now)) return false;
+      if ((at + 1) % TURN > 0) continue;
+      for (const { fs } of roots) fs.release();
+      await breathe();
+    }
+    return true;
+  } finally {
+    for (const { fs } of roots) fs.release();
+  }
+}
+
+function isSameBytes(a: Entry, b: Entry): boolean {
+  return a.kind === b.kind && a.hash === b.hash;
+}

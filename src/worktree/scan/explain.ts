@@ -1,0 +1,99 @@
+import type { Verdict } from "../../core/filter/filter.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+import type { TrackedRoot } from "../worktree.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { compileFilter } from "../../core/filter/ignore.ts";
+import { childOf, isHeldBy, ROOT } from "../../core/values/path.ts";
+import { FolderRules, RuleReader } from "./folder-rules.ts";
+import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
+import type { GitNow } from "../git/git-repository.ts";
+import { RootGit } from "../git/root-git.ts";
+
+/** Git's part in the rules of one root, and the paths of the root that are git's own. */
+export interface GitOfRoot extends GitNow {
+  readonly own: GitsOwn;
+}
+
+/** Reads the rules of a root anew. */
+function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
+  const enabled = root.filter.useGitignore;
+  const ofRoot = new RootGit({ ...git, root, known: () => undefined });
+  return new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n, git: ofRoot });
+}
+
+/** Why a path of a root would or would not be tracked, from the ignore files on disk now. */
+export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitOfRoot): Verdict {
+  if (inner === "") return { tracked: true, rule: "default" };
+  if (root.only !== undefined) {
+    return isHeldBy(root, inner)
+      ? { tracked: true, rule: "default" }
+      : { tracked: false, rule: "exclude", pattern: root.only };
+  }
+  const reader = readerOf(fs, root, git);
+  let rules = FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT));
+  const parts = inner.split("/");
+  const last = parts.pop() ?? "";
+  let folder = ROOT;
+  for (const name of parts) {
+    folder = childOf(folder, name);
+    rules = rules.enter(folder, reader.read(folder));
+  }
+  const verdict = rules.scope.judge(last, isFolder(fs, inner));
+  return orGits(git.own, inner, verdict);
+}
+
+/** Says of files of a root whether the rules leave them out, from the ignore files on disk now: each folder's are read once. */
+export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
+  if (root.only !== undefined) return (inner) => !isHeldBy(root, inner);
+  const reader = readerOf(fs, root, git);
+  const folders = new Map([["", FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
+  const rulesOf = (folder: string): FolderRules => {
+    const known = folders.get(folder);
+    if (known !== undefined) return known;
+    const slash = folder.lastIndexOf("/");
+    const path = folder as WorkspacePath;
+    const rules = rulesOf(folder.slice(0, Math.max(0, slash))).enter(path, reader.read(path));
+    folders.set(folder, rules);
+    return rules;
+  };
+  return (inner) => {
+    const slash = inner.lastIndexOf("/");
+    const verdict = rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false);
+    return !orGits(git.own, inner, verdict).tracked;
+  };
+}
+
+/** The verdict of the rules on a path; a path in a folder of git's own is git's. */
+function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
+  if (verdict.rule === "git") return verdict;
+  const top = gits.topOf(inner);
+  return top === undefined || isTakenIn(top, verdict) ? verdict : GITS;
+}
+
+/** The errno of opening what is there now to read it; `undefined`: it can be read, or there is nothing that could be. */
+export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
+  try {
+    const kind = fs.lstat(inner)?.kind;
+    if (kind === "dir") fs.list(inner);
+    else if (kind === "file") fs.openRead(inner)[Symbol.dispose]();
+    return undefined;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return GONE.has(errno) ? undefined : errno;
+  }
+}
+
+/** The errors of opening a name that is gone, or is something else, since it was looked at. */
+const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+
+/** Where nobody may look (permissions), the rules still say what they say of a file. */
+function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
+  try {
+    return fs.lstat(inner)?.kind === "dir";
+  } catch (error) {
+    if (errnoOf(error) !== "EACCES") throw error;
+    return false;
+  }
+}

@@ -1,0 +1,86 @@
+import type { UnappliedRules } from "../../core/records/coverage.ts";
+import type { FilterSpec, RepositoryRules, RuleFile } from "../../core/filter/filter.ts";
+import { compileFilter } from "../../core/filter/ignore.ts";
+import { MAX_WILD_RULES } from "../../core/filter/ignore-rules.ts";
+import { comparePaths, parentOf, pathInRoot, ROOT, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { KnownGit } from "../git/root-git.ts";
+import type { StatCache } from "./stat-cache.ts";
+import type { TrackedRoot } from "../worktree.ts";
+
+/** A repository's own ignore file, which nobody shares. */
+export const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
+
+/** The repositories of a root as they were last met, by the folder beneath it. */
+export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [WorkspacePath, KnownGit][] {
+  return [...cache.git].flatMap(([path, known]): [WorkspacePath, KnownGit][] => {
+    const { root: id, path: folder } = splitRoot(path);
+    return id === root.id ? [[folder, known]] : [];
+  });
+}
+
+/** The filter in force in a root: its rules as they were last met, and these repositories. */
+export function filterOf(
+  cache: StatCache,
+  root: TrackedRoot,
+  repositories: Iterable<readonly [WorkspacePath, KnownGit]> = gitOf(cache, root),
+): FilterSpec {
+  const rules: RuleFile[] = [];
+  for (const [path, { text }] of cache.rules) {
+    const { root: id, path: inner } = splitRoot(path);
+    if (id !== root.id) continue;
+    rules.push({ folder: inner === EXCLUDE_FILE ? ROOT : parentOf(inner), source: inner, text });
+  }
+  const order = (rule: RuleFile): number => (rule.source === EXCLUDE_FILE ? 0 : 1);
+  rules.sort((a, b) => order(a) - order(b) || comparePaths(a.folder, b.folder));
+  const met = [...repositories].sort(([a], [b]) => comparePaths(a, b));
+  const told = met.map(([folder, known]) => repositoryOf(folder, known)).filter((one) => saysMore(one));
+  return {
+    options: root.filter,
+    // What begins outside of the root, or beside an index, comes before what the folders hold.
+    rules: [...met.flatMap(([, known]) => known.rules), ...rules],
+    ...(told.length === 0 ? {} : { repositories: told }),
+  };
+}
+
+function repositoryOf(folder: string, { ignoreCase, tracked }: KnownGit): RepositoryRules {
+  return { folder, ignoreCase, tracked };
+}
+
+/** Is there more to know of a repository than its ignore files? Where one begins beneath the root, that it does. */
+function saysMore({ folder, ignoreCase, tracked }: RepositoryRules): boolean {
+  return folder !== "" || ignoreCase || tracked.length > 0;
+}
+
+/** Those ignore files of a filter that rule nothing, and why. */
+export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
+  const filter = compileFilter(options);
+  return rules.flatMap((file) => {
+    // Only a long file can be one: all others are not even read for it.
+    const detail = file.text.length > MAX_WILD_RULES ? filter.problemOf(file) : undefined;
+    return detail === undefined ? [] : [{ source: file.source, detail }];
+  });
+}
+
+/** What is not applied, each once, with the sources of further roots by their whole paths. */
+export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
+  const each = new Map<string, UnappliedRules>();
+  for (const { source, detail } of problems) {
+    const isWhole = id === undefined || source.startsWith("/") || source.includes("=");
+    const shown = isWhole ? source : `${folder}/${source}`;
+    each.set(`${shown}\0${detail}`, { source: shown, detail });
+  }
+  return [...each.values()];
+}
+
+/** Keeps what a look at everything has met of a root's repositories. */
+export function keepGit(cache: StatCache, root: TrackedRoot, met: ReadonlyMap<WorkspacePath, KnownGit>): void {
+  for (const [folder] of gitOf(cache, root)) if (!met.has(folder)) cache.git.delete(pathInRoot(root.id, folder));
+  for (const [folder, known] of met) {
+    const path = pathInRoot(root.id, folder);
+    if (JSON.stringify(cache.git.get(path), bigText) !== JSON.stringify(known, bigText)) cache.git.set(path, known);
+  }
+}
+
+function bigText(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? `${value}n` : value;
+}

@@ -1,0 +1,343 @@
+import type { Omission, OmissionReason } from "../../core/records/coverage.ts";
+import type { FolderTraits } from "../../core/tree/folder-traits.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+import type { FolderRules, RuleReader } from "./folder-rules.ts";
+import { type GitFolders, isTakenIn } from "../git/git-folders.ts";
+import type { ScanTally, Weight } from "./scan-tally.ts";
+import type { KnownChild, StatCache } from "./stat-cache.ts";
+import type { ScannedPath, TrackedRoot } from "../worktree.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { childOf, MAX_PATH_BYTES } from "../../core/values/path.ts";
+import { NO_ROW } from "./stat-table.ts";
+
+/** What a scan of one root works with. */
+export interface RootScanParts {
+  readonly root: TrackedRoot;
+  readonly fs: ConfinedFs;
+  readonly traits: FolderTraits;
+  readonly cache: StatCache;
+  readonly rules: RuleReader;
+  readonly tally: ScanTally;
+  readonly startedAtNs: bigint;
+  readonly paranoid: boolean;
+  /** Only some paths are looked at: the tally starts from what is remembered, and counts differences. */
+  readonly partial: boolean;
+  /** The store's own folders. */
+  readonly store: readonly FileStat[];
+  /** The folder of the root. */
+  readonly stat: FileStat;
+  /** The folders in which git keeps its own state. */
+  readonly gitFolders: GitFolders;
+}
+
+/** A folder to be looked at, or on the way to one. */
+export interface FolderWork {
+  readonly path: WorkspacePath;
+  /** The path beneath the root. */
+  readonly inner: WorkspacePath;
+  readonly stat: FileStat;
+  readonly row: number;
+  readonly above: FolderWork | undefined;
+  readonly weight: Weight;
+  /** The rules for the folder's own children. */
+  readonly rules: FolderRules;
+  /** False: it is only walked because something in it may be tracked after all. */
+  tracked: boolean;
+  /** Everything in it is taken, whatever the rules say. */
+  readonly named: boolean;
+  /** Something about its children can change without the folder's times showing it: list it again next time. */
+  unsettled: boolean;
+  /** New paths in it that the limits keep out. */
+  overLimit: number;
+}
+
+/** A name in a folder, and what is remembered of it. */
+export interface Found {
+  readonly name: string;
+  readonly path: WorkspacePath;
+  readonly inner: WorkspacePath;
+  readonly child: KnownChild | undefined;
+  /** It was asked for by name: no rule keeps it out. */
+  readonly named?: boolean;
+  /** It was held until all else was walked. */
+  readonly isHeld?: boolean;
+}
+
+/** What every folder has in which git keeps a repository. */
+const GIT_NAMES: readonly string[] = ["HEAD", "objects", "refs"];
+
+/** Why such a folder is left out, for people. */
+export const GITS_DETAIL = "git: a repository's own state";
+
+/** How a folder is walked. */
+export type Entering = Pick<FolderWork, "tracked" | "named">;
+
+/** Looks at single names and keeps what a scan finds out: changed, gone, omitted paths and folders to be walked. */
+export class ScanLook {
+  readonly #p: RootScanParts;
+  readonly folders: FolderWork[] = [];
+  /** New folders that look as git's own do: what would say that one is may yet be met. */
+  readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
+  readonly gone: WorkspacePath[] = [];
+  /** Folders in which an apply stages, or one that was cut off has left something. */
+  readonly staging: WorkspacePath[] = [];
+  readonly omitted: Omission[] = [];
+  changed: ScannedPath[] = [];
+  /** Paths looked at so far. */
+  looked = 0;
+
+  constructor(parts: RootScanParts) {
+    this.#p = parts;
+  }
+
+  /** Is the name remembered as an entry, not only as a folder of remembered ones? */
+  isKnown(found: Found): boolean {
+    return found.child !== undefined && this.#p.cache.kindOf(found.child) !== undefined;
+  }
+
+  omit(path: WorkspacePath, reason: OmissionReason, detail: string): void {
+    this.omitted.push(detail === "" ? { path, reason } : { path, reason, detail });
+  }
+
+  /** A name that is tracked. `byPath`: it is remembered, so a plain `lstat` is enough to see that nothing changed. */
+  look(work: FolderWork, found: Found, byPath: boolean): void {
+    this.looked += 1;
+    let stat = this.statOf(work, found, byPath);
+    if (byPath && typeof stat === "object" && !this.#isAsKnown(found, stat)) stat = this.statOf(work, found, false);
+    if (stat === "omitted") return;
+    if (stat === undefined) this.missing(work, found.child);
+    else if (stat.kind === "dir") this.#lookAtFolder(work, found, stat);
+    else this.#lookAtLeaf(work, found, stat);
+  }
+
+  /** The state of a name; when it cannot be told, that is noted. */
+  statOf(work: FolderWork, found: Found, byPath: boolean): FileStat | undefined | "omitted" {
+    const { fs } = this.#p;
+    try {
+      if (byPath) return fs.peek(found.inner);
+      if (isTooLong(found.inner)) return this.#skip(work, found, "name-too-long", "");
+      return fs.lstat(found.inner);
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      return this.#skip(work, found, "unreadable", errno);
+    }
+  }
+
+  /** What is remembered at a name and beneath is no longer there. */
+  missing(work: FolderWork, child: KnownChild | undefined): void {
+    if (child === undefined) return;
+    this.#goneBeneath(work, child);
+    if (this.#p.cache.kindOf(child) === undefined) return;
+    this.gone.push(child.path);
+    if (this.#p.partial) this.#p.tally.count(work.weight, -1, -this.#p.cache.bytesOf(child));
+  }
+
+  /** Puts a folder on the list of those to be walked. */
+  enter(above: FolderWork, found: Found, stat: FileStat, how: Entering): void {
+    const { tally, rules } = this.#p;
+    const { tracked, named } = how;
+    this.folders.push({
+      path: found.path,
+      inner: found.inner,
+      stat,
+      row: found.child?.row ?? NO_ROW,
+      above,
+      weight: tally.weigh(found.path, above.weight),
+      rules: above.rules.enter(found.inner, rules.read(found.inner, this.#mayHoldGit(found, stat))),
+      tracked,
+      named,
+      unsettled: false,
+      overLimit: 0,
+    });
+  }
+
+  /** May a `.git` lie in the folder? Nothing came or went in one that is as it was listed: it is looked for in no such folder. */
+  #mayHoldGit({ path, child }: Found, { mtimeNs, ctimeNs, ino, dev }: FileStat): boolean {
+    const { cache } = this.#p;
+    const listing = cache.listing(path, child?.row ?? NO_ROW);
+    const isSame =
+      listing !== undefined &&
+      !listing.racy &&
+      listing.mtimeNs === mtimeNs &&
+      listing.ctimeNs === ctimeNs &&
+      listing.ino === ino &&
+      listing.dev === dev;
+    if (!isSame || this.#p.paranoid) return true;
+    const isLeftOut = cache.excluded.get(path)?.some(({ name }) => name === ".git") === true;
+    return isLeftOut || cache.child(childOf(path, ".git")) !== undefined;
+  }
+
+  #lookAtFolder(work: FolderWork, found: Found, stat: FileStat): void {
+    if (this.#isNoFolderOfOurs(work, found, stat) || this.#isHeld(work, found)) return;
+    const fits = this.isKnown(found) || this.#admit(work, 0);
+    if (fits) this.#p.tally.count(work.weight, ...this.#difference(found, 0));
+    if (fits && !this.#isAsKnown(found, stat)) this.#report(work, { path: found.path, stat });
+    this.enter(work, found, stat, { tracked: true, named: work.named || found.named === true });
+  }
+
+  /** Another device, the store, or git's own state, unless that is recorded: said, and not walked. */
+  #isNoFolderOfOurs(work: FolderWork, found: Found, stat: FileStat): boolean {
+    const { store, stat: root } = this.#p;
+    if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
+      this.#skip(work, found, "store", "Chronicle's own store");
+    } else if (stat.dev !== root.dev) this.#skip(work, found, "other-device", `device ${stat.dev}`);
+    else if (!this.isKnown(found) && this.isGits(work, found, stat)) this.#skip(work, found, "excluded", GITS_DETAIL);
+    else return false;
+    return true;
+  }
+
+  /** Is it a folder in which git keeps its own state, whatever it is called, and nobody has taken it in on purpose? */
+  isGits(work: FolderWork, { name, path }: Found, stat: FileStat): boolean {
+    const { gitFolders } = this.#p;
+    if (!gitFolders.has(stat) || isTakenIn(path, work.rules.scope.judge(name, true))) return false;
+    for (let above: FolderWork | undefined = work; above !== undefined; above = above.above)
+      if (gitFolders.has(above.stat)) return false;
+    return true;
+  }
+
+  /** Holds a new folder that looks as git's own do until all else was walked. */
+  #isHeld(work: FolderWork, found: Found): boolean {
+    if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
+    if (!GIT_NAMES.every((name) => this.#isThere(childOf(found.inner, name)))) return false;
+    work.unsettled = true;
+    this.held.push({ work, found: { ...found, isHeld: true } });
+    return true;
+  }
+
+  /** Looks at what was held. A repository with working trees is in use, wherever these are: its folder is git's. */
+  lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
+    const { root, gitFolders } = this.#p;
+    if (this.#hasNames(childOf(found.inner, "worktrees"))) gitFolders.add(`${root.folder}/${found.inner}`);
+    this.look(work, found, false);
+  }
+
+  #hasNames(folder: WorkspacePath): boolean {
+    try {
+      return this.#p.fs.list(folder).length > 0;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
+  }
+
+  #isThere(path: WorkspacePath): boolean {
+    try {
+      return this.#p.fs.peek(path) !== undefined;
+    } catch (error) {
+      // Nobody may look there: what is in it will be told to be unreadable.
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
+  }
+
+  #lookAtLeaf(work: FolderWork, found: Found, stat: FileStat): void {
+    const { cache, tally, paranoid } = this.#p;
+    const { child } = found;
+    const kind = child === undefined ? undefined : cache.kindOf(child);
+    const bytes = stat.kind === "file" ? stat.size : 0;
+    if (child !== undefined && kind === stat.kind && !paranoid && cache.isUnchanged(child, stat)) {
+      tally.count(work.weight, ...this.#difference(found, bytes));
+      return;
+    }
+    if (stat.kind === "special") {
+      this.#skip(work, found, "special", "a pipe, a socket or a device: listed, never opened");
+      this.missing(work, child);
+      return;
+    }
+    // Also beneath what is remembered as a file: of a torn batch, only that the folder became one may be left.
+    if (child !== undefined) this.#goneBeneath(work, child);
+    this.#lookAtChanged(work, found, stat);
+  }
+
+  #lookAtChanged(work: FolderWork, found: Found, stat: FileStat): void {
+    const { maxFileSize } = this.#p.root.limits;
+    const bytes = stat.kind === "file" ? stat.size : 0;
+    if (maxFileSize > 0 && bytes > maxFileSize) {
+      this.#skip(work, found, "too-large", `${bytes} bytes; the limit is ${maxFileSize}`);
+      return;
+    }
+    if (!this.isKnown(found) && !this.#admit(work, bytes)) return;
+    const scanned = stat.kind === "symlink" ? this.#withTarget(work, found, stat) : { path: found.path, stat };
+    if (scanned === undefined) return;
+    this.#p.tally.count(work.weight, ...this.#difference(found, bytes));
+    this.#report(work, scanned);
+  }
+
+  #withTarget(work: FolderWork, found: Found, stat: FileStat): ScannedPath | undefined {
+    try {
+      return { path: found.path, stat, target: this.#p.fs.readlink(found.inner) };
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      // Exchanged since it was looked at: the next scan will see it for what it is.
+      this.#skip(work, found, "unstable", errno);
+      return undefined;
+    }
+  }
+
+  /** Is a name on disk what is remembered of it, as far as a stat can tell? */
+  #isAsKnown(found: Found, stat: FileStat): boolean {
+    const { cache } = this.#p;
+    const { child } = found;
+    if (child === undefined || cache.kindOf(child) !== stat.kind) return false;
+    if (stat.kind !== "dir") return cache.isUnchanged(child, stat);
+    return !this.#p.traits.modes || cache.modeOf(child) === stat.mode;
+  }
+
+  /** Is there room within the limits for something new? */
+  #admit(work: FolderWork, bytes: number): boolean {
+    if (this.#p.tally.admits(bytes)) return true;
+    work.overLimit += 1;
+    this.#p.tally.count(work.weight, 1, bytes);
+    return false;
+  }
+
+  #report(work: FolderWork, scanned: ScannedPath): void {
+    this.track(work);
+    this.changed.push(scanned);
+  }
+
+  /** A folder in which something is tracked is an entry too. */
+  track(work: FolderWork): void {
+    if (work.tracked) return;
+    work.tracked = true;
+    if (work.above !== undefined) this.track(work.above);
+    this.changed.push({ path: work.path, stat: work.stat });
+    this.#p.tally.count(work.weight, 1, 0);
+  }
+
+  #goneBeneath(work: FolderWork, child: KnownChild): void {
+    const { cache, partial, tally } = this.#p;
+    for (const path of cache.beneath(child.path, child.row)) {
+      this.gone.push(path);
+      const inner = partial ? cache.child(path) : undefined;
+      if (inner !== undefined) tally.count(work.weight, -1, -cache.bytesOf(inner));
+    }
+  }
+
+  /** How much a name adds to the count. */
+  #difference(found: Found, bytes: number): [number, number] {
+    const { child } = found;
+    if (!this.#p.partial || child === undefined || !this.isKnown(found)) return [1, bytes];
+    return [0, bytes - this.#p.cache.bytesOf(child)];
+  }
+
+  #skip(work: FolderWork, found: Found, reason: OmissionReason, detail: string): "omitted" {
+    work.unsettled = true;
+    this.omit(found.path, reason, detail);
+    return "omitted";
+  }
+}
+
+/** The name of a child of the folder, with what is remembered of it. */
+export function foundIn(work: FolderWork, name: string, child: KnownChild | undefined): Found {
+  const path = child?.path ?? childOf(work.path, name);
+  return { name, path, inner: work.path === work.inner ? path : childOf(work.inner, name), child };
+}
+
+function isTooLong(path: WorkspacePath): boolean {
+  return path.length * 3 > MAX_PATH_BYTES && Buffer.byteLength(path) > MAX_PATH_BYTES;
+}

@@ -1,0 +1,276 @@
+import type { Verdict } from "../../core/filter/filter.ts";
+import type { NodeKind } from "../../disk/disk.ts";
+import type { FolderRules } from "./folder-rules.ts";
+import type { FolderWork, Found, RootScanParts } from "./scan-look.ts";
+import type { ExcludedName, KnownChild } from "./stat-cache.ts";
+import type { Listing } from "./stat-table.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { foldsNames } from "../../core/tree/folder-traits.ts";
+import { childOf, decodeName, pathInRoot, ROOT } from "../../core/values/path.ts";
+import { isStagingName, STAGING_FOLDER } from "../../core/tree/staging-folder.ts";
+import { NameMarks } from "./name-marks.ts";
+import { isRacy } from "../files/same-stat.ts";
+import { GITS_DETAIL, ScanLook, foundIn } from "./scan-look.ts";
+
+/** The walk of one root, top-down and a folder at a time: whoever drives it decides when others get a turn. */
+export class RootScan {
+  readonly look: ScanLook;
+  readonly #p: RootScanParts;
+
+  constructor(parts: RootScanParts) {
+    this.#p = parts;
+    this.look = new ScanLook(parts);
+  }
+
+  /** The folder of the root itself, given the rules for what it holds. */
+  rootWork(rules: FolderRules): FolderWork {
+    const { root, stat, tally, cache } = this.#p;
+    const path = pathInRoot(root.id, ROOT);
+    return {
+      path,
+      inner: ROOT,
+      stat,
+      row: cache.rowOf(path),
+      above: undefined,
+      weight: tally.weigh(path, undefined),
+      rules,
+      tracked: true,
+      named: false,
+      unsettled: false,
+      overLimit: 0,
+    };
+  }
+
+  /** Walks the next folder; false when there is none. */
+  step(): boolean {
+    const { folders } = this.look;
+    const work = folders.pop();
+    if (work === undefined) return this.#lookAtHeld();
+    const depth = folders.length;
+    this.#visit(work);
+    this.tellOverLimit(work);
+    // What was pushed last is walked first: turn it round, so that the walk goes in order.
+    for (const next of folders.splice(depth).reverse()) folders.push(next);
+    return true;
+  }
+
+  /** All repositories were met: a folder that looks as git's own is one of theirs by now, or is walked as any other. */
+  #lookAtHeld(): boolean {
+    const held = this.look.held.shift();
+    if (held === undefined) return false;
+    this.look.lookAtHeld(held);
+    this.tellOverLimit(held.work);
+    return true;
+  }
+
+  /** Tells what was left out in a folder because of the limits, once all in it that is asked for was looked at. */
+  tellOverLimit(work: FolderWork): void {
+    if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
+    work.overLimit = 0;
+  }
+
+  /**
+   * Looks at one name in a folder, which may be there or not. Answers the folder to be walked, if it is one. `named`:
+   * whatever the rules say, and all that it holds, but for git's own state.
+   */
+  lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
+    const { look } = this;
+    const found = { ...foundIn(above, name, this.#p.cache.child(childOf(above.path, name))), named };
+    const depth = look.folders.length;
+    if (this.#isOther(found)) {
+      look.missing(above, found.child);
+      return undefined;
+    }
+    if (look.isKnown(found) || (named && !this.#isGits(above, name))) {
+      look.look(above, found, false);
+    } else if (named) {
+      const isThere = look.statOf(above, found, false) !== undefined;
+      if (isThere) look.omit(found.path, "excluded", detailOf(above.rules.scope.judge(name, true)));
+    } else {
+      const stat = look.statOf(above, found, false);
+      if (stat === undefined) look.missing(above, found.child);
+      else if (stat !== "omitted") this.#judge(above, found, stat.kind);
+    }
+    return look.folders.length > depth ? look.folders.at(-1) : undefined;
+  }
+
+  /** Goes on into a folder that the rules keep out, on the way to something named; it is not walked itself. */
+  passThrough(above: FolderWork, name: string): FolderWork | undefined {
+    const { look } = this;
+    const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
+    const stat = this.#isOther(found) ? undefined : look.statOf(above, found, false);
+    if (typeof stat !== "object" || stat.kind !== "dir" || !this.#isOwn(stat)) return undefined;
+    if (look.isGits(above, found, stat)) {
+      look.omit(found.path, "excluded", GITS_DETAIL);
+      return undefined;
+    }
+    look.enter(above, found, stat, { tracked: false, named: false });
+    return look.folders.pop();
+  }
+
+  /** Does only another name stand there, which the disk takes for this one? */
+  #isOther({ inner }: Found): boolean {
+    return foldsNames(this.#p.traits) && !this.#p.fs.isNamedSo(inner);
+  }
+
+  /** Do the rules keep a folder of this name out? */
+  isKeptOut(above: FolderWork, name: string): boolean {
+    return this.#p.root.only === undefined && !above.rules.scope.judge(name, true).tracked;
+  }
+
+  /** Was the folder remembered as one before? */
+  isKnownFolder(work: Pick<FolderWork, "path">): boolean {
+    const child = this.#p.cache.child(work.path);
+    return child !== undefined && this.#p.cache.kindOf(child) === "dir";
+  }
+
+  #visit(work: FolderWork): void {
+    const { root, cache, paranoid, traits } = this.#p;
+    if (root.only !== undefined && work.above === undefined) {
+      this.look.look(work, foundIn(work, root.only, cache.child(childOf(work.path, root.only))), false);
+      return;
+    }
+    const children = cache.children(work.path, work.row);
+    // Where times of change mean nothing, those of folders do not tell of new names.
+    const listing = paranoid || work.named || !traits.ctime ? undefined : cache.listing(work.path, work.row);
+    if (listing === undefined || !this.#isAsListed(work, listing, children) || this.#holdsTracked(work)) {
+      this.#visitListed(work, children);
+      return;
+    }
+    for (const { name, detail } of cache.excluded.get(work.path) ?? []) {
+      this.look.omit(childOf(work.path, name), "excluded", detail);
+    }
+    for (const child of children) this.look.look(work, foundIn(work, child.name, child), true);
+  }
+
+  /** Does git track something by now that was left out when the folder was listed? Its index says so, and no time of the folder's. */
+  #holdsTracked({ path, rules }: FolderWork): boolean {
+    if (!rules.mayHoldTracked) return false;
+    return (this.#p.cache.excluded.get(path) ?? []).some(({ name, isFolder, detail }) => {
+      if (!detail.startsWith("gitignore")) return false;
+      return rules.scope.tracks(name, isFolder) || (isFolder && rules.scope.walks(name));
+    });
+  }
+
+  /** Nothing was added, removed or renamed in the folder, and no rule changed: what is remembered is what is there. */
+  #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
+    const { stat, rules } = work;
+    const same =
+      !listing.racy &&
+      listing.mtimeNs === stat.mtimeNs &&
+      listing.ctimeNs === stat.ctimeNs &&
+      listing.ino === stat.ino &&
+      listing.dev === stat.dev;
+    if (!same || listing.marks[0] !== rules.marks[0] || listing.marks[1] !== rules.marks[1]) return false;
+    const names = new NameMarks();
+    for (const child of children) {
+      if (this.#p.cache.kindOf(child) === undefined) return false;
+      names.add(child.name);
+    }
+    return listing.marks[2] === names.sum && listing.marks[3] === names.mix;
+  }
+
+  #visitListed(work: FolderWork, children: readonly KnownChild[]): void {
+    const items = this.#list(work);
+    if (items === undefined) return;
+    const known = new Map(children.map((child) => [child.name, child]));
+    const names = new NameMarks();
+    const excluded: ExcludedName[] = [];
+    for (const { name, kind } of items) {
+      const found = foundIn(work, name, known.get(name));
+      known.delete(name);
+      if (this.look.isKnown(found)) {
+        names.add(name);
+        this.look.look(work, found, true);
+      } else if (isStagingName(name)) this.#noteStaging(work, found);
+      else {
+        const verdict = this.#judge(work, found, kind);
+        if (verdict.tracked) names.add(name);
+        else excluded.push({ name, detail: detailOf(verdict), isFolder: kind === "dir" });
+      }
+    }
+    for (const child of known.values()) this.look.missing(work, child);
+    this.#keepListing(work, names, excluded);
+  }
+
+  /** Its folder is listed again next time, until it is gone. */
+  #noteStaging(work: FolderWork, { name, path }: Found): void {
+    if (name === STAGING_FOLDER) return;
+    work.unsettled = true;
+    this.look.staging.push(path);
+  }
+
+  /** Asks the filter about a new name; looks at it, or lists it as excluded. */
+  #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
+    const { scope } = work.rules;
+    const isFree = this.#p.root.only !== undefined || work.named;
+    const verdict = isFree && !this.#isGits(work, found.name) ? WANTED : scope.judge(found.name, kind === "dir");
+    if (verdict.tracked) {
+      this.look.look(work, found, false);
+      return verdict;
+    }
+    if (work.tracked) this.look.omit(found.path, "excluded", detailOf(verdict));
+    if (kind === "dir" && scope.walks(found.name)) {
+      work.unsettled = true;
+      const stat = this.look.statOf(work, found, false);
+      const isWalked = typeof stat === "object" && stat.kind === "dir" && this.#isOwn(stat);
+      if (isWalked && !this.look.isGits(work, found, stat))
+        this.look.enter(work, found, stat, { tracked: false, named: false });
+    }
+    return verdict;
+  }
+
+  /** Is it a repository's own state, which is never taken because it was named? */
+  #isGits(above: FolderWork, name: string): boolean {
+    return this.#p.root.only === undefined && above.rules.scope.isGits(name);
+  }
+
+  #isOwn(stat: { readonly dev: bigint; readonly ino: bigint }): boolean {
+    const { stat: root, store } = this.#p;
+    return stat.dev === root.dev && !store.some((own) => own.ino === stat.ino && own.dev === stat.dev);
+  }
+
+  #keepListing(work: FolderWork, names: NameMarks, excluded: readonly ExcludedName[]): void {
+    const { cache, startedAtNs } = this.#p;
+    if (work.unsettled || work.overLimit > 0 || !work.tracked) return;
+    const { mtimeNs, ctimeNs, ino, dev } = work.stat;
+    const [first, second] = work.rules.marks;
+    const marks = [first, second, names.sum, names.mix] as const;
+    cache.putListing(work.path, { mtimeNs, ctimeNs, ino, dev, racy: isRacy(work.stat, startedAtNs), marks });
+    if (excluded.length === 0) cache.excluded.delete(work.path);
+    else if (JSON.stringify(cache.excluded.get(work.path)) !== JSON.stringify(excluded)) {
+      cache.excluded.set(work.path, excluded);
+    }
+  }
+
+  #list(work: FolderWork): { name: string; kind: NodeKind }[] | undefined {
+    try {
+      const items = this.#p.fs.list(work.inner).map((item) => ({ name: decodeName(item.name), kind: item.kind }));
+      return items.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      if (errno === "ENOENT" || errno === "ENOTDIR" || errno === "ELOOP") this.#vanished(work, errno);
+      else this.look.omit(work.path, "unreadable", errno);
+      return undefined;
+    }
+  }
+
+  /** The folder went away, or was exchanged, after it was looked at. */
+  #vanished(work: FolderWork, errno: string): void {
+    const { above } = work;
+    if (above === undefined || this.#p.fs.lstat(work.inner) !== undefined) {
+      this.look.omit(work.path, "unstable", errno);
+      return;
+    }
+    this.look.missing(above, this.#p.cache.child(work.path));
+  }
+}
+
+const WANTED: Verdict = { tracked: true, rule: "default" };
+
+/** Why a name is excluded, for people. */
+export function detailOf(verdict: Verdict): string {
+  const where = verdict.source === undefined ? "" : ` (${verdict.source})`;
+  return verdict.pattern === undefined ? verdict.rule : `${verdict.rule}: ${verdict.pattern}${where}`;
+}

@@ -1,0 +1,87 @@
+import type { CaptureLimits } from "../../core/filter/filter.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { LimitExcess } from "../worktree.ts";
+
+/** How deep folders are told apart when naming those that weigh most. */
+const DEPTH = 3;
+const HEAVIEST = 10;
+
+/** What lies in one folder, without the folders beneath that are counted by themselves. */
+export interface Weight {
+  readonly path: WorkspacePath;
+  readonly depth: number;
+  readonly outer: Weight | undefined;
+  entries: number;
+  bytes: number;
+}
+
+/** Counts what a scan finds in one root, against its limits. */
+export class ScanTally {
+  readonly #limits: CaptureLimits;
+  readonly #weights: Weight[] = [];
+  #isFull = false;
+  entries: number;
+  bytes: number;
+
+  /** `start`: what is counted without being looked at, in a scan of some paths only. */
+  constructor(limits: CaptureLimits, start: { readonly entries: number; readonly bytes: number }) {
+    this.#limits = limits;
+    this.entries = start.entries;
+    this.bytes = start.bytes;
+  }
+
+  /** Where the contents of a folder are counted. */
+  weigh(path: WorkspacePath, outer: Weight | undefined): Weight {
+    if (outer !== undefined && outer.depth >= DEPTH) return outer;
+    const weight = { path, depth: outer === undefined ? 0 : outer.depth + 1, outer, entries: 0, bytes: 0 };
+    this.#weights.push(weight);
+    return weight;
+  }
+
+  count(weight: Weight, entries: number, bytes: number): void {
+    this.entries += entries;
+    this.bytes += bytes;
+    weight.entries += entries;
+    weight.bytes += bytes;
+  }
+
+  /** Is there room for one more path, and its bytes? Once there was not, nothing more fits. */
+  admits(bytes: number): boolean {
+    const { maxEntries, maxBytes } = this.#limits;
+    const fits = (maxEntries === 0 || this.entries < maxEntries) && (maxBytes === 0 || this.bytes + bytes <= maxBytes);
+    this.#isFull ||= !fits;
+    return !this.#isFull;
+  }
+
+  /** The limits that were passed. */
+  exceeded(): LimitExcess[] {
+    const found: LimitExcess[] = [];
+    const { maxEntries, maxBytes } = this.#limits;
+    if (maxEntries > 0 && this.entries > maxEntries) {
+      found.push({
+        limit: "maxEntries",
+        allowed: maxEntries,
+        found: this.entries,
+        heaviest: this.#heaviest("entries"),
+      });
+    }
+    if (maxBytes > 0 && this.bytes > maxBytes) {
+      found.push({ limit: "maxBytes", allowed: maxBytes, found: this.bytes, heaviest: this.#heaviest("bytes") });
+    }
+    return found;
+  }
+
+  #heaviest(by: "entries" | "bytes"): LimitExcess["heaviest"] {
+    const sums = new Map<Weight, { path: WorkspacePath; entries: number; bytes: number }>();
+    for (const weight of this.#weights) {
+      for (let at: Weight | undefined = weight; at !== undefined; at = at.outer) {
+        const sum = sums.get(at) ?? { path: at.path, entries: 0, bytes: 0 };
+        sum.entries += weight.entries;
+        sum.bytes += weight.bytes;
+        sums.set(at, sum);
+      }
+    }
+    const folders = [...sums].filter(([weight]) => weight.depth > 0).map(([, sum]) => sum);
+    return folders.sort((a, b) => b[by] - a[by]).slice(0, HEAVIEST);
+  }
+}

@@ -1,0 +1,390 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { UnappliedRules } from "../../core/records/coverage.ts";
+import { type FolderTraits, readsAll } from "../../core/tree/folder-traits.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Disk, FileStat } from "../../disk/disk.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+import type { FolderWork } from "./scan-look.ts";
+import type { StatCache } from "./stat-cache.ts";
+import type { OnChanged, ScanReport, ScanRequest, TrackedRoot } from "../worktree.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { compileFilter } from "../../core/filter/ignore.ts";
+import {
+  childOf,
+  comparePaths,
+  isWithin,
+  nameOf,
+  parentOf,
+  pathInRoot,
+  ROOT,
+  splitRoot,
+} from "../../core/values/path.ts";
+import { FolderRules, RuleReader } from "./folder-rules.ts";
+import type { GitNow } from "../git/git-repository.ts";
+import { EXCLUDE_FILE, filterOf, keepGit, problemsOf, told } from "./root-filter.ts";
+import { RootGit } from "../git/root-git.ts";
+import { isInStaging } from "../../core/tree/staging-folder.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { RootScan } from "./scan-root.ts";
+import { ScanTally } from "./scan-tally.ts";
+
+/** Changed paths are handed over in batches of about this many. */
+const BATCH = 512;
+/** Paths looked at before others get a turn. */
+const TURN = 4096;
+
+/** A root and the way to its files. */
+export interface OpenRoot {
+  readonly root: TrackedRoot;
+  readonly fs: ConfinedFs;
+  /** What its folder can hold, as it is now. */
+  readonly traits: FolderTraits;
+}
+
+/** What a scan works with. */
+export interface ScanContext {
+  readonly disk: Disk;
+  readonly roots: readonly OpenRoot[];
+  readonly cache: StatCache;
+  readonly remembered: boolean;
+  readonly startedAtNs: bigint;
+  /** Folders of the store: never captured. */
+  readonly storeFolders: readonly string[];
+  /** What git keeps outside of the files that it tracks. */
+  readonly git: GitNow;
+  /** Is told the folders that were met in which an apply stages, or has left something. */
+  readonly onStaging: (path: WorkspacePath) => void;
+}
+
+/** One root being scanned. */
+interface Running {
+  readonly scan: RootScan;
+  readonly tally: ScanTally;
+  readonly reader: RuleReader;
+  readonly git: RootGit;
+  readonly start: FolderWork;
+  /** The root's folder, as it was when it was begun. */
+  readonly at: FileStat;
+}
+
+/** Compares the disk with what is remembered: see `Worktree.scan`. */
+export async function scanRoots(context: ScanContext, request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
+  const { files } = context.git;
+  if (request.only === undefined) files.note();
+  try {
+    return await scanEach(context, request, onChanged);
+  } finally {
+    files.noted();
+  }
+}
+
+async function scanEach(context: ScanContext, request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
+  using _pinned = context.cache.pin();
+  const unapplied: UnappliedRules[] = [];
+  const runs: Running[] = [];
+  const gone: WorkspacePath[] = [];
+  let looked = 0;
+  for (const open of context.roots) {
+    const only = request.only === undefined ? undefined : onlyIn(open.root, request.only, request.named === true);
+    using _open = open.fs;
+    const lost = goneWithRoot(context, open, { request, only });
+    if (lost !== undefined) {
+      addAll(gone, lost);
+      continue;
+    }
+    const run = start(context, open, request);
+    runs.push(run);
+    if (only === undefined) run.scan.look.folders.push(run.start);
+    else lookForAll(run, open, { only, named: request.named === true, holders: request.holders === true });
+    await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
+    refuseMoved(run, open);
+    looked += run.scan.look.looked;
+    run.scan.look.staging.forEach(context.onStaging);
+    keepRules(context.cache, open.root, run.reader, only !== undefined);
+    if (only === undefined) addAll(unapplied, finishRules(context.cache, open.root, run));
+  }
+  request.onProgress?.(looked);
+  return {
+    remembered: context.remembered,
+    gone: [...gone, ...runs.flatMap((run) => run.scan.look.gone)],
+    omitted: runs.flatMap((run) => run.scan.look.omitted),
+    unapplied,
+    filters: context.roots.map(({ root }) => filterOf(context.cache, root)),
+    entries: runs.reduce((sum, run) => sum + run.tally.entries, 0),
+    bytes: runs.reduce((sum, run) => sum + run.tally.bytes, 0),
+    exceeded: runs.flatMap((run) => run.tally.exceeded()),
+    startedAtNs: context.startedAtNs,
+  };
+}
+
+interface Limited {
+  readonly request: ScanRequest;
+  readonly only: readonly WorkspacePath[] | undefined;
+}
+
+/** The paths that are gone with a missing root; `undefined`: it is there, or it must not be recorded as gone. */
+function goneWithRoot(
+  { cache }: ScanContext,
+  { root, fs }: OpenRoot,
+  { request, only }: Limited,
+): WorkspacePath[] | undefined {
+  if (request.absentRoot === undefined || fs.lstat(ROOT) !== undefined) return undefined;
+  const path = pathInRoot(root.id, ROOT);
+  const known = [...cache.beneath(path, cache.rowOf(path))];
+  if (request.absentRoot === "known" && known.length > 0) return undefined;
+  if (only === undefined) return known;
+  return known.filter((one) => only.some((inner) => isWithin(splitRoot(one).path, inner)));
+}
+
+function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Running {
+  const { root, fs, traits } = open;
+  const { cache, startedAtNs } = context;
+  const partial = request.only !== undefined;
+  const stat = fs.lstat(ROOT);
+  if (stat === undefined) throw rootAway(root);
+  if (request.elsewhere !== "accepted" && isUnmounted({ cache, root, fs }, stat, request.elsewhere)) {
+    throw notMounted(root);
+  }
+  const store = context.storeFolders.map((folder) => context.disk.lstat(folder)).filter((own) => own !== undefined);
+  if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
+    throw new ChronicleError("REFUSED", `${root.folder} is Chronicle's own store`, { hint: "track another folder" });
+  }
+  const known = (path: WorkspacePath) => cache.rules.get(pathInRoot(root.id, path));
+  const enabled = root.filter.useGitignore && root.only === undefined;
+  const git = new RootGit({
+    ...context.git,
+    root,
+    known: (folder) => cache.git.get(pathInRoot(root.id, folder)),
+  });
+  const reader = new RuleReader({ fs, enabled, known, startedAtNs, git });
+  const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
+  // Where a stat does not tell of every edit, what was hinted at is read, and all of a folder that is not large.
+  const isWeak = !traits.ctime && (partial || readsAll(traits, cache.totals(root.id)));
+  const paranoid = request.paranoid === true || isWeak;
+  const scan = new RootScan({
+    root,
+    fs,
+    traits,
+    cache,
+    rules: reader,
+    tally,
+    startedAtNs,
+    paranoid,
+    partial,
+    store,
+    stat,
+    gitFolders: context.git.folders,
+  });
+  const rules = FolderRules.root(compileFilter(root.filter), JSON.stringify(root.filter), reader.read(ROOT));
+  return { scan, tally, reader, git, start: scan.rootWork(rules), at: stat };
+}
+
+/**
+ * Does another folder stand where a folder with remembered files was, with nothing of them in it? That is the place for something
+ * that is not mounted now, or another disk. Device numbers alone say nothing: they may change when the machine starts.
+ */
+function isUnmounted(
+  open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
+  { dev }: FileStat,
+  elsewhere: ReadonlySet<string | undefined> | undefined,
+): boolean {
+  const { cache, root } = open;
+  const path = pathInRoot(root.id, ROOT);
+  const row = cache.rowOf(path);
+  const isOther = cache.listing(path, row)?.dev !== dev && isOnOtherDevice(cache, path, dev);
+  return (isOther || elsewhere?.has(root.id) === true) && !isAnyThere(open, path);
+}
+
+function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): boolean {
+  const devices = cache.children(path, cache.rowOf(path)).map((child) => cache.get(child.path)?.stat.dev ?? NO_DEVICE);
+  const known = devices.find((one) => one !== NO_DEVICE);
+  return known !== undefined && known !== dev;
+}
+
+/** So many remembered files are looked for, from all over the root. */
+const MOST_LOOKED_FOR = 64;
+
+/**
+ * Is the folder known by its files: does one have the remembered size and time, or are half of the names there? Also where
+ * nothing is remembered.
+ */
+function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
+  const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
+  const step = Math.ceil(files.length / MOST_LOOKED_FOR);
+  let [looked, found] = [0, 0];
+  for (let at = 0; at < files.length; at += step) {
+    const entry = cache.get(files[at] ?? ROOT)?.entry;
+    if (entry === undefined) continue;
+    looked += 1;
+    const stat = fs.lstat(splitRoot(entry.path).path);
+    if (stat?.kind !== entry.kind) continue;
+    found += 1;
+    if (stat.size === entry.size && stat.mtimeNs / 1_000_000n === BigInt(entry.mtimeMs)) return true;
+  }
+  return looked === 0 || found * 2 >= looked;
+}
+
+/** An entry that is known from the record alone has no stat. */
+const NO_DEVICE = 0n;
+
+/** What was not found while the folder was moved away is not gone. */
+function refuseMoved({ scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
+  if (look.gone.length === 0) return;
+  fs.release();
+  const now = fs.lstat(ROOT);
+  if (now?.ino !== at.ino || now.dev !== at.dev) throw rootAway(root);
+}
+
+function rootAway({ folder }: TrackedRoot): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there`, {
+    hint: "mount it or put it back; nothing was recorded as deleted",
+    data: { folder },
+  });
+}
+
+function notMounted({ folder }: TrackedRoot): ChronicleError {
+  return new ChronicleError(
+    "NOT_FOUND",
+    `the tracked folder ${folder} is not the one that it was: it is on another device or mount, and nothing of what was recorded is in it`,
+    {
+      hint:
+        "mount what belongs there: nothing was recorded as deleted, and nothing is restored into it. " +
+        "If its files are gone for good: `chronicle snapshot --accept-deletions`",
+      data: { folder },
+    },
+  );
+}
+
+async function drive(
+  scan: RootScan,
+  fs: ConfinedFs,
+  on: { onChanged: OnChanged; onTurn: (looked: number) => void },
+): Promise<void> {
+  const { look } = scan;
+  let lastTurn = 0;
+  const hand = async (): Promise<void> => {
+    const batch = look.changed;
+    look.changed = [];
+    // Others get a turn now: no folder may stay open under a name that it loses meanwhile.
+    fs.release();
+    if (batch.length > 0) await on.onChanged(batch);
+  };
+  while (scan.step()) {
+    if (look.changed.length < BATCH && look.looked - lastTurn < TURN) continue;
+    lastTurn = look.looked;
+    await hand();
+    on.onTurn(look.looked);
+    await nextTurn();
+  }
+  await hand();
+}
+
+/**
+ * The paths asked for that lie in a root, without those beneath another. A changed ignore file stands for its folder,
+ * and so does a repository that came or went, unless it was named itself.
+ */
+function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolean): WorkspacePath[] {
+  const inner: WorkspacePath[] = [];
+  for (const path of only) {
+    const split = splitRoot(path);
+    if (split.root !== root.id) continue;
+    if (named) inner.push(split.path);
+    else if (split.path === EXCLUDE_FILE) inner.push(ROOT);
+    else inner.push(RULING.has(nameOf(split.path)) ? parentOf(split.path) : split.path);
+  }
+  const outermost: WorkspacePath[] = [];
+  for (const path of inner.sort(comparePaths)) {
+    const last = outermost.at(-1);
+    if (last === undefined || !isWithin(path, last)) outermost.push(path);
+  }
+  return outermost;
+}
+
+/** Names that decide what else of their folder is taken. */
+const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
+
+/** Paths to be looked at; `named`: whatever the rules say. */
+interface Asked {
+  readonly only: readonly WorkspacePath[];
+  readonly named: boolean;
+  /** Also the folders on the way to nothing. */
+  readonly holders: boolean;
+}
+
+/** Goes down to each path, and leaves those that are folders to be walked. */
+function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
+  const { scan } = run;
+  const { only, named, holders } = asked;
+  const onTheWay = new Map<string, FolderWork | undefined>([["", run.start]]);
+  for (const path of only) {
+    if (path === "" || root.only !== undefined) {
+      scan.look.folders.push(run.start);
+      return;
+    }
+    if (isInStaging(path)) continue;
+    const parts = path.split("/");
+    const last = parts.pop() ?? "";
+    const above = wayTo(scan, onTheWay, { parts, named, holders });
+    if (above !== undefined) scan.lookFor(above, last, named);
+  }
+  for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
+}
+
+/** The folder on the way, if there is one and it is walked. */
+function wayTo(
+  scan: RootScan,
+  met: Map<string, FolderWork | undefined>,
+  { parts, named, holders }: Omit<Asked, "only"> & { readonly parts: readonly string[] },
+): FolderWork | undefined {
+  let path = ROOT;
+  let work = met.get(path);
+  for (const name of parts) {
+    path = childOf(path, name);
+    if (!met.has(path) && named && work !== undefined && isUnknownAndKeptOut(scan, work, { path, name })) {
+      const passed = scan.passThrough(work, name);
+      met.set(path, passed);
+      if (holders && passed !== undefined) scan.look.track(passed);
+    } else if (!met.has(path)) {
+      const next = work === undefined ? undefined : scan.lookFor(work, name);
+      // A new folder is walked whole; of a known one, and where something is named, only what was asked for.
+      const passed = next !== undefined && (named || scan.isKnownFolder(next));
+      if (passed) scan.look.folders.pop();
+      met.set(path, passed ? next : undefined);
+    }
+    work = met.get(path);
+  }
+  return work;
+}
+
+function isUnknownAndKeptOut(
+  scan: RootScan,
+  above: FolderWork,
+  { path, name }: { readonly path: WorkspacePath; readonly name: string },
+): boolean {
+  return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
+}
+
+/** Keeps what is known of the root's repositories; answers what of its rules is not applied. */
+function finishRules(cache: StatCache, root: TrackedRoot, { git, reader }: Running): UnappliedRules[] {
+  if (!root.filter.useGitignore || root.only !== undefined) return [];
+  keepGit(
+    cache,
+    root,
+    git.finish((repositories) => filterOf(cache, root, repositories)),
+  );
+  return told(root, [...git.problems, ...reader.problems, ...problemsOf(filterOf(cache, root))]);
+}
+
+function keepRules(cache: StatCache, root: TrackedRoot, reader: RuleReader, partial: boolean): void {
+  if (!partial) {
+    for (const path of [...cache.rules.keys()]) {
+      const split = splitRoot(path);
+      if (split.root === root.id && reader.met.get(split.path) === undefined) cache.rules.delete(path);
+    }
+  }
+  for (const [inner, rules] of reader.met) {
+    const path = pathInRoot(root.id, inner);
+    if (rules === undefined) cache.rules.delete(path);
+    else if (cache.rules.get(path) !== rules) cache.rules.set(path, rules);
+  }
+}

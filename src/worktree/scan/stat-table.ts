@@ -1,0 +1,385 @@
+import type { Entry, EntryKind } from "../../core/values/entry.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { KnownPath } from "../worktree.ts";
+import { hashFromBytes, hashToBytes } from "../../core/values/hash.ts";
+import { decodeName, pathToBytes } from "../../core/values/path.ts";
+import { isRacy } from "../files/same-stat.ts";
+
+/** No row: the parent of what lies at the top, or a path that the table does not hold. */
+export const NO_ROW = -1;
+
+const RACY = 1;
+const LISTED = 2;
+const ASCII = 4;
+
+/** `undefined`: a folder that is only there to hold its children. */
+const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
+
+/** How a folder looked when its names were last listed. In a row its stat takes the place of the folder's own. */
+export interface Listing {
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+  readonly ino: bigint;
+  readonly dev: bigint;
+  readonly racy: boolean;
+  /** Four words that stand for the rules in force and the tracked names that were found. */
+  readonly marks: readonly [number, number, number, number];
+}
+
+/** A known path, and whether its stat may hide a later change. */
+export interface KnownRow extends KnownPath {
+  readonly racy: boolean;
+}
+
+/** A path to be taken note of. `isCertain`: whatever its times are, a later change will show in them. */
+export interface NotedPath extends KnownPath {
+  readonly isCertain?: boolean;
+}
+
+/** What is known of a path that was read, or written, at or after a time (ns since the epoch). */
+export function knownRow({ entry, stat, isCertain }: NotedPath, readAtNs: bigint): KnownRow {
+  return { entry, stat, racy: isCertain !== true && isRacy(stat, readAtNs) };
+}
+
+type Layout = readonly (readonly [keyof Columns, number, (buffer: ArrayBuffer, at: number, rows: number) => unknown])[];
+
+/** One typed array per property, one element per row. */
+export interface Columns {
+  readonly mtimeNs: BigInt64Array;
+  readonly ctimeNs: BigInt64Array;
+  readonly ino: BigUint64Array;
+  readonly dev: BigUint64Array;
+  readonly size: Float64Array;
+  readonly mtimeMs: Float64Array;
+  readonly parent: Int32Array;
+  /** The row after the last one beneath. */
+  readonly end: Uint32Array;
+  /** Where the name ends in the bytes of all names. */
+  readonly nameEnd: Uint32Array;
+  readonly nlink: Uint32Array;
+  readonly uid: Uint32Array;
+  readonly mode: Uint16Array;
+  readonly entryMode: Uint16Array;
+  readonly kind: Uint8Array;
+  readonly flags: Uint8Array;
+  /** 32 bytes a row: of a file or a link its hash, of a listed folder the marks of its listing. */
+  readonly hash: Uint8Array;
+}
+
+/** Widest first, so that each column is aligned. */
+const LAYOUT: Layout = [
+  ["mtimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
+  ["ctimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
+  ["ino", 8, (b, at, rows) => new BigUint64Array(b, at, rows)],
+  ["dev", 8, (b, at, rows) => new BigUint64Array(b, at, rows)],
+  ["size", 8, (b, at, rows) => new Float64Array(b, at, rows)],
+  ["mtimeMs", 8, (b, at, rows) => new Float64Array(b, at, rows)],
+  ["parent", 4, (b, at, rows) => new Int32Array(b, at, rows)],
+  ["end", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
+  ["nameEnd", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
+  ["nlink", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
+  ["uid", 4, (b, at, rows) => new Uint32Array(b, at, rows)],
+  ["mode", 2, (b, at, rows) => new Uint16Array(b, at, rows)],
+  ["entryMode", 2, (b, at, rows) => new Uint16Array(b, at, rows)],
+  ["kind", 1, (b, at, rows) => new Uint8Array(b, at, rows)],
+  ["flags", 1, (b, at, rows) => new Uint8Array(b, at, rows)],
+  ["hash", 32, (b, at, rows) => new Uint8Array(b, at, rows * 32)],
+];
+
+/** Bytes that a row takes in its columns. */
+export const ROW_BYTES = LAYOUT.reduce((sum, [, bytes]) => sum + bytes, 0);
+
+/** Columns over a buffer that is `rows * ROW_BYTES` long from `at` (a multiple of eight). `rows` is a multiple of eight. */
+export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Columns {
+  const made: Partial<Record<keyof Columns, unknown>> = {};
+  let offset = at;
+  for (const [name, bytes, make] of LAYOUT) {
+    made[name] = make(buffer, offset, rows);
+    offset += bytes * rows;
+  }
+  return made as unknown as Columns;
+}
+
+/**
+ * Known paths in columns, sorted as everywhere (a folder directly before what it holds), so that a tree of hundreds of
+ * thousands of paths costs some 110 bytes each and is read from a file without being taken apart. Not changed once built.
+ */
+export class StatTable {
+  readonly columns: Columns;
+  readonly names: Buffer;
+  readonly rows: number;
+
+  constructor(columns: Columns, names: Buffer, rows: number) {
+    this.columns = columns;
+    this.names = names;
+    this.rows = rows;
+  }
+
+  /** The row of a path, or `NO_ROW`. */
+  find(path: WorkspacePath): number {
+    if (path === "") return NO_ROW;
+    let row = NO_ROW;
+    for (const part of path.split("/")) {
+      row = this.#child(row, pathToBytes(part));
+      if (row === NO_ROW) return NO_ROW;
+    }
+    return row;
+  }
+
+  /** The first row beneath a folder's (`NO_ROW`: the top) and the row after the last. Step with `columns.end`. */
+  firstChild(row: number): number {
+    return row + 1;
+  }
+
+  endOf(row: number): number {
+    return row === NO_ROW ? this.rows : (this.columns.end[row] ?? 0);
+  }
+
+  nameOf(row: number): string {
+    const { nameEnd, flags } = this.columns;
+    const start = row === 0 ? 0 : (nameEnd[row - 1] ?? 0);
+    const end = nameEnd[row] ?? 0;
+    if (((flags[row] ?? 0) & ASCII) !== 0) return this.names.toString("latin1", start, end);
+    return decodeName(this.names.subarray(start, end));
+  }
+
+  /** The kind of the entry, `undefined` where a row only holds its children. */
+  kindOf(row: number): EntryKind | undefined {
+    return KINDS[this.columns.kind[row] ?? 0];
+  }
+
+  isRacy(row: number): boolean {
+    return ((this.columns.flags[row] ?? 0) & RACY) !== 0;
+  }
+
+  /** Is this the stat remembered for a file or a link? */
+  hasStat(row: number, stat: FileStat): boolean {
+    const c = this.columns;
+    return (
+      c.mtimeNs[row] === stat.mtimeNs &&
+      c.ctimeNs[row] === stat.ctimeNs &&
+      c.ino[row] === stat.ino &&
+      c.size[row] === stat.size &&
+      c.dev[row] === stat.dev &&
+      c.mode[row] === stat.mode
+    );
+  }
+
+  modeOf(row: number): number {
+    return this.columns.entryMode[row] ?? 0;
+  }
+
+  sizeOf(row: number): number {
+    return this.columns.size[row] ?? 0;
+  }
+
+  listingOf(row: number): Listing | undefined {
+    const c = this.columns;
+    if (((c.flags[row] ?? 0) & LISTED) === 0) return undefined;
+    const at = row * 32;
+    return {
+      mtimeNs: c.mtimeNs[row] ?? 0n,
+      ctimeNs: c.ctimeNs[row] ?? 0n,
+      ino: c.ino[row] ?? 0n,
+      dev: c.dev[row] ?? 0n,
+      racy: this.isRacy(row),
+      marks: [this.#wordAt(at), this.#wordAt(at + 4), this.#wordAt(at + 8), this.#wordAt(at + 12)],
+    };
+  }
+
+  /** Four bytes of the hashes, little-endian. */
+  #wordAt(at: number): number {
+    const { hash } = this.columns;
+    const low = (hash[at] ?? 0) | ((hash[at + 1] ?? 0) << 8) | ((hash[at + 2] ?? 0) << 16);
+    return (low | ((hash[at + 3] ?? 0) << 24)) >>> 0;
+  }
+
+  /** What is known of a row; `undefined` where it only holds its children. */
+  knownAt(row: number, path: WorkspacePath): KnownRow | undefined {
+    const kind = this.kindOf(row);
+    if (kind === undefined) return undefined;
+    const c = this.columns;
+    const isDir = kind === "dir";
+    const size = c.size[row] ?? 0;
+    const stat: FileStat = {
+      kind,
+      mode: c.mode[row] ?? 0,
+      size,
+      mtimeNs: c.mtimeNs[row] ?? 0n,
+      ctimeNs: c.ctimeNs[row] ?? 0n,
+      ino: c.ino[row] ?? 0n,
+      dev: c.dev[row] ?? 0n,
+      nlink: c.nlink[row] ?? 0,
+      uid: c.uid[row] ?? 0,
+    };
+    const hash: Hash | undefined = isDir ? undefined : hashFromBytes(c.hash.subarray(row * 32, row * 32 + 32));
+    const entry: Entry = {
+      path,
+      kind,
+      mode: c.entryMode[row] ?? 0,
+      size: isDir ? 0 : size,
+      mtimeMs: isDir ? 0 : (c.mtimeMs[row] ?? 0),
+      hash,
+    };
+    return { entry, stat, racy: this.isRacy(row) };
+  }
+
+  #child(folder: number, name: Buffer): number {
+    let low = this.firstChild(folder);
+    let high = this.endOf(folder);
+    while (low < high) {
+      let middle = (low + high) >>> 1;
+      while (this.columns.parent[middle] !== folder) middle = this.columns.parent[middle] ?? folder;
+      const order = this.#compareName(middle, name);
+      if (order === 0) return middle;
+      if (order < 0) low = this.columns.end[middle] ?? high;
+      else high = middle;
+    }
+    return NO_ROW;
+  }
+
+  #compareName(row: number, name: Buffer): number {
+    const { nameEnd } = this.columns;
+    return -name.compare(this.names, row === 0 ? 0 : (nameEnd[row - 1] ?? 0), nameEnd[row] ?? 0);
+  }
+}
+
+/** Builds a table from paths given in order. Folders that were not given get a row that only holds their children. */
+export class StatTableBuilder {
+  #columns: Columns;
+  #capacity: number;
+  #names: Buffer;
+  #nameBytes = 0;
+  #rows = 0;
+  readonly #open: { readonly path: string; readonly row: number }[] = [];
+
+  /** `expected` rows and bytes of names: a guess that saves growing. */
+  constructor(expected: number, nameBytes: number) {
+    this.#capacity = Math.ceil((expected + 8) / 8) * 8;
+    this.#columns = columnsOver(new ArrayBuffer(this.#capacity * ROW_BYTES), 0, this.#capacity);
+    this.#names = Buffer.allocUnsafe(nameBytes + 1024);
+  }
+
+  /** Copies a row of another table. */
+  copy(path: WorkspacePath, from: StatTable, row: number, listing: Listing | undefined): void {
+    const to = this.#append(path);
+    copyWide(from.columns, row, this.#columns, to);
+    copyNarrow(from.columns, row, this.#columns, to);
+    if (listing !== undefined) this.#putListing(to, listing);
+  }
+
+  add(path: WorkspacePath, known: KnownRow, listing: Listing | undefined): void {
+    const row = this.#append(path);
+    const { entry, stat } = known;
+    const c = this.#columns;
+    c.mtimeNs[row] = stat.mtimeNs;
+    c.ctimeNs[row] = stat.ctimeNs;
+    c.ino[row] = stat.ino;
+    c.dev[row] = stat.dev;
+    // What is known from the record alone has no stat, but its size counts.
+    c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
+    c.mtimeMs[row] = entry.mtimeMs;
+    c.nlink[row] = stat.nlink;
+    c.uid[row] = stat.uid;
+    c.mode[row] = stat.mode;
+    c.entryMode[row] = entry.mode;
+    c.kind[row] = KINDS.indexOf(entry.kind);
+    c.flags[row] = known.racy ? RACY : 0;
+    this.#keepAscii(row, path);
+    if (entry.hash !== undefined) c.hash.set(hashToBytes(entry.hash), row * 32);
+    if (listing !== undefined) this.#putListing(row, listing);
+  }
+
+  finish(): StatTable {
+    this.#closeDownTo(0);
+    return new StatTable(this.#columns, this.#names.subarray(0, this.#nameBytes), this.#rows);
+  }
+
+  #putListing(row: number, listing: Listing): void {
+    const c = this.#columns;
+    c.mtimeNs[row] = listing.mtimeNs;
+    c.ctimeNs[row] = listing.ctimeNs;
+    c.ino[row] = listing.ino;
+    c.dev[row] = listing.dev;
+    c.flags[row] = ((c.flags[row] ?? 0) & ASCII) | LISTED | (listing.racy ? RACY : 0);
+    const bytes = Buffer.alloc(32);
+    listing.marks.forEach((word, i) => bytes.writeUInt32LE(word, i * 4));
+    c.hash.set(bytes, row * 32);
+  }
+
+  #keepAscii(row: number, path: string): void {
+    const flags = this.#columns.flags;
+    const start = row === 0 ? 0 : (this.#columns.nameEnd[row - 1] ?? 0);
+    const chars = path.length - (path.lastIndexOf("/") + 1);
+    // As many bytes as characters: each is ASCII, or a byte that is not UTF-8.
+    const isAscii = (this.#columns.nameEnd[row] ?? 0) - start === chars && path.isWellFormed();
+    flags[row] = ((flags[row] ?? 0) & ~ASCII) | (isAscii ? ASCII : 0);
+  }
+
+  #append(path: string): number {
+    const slash = path.lastIndexOf("/");
+    const folder = slash < 0 ? "" : path.slice(0, slash);
+    while (this.#open.length > 0 && !isBeneath(path, this.#open.at(-1)?.path ?? ""))
+      this.#closeDownTo(this.#open.length - 1);
+    if ((this.#open.at(-1)?.path ?? "") !== folder) this.#append(folder);
+    this.#reserve();
+    const row = this.#rows;
+    this.#rows += 1;
+    this.#columns.parent[row] = this.#open.at(-1)?.row ?? NO_ROW;
+    this.#putName(row, slash < 0 ? path : path.slice(slash + 1));
+    this.#open.push({ path, row });
+    return row;
+  }
+
+  #putName(row: number, name: string): void {
+    if (this.#names.length - this.#nameBytes < name.length * 3) {
+      this.#names = Buffer.concat([this.#names, Buffer.allocUnsafe(this.#names.length + name.length * 3)]);
+    }
+    if (name.isWellFormed()) this.#nameBytes += this.#names.write(name, this.#nameBytes);
+    else this.#nameBytes += pathToBytes(name).copy(this.#names, this.#nameBytes);
+    this.#columns.nameEnd[row] = this.#nameBytes;
+  }
+
+  #closeDownTo(depth: number): void {
+    for (const { row } of this.#open.splice(depth)) this.#columns.end[row] = this.#rows;
+  }
+
+  #reserve(): void {
+    if (this.#rows < this.#capacity) return;
+    this.#capacity *= 2;
+    const wider = columnsOver(new ArrayBuffer(this.#capacity * ROW_BYTES), 0, this.#capacity);
+    for (const [name] of LAYOUT) copyColumn(this.#columns[name], wider[name]);
+    this.#columns = wider;
+  }
+}
+
+type Column = Columns[keyof Columns];
+
+function copyWide(from: Columns, row: number, to: Columns, at: number): void {
+  to.mtimeNs[at] = from.mtimeNs[row] ?? 0n;
+  to.ctimeNs[at] = from.ctimeNs[row] ?? 0n;
+  to.ino[at] = from.ino[row] ?? 0n;
+  to.dev[at] = from.dev[row] ?? 0n;
+  to.size[at] = from.size[row] ?? 0;
+  to.mtimeMs[at] = from.mtimeMs[row] ?? 0;
+}
+
+function copyNarrow(from: Columns, row: number, to: Columns, at: number): void {
+  to.nlink[at] = from.nlink[row] ?? 0;
+  to.uid[at] = from.uid[row] ?? 0;
+  to.mode[at] = from.mode[row] ?? 0;
+  to.entryMode[at] = from.entryMode[row] ?? 0;
+  to.kind[at] = from.kind[row] ?? 0;
+  to.flags[at] = from.flags[row] ?? 0;
+  for (let i = 0; i < 32; i += 1) to.hash[at * 32 + i] = from.hash[row * 32 + i] ?? 0;
+}
+
+function copyColumn(from: Column, to: Column): void {
+  new Uint8Array(to.buffer, to.byteOffset).set(new Uint8Array(from.buffer, from.byteOffset, from.byteLength));
+}
+
+function isBeneath(path: string, folder: string): boolean {
+  return path.length > folder.length && path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f;
+}

@@ -1,0 +1,139 @@
+import { expect, test } from "vitest";
+import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
+import { sweepCrashes, type CrashSweep, type SweepContext } from "../../src/testing/crash-sweep.ts";
+import {
+  acknowledgedHead,
+  checkOldOrNew,
+  edit,
+  newDisk,
+  project,
+  put,
+  withWorkspace,
+  type Fact,
+} from "../helpers/engine-sweep.ts";
+
+const ALL = process.env["SWEEP_ALL"] !== undefined;
+
+/** A transaction that is active, with everything that an agent did in it on the disk. */
+async function begun(): Promise<SimDisk> {
+  const disk = newDisk();
+  await withWorkspace(disk, 0, async (workspace) => {
+    // It stays active, whichever process is killed.
+    await workspace.beginTransaction({ name: "half", pid: null });
+    edit(disk);
+    await workspace.snapshot();
+  });
+  return disk.crash("keep");
+}
+
+/** All as it was before or all as it was within; and where it is not rolled back yet, it can be. */
+async function checkRollback(disk: SimDisk, context: SweepContext<Fact>, within: ReturnType<typeof project>) {
+  const before = project(newDisk());
+  await checkOldOrNew(disk, context, { before, after: within });
+  await withWorkspace(disk, 600_000, async (workspace) => {
+    const [one] = await workspace.transactions();
+    if (context.acknowledged.length > 0) expect(one?.status).toBe("rolled_back");
+    if (one?.status === "active") await workspace.rollbackTransaction(one.id);
+    expect(project(disk)).toEqual(before);
+    expect(await workspace.transactions()).toMatchObject([{ status: "rolled_back" }]);
+    // However often it was cut off: one rollback, which one redo brings back.
+    await workspace.redo();
+    expect(project(disk)).toEqual(within);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+}
+
+test(
+  "a rollback is whole wherever it is cut off, and can be said again",
+  async () => {
+    const disk = await begun();
+    const within = project(disk);
+    const sweep: CrashSweep<Fact> = {
+      prepare: () => disk,
+      run: (copy, acknowledge) =>
+        withWorkspace(copy, 2_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          await workspace.rollbackTransaction(one?.id ?? "");
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: (copy, context) => checkRollback(copy, context, within),
+      ...(ALL ? {} : { every: 6 }),
+    };
+    const { points, runs, checks } = await sweepCrashes(sweep);
+    process.stdout.write(`crash sweep of transaction rollback: ${points} points, ${runs} runs, ${checks} checks\n`);
+    expect(points).toBeGreaterThan(30);
+  },
+  ALL ? 900_000 : 120_000,
+);
+
+/** What is done after a rollback that was cut off, while the transaction is active, goes with the next one. */
+async function checkLaterWork(disk: SimDisk): Promise<void> {
+  const before = project(newDisk());
+  await withWorkspace(disk, 600_000, async (workspace) => {
+    const [one] = await workspace.transactions();
+    if (one?.status !== "active") return;
+    // What was interrupted is finished first: what is there afterwards is later work.
+    await workspace.snapshot();
+    put(disk, "/proj/a.txt", "later\n");
+    const later = project(disk);
+    const { undo } = await workspace.rollbackTransaction(one.id);
+    expect(project(disk)).toEqual(before);
+    expect(undo.undo_id).not.toBeNull();
+    expect((await workspace.status()).changes).toEqual([]);
+    await workspace.redo();
+    expect(project(disk)).toEqual(later);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+}
+
+test(
+  "what is done after a rollback that was cut off is taken back by the next",
+  async () => {
+    const disk = await begun();
+    const sweep: CrashSweep<Fact> = {
+      prepare: () => disk,
+      run: (copy) =>
+        withWorkspace(copy, 2_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          await workspace.rollbackTransaction(one?.id ?? "");
+        }),
+      check: checkLaterWork,
+      ...(ALL ? {} : { every: 12 }),
+    };
+    const { points } = await sweepCrashes(sweep);
+    expect(points).toBeGreaterThan(30);
+  },
+  ALL ? 900_000 : 120_000,
+);
+
+test(
+  "what an interrupted commit leaves is committed, or still active with all of its changes",
+  async () => {
+    const disk = await begun();
+    const within = project(disk);
+    const sweep: CrashSweep<Fact> = {
+      prepare: () => disk,
+      run: (copy, acknowledge) =>
+        withWorkspace(copy, 2_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          await workspace.commitTransaction(one?.id ?? "");
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: async (copy, context) => {
+        expect(project(copy)).toEqual(within);
+        await withWorkspace(copy, 600_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          if (context.acknowledged.length > 0) expect(one?.status).toBe("committed");
+          if (one?.status === "active") await workspace.commitTransaction(one.id);
+          await workspace.undo();
+          expect(project(copy)).toEqual(project(newDisk()));
+          expect((await workspace.verify()).problems).toEqual([]);
+        });
+      },
+      ...(ALL ? {} : { every: 2 }),
+    };
+    const { points } = await sweepCrashes(sweep);
+    expect(points).toBeGreaterThan(5);
+  },
+  ALL ? 900_000 : 120_000,
+);

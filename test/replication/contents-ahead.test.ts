@@ -1,0 +1,91 @@
+import { expect, it } from "vitest";
+import type { ForeseenContent } from "../../src/core/records/foreseen-content.ts";
+import { sha256, type Hash } from "../../src/core/values/hash.ts";
+import type { WorkspacePath } from "../../src/core/values/path.ts";
+import { RigOrigin, RigReplica, talk, type TalkOptions } from "../../src/testing/push-rig.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { Signal } from "../../src/util/signal.ts";
+import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
+import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
+import { OriginSession } from "../../src/replication/origin/origin-session.ts";
+import type { ReplicaOptions } from "../../src/replication/replica/replica-session.ts";
+
+/** A conversation that has come to rest, with an origin that tells of contents before they are recorded. */
+async function following(options: TalkOptions & { readonly wants?: ReplicaOptions["wants"] } = {}) {
+  const [clock, origin] = [new VirtualClock(), new RigOrigin()];
+  const replica = await RigReplica.start(RigReplica.emptyDisk());
+  await origin.write("first", "first");
+  const foreseen = new Signal<ForeseenContent>();
+  const { wants, ...rest } = options;
+  const going = talk(clock, origin, replica, {
+    ...rest,
+    origin: { foreseen },
+    replica: wants === undefined ? {} : { wants },
+  });
+  await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 1);
+  const foretell = async (path: string, text: string, hash: Hash = sha256(text)): Promise<void> => {
+    foreseen.emit({ path: path as WorkspacePath, hash, bytes: Buffer.from(text) });
+    await clock.run(clock.now + 10);
+  };
+  const has = async (text: string): Promise<boolean> => (await replica.blobs.has([sha256(text)])).size === 1;
+  return { clock, origin, replica, going, foretell, has };
+}
+
+it("a content that is told of ahead is there before its event, which then names it", async () => {
+  const { clock, origin, replica, going, foretell, has } = await following();
+  await foretell("a", "soon");
+  expect([await has("soon"), replica.upstream.head.seq]).toEqual([true, 1]);
+  await origin.write("a", "soon");
+  await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 2);
+  expect(replica.bytes).toBe(origin.bytes);
+});
+
+it("its event may come in the very moment in which it is stored, or never", async () => {
+  const { clock, origin, replica, going, foretell, has } = await following();
+  const told = foretell("a", "at once");
+  await origin.write("a", "at once");
+  await told;
+  await foretell("b", "never");
+  await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 2);
+  expect([await has("at once"), await has("never"), replica.bytes === origin.bytes]).toEqual([true, true, true]);
+});
+
+it("what nobody wants, is too long, or is no path of a workspace is not taken ahead", async () => {
+  const { clock, foretell, has, going, origin } = await following({ wants: (path) => path !== "unwanted" });
+  await foretell("unwanted", "no");
+  await foretell("long", "x".repeat(4_096));
+  await foretell("C:\\x", "windows");
+  expect([await has("no"), await has("x".repeat(4_096)), await has("windows")]).toEqual([false, false, false]);
+  await origin.write("unwanted", "no");
+  await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 2);
+  expect(await has("no")).toBe(false);
+});
+
+it("a content ahead that is not what its hash names ends the conversation, and nothing of it is kept", async () => {
+  const { clock, going, foretell, has, replica } = await following();
+  await foretell("a", "a lie", sha256("the truth"));
+  await clock.run(clock.now + 100);
+  expect((await going.ends)[1]).toMatchObject({ by: "us", error: { code: "INTEGRITY_VIOLATION" } });
+  expect([await has("a lie"), await has("the truth"), replica.upstream.head.seq]).toEqual([false, false, 1]);
+});
+
+it.each([
+  ["knows of it", ["ahead"], ["HelloAck", "ContentAhead"]],
+  ["does not know of it", [], ["HelloAck"]],
+])("a replica that %s", async (_, capabilities, expected) => {
+  const [clock, origin] = [new VirtualClock(), new RigOrigin()];
+  const { a, b } = memoryWires({ later: clock.later });
+  const foreseen = new Signal<ForeseenContent>();
+  void new OriginSession(new FramedChannel(a), origin.options(clock, { foreseen })).run();
+  const replica = new FramedChannel(b);
+  const got: string[] = [];
+  void (async () => {
+    for await (const { type } of replica.receive()) got.push(type);
+  })();
+  const head = { sequence: 0, hash: "" } as const;
+  await replica.send({ type: "Hello", versions: [2], capabilities, sandbox_id: "r1", head, settled_local_seq: 0 });
+  await clock.run(clock.now + 10);
+  foreseen.emit({ path: "a" as WorkspacePath, hash: sha256("x"), bytes: Buffer.from("x") });
+  await clock.run(clock.now + 10);
+  expect(got).toEqual(expected);
+});

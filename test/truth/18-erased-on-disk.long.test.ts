@@ -1,0 +1,138 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { sha256 } from "../../src/core/values/hash.ts";
+import { ClockedProject } from "../helpers/clocked-project.ts";
+import { holding } from "../helpers/holding.ts";
+
+/** A file whose content was erased and that is found on disk again is not recorded: it is named as left out, and stays as it is. */
+
+const DAY = 24 * 60;
+
+interface Lived {
+  readonly project: ClockedProject;
+  readonly workspace: WorkspaceApi;
+  readonly secret: Buffer;
+  readonly id: string;
+}
+
+/** Snapshot 1 has the secret in `config.txt`, snapshot 2 another content; the secret was erased, and is gone where `days` have passed. */
+async function lived({ days = 0, bytes = 3_000 } = {}): Promise<Lived> {
+  const project = new ClockedProject();
+  const secret = randomBytes(bytes);
+  project.write("a.txt", "one\n");
+  const workspace = await project.init();
+  writeFileSync(join(project.folder, "config.txt"), secret);
+  await workspace.snapshot();
+  project.write("config.txt", "clean\n");
+  project.write("a.txt", "two\n");
+  await workspace.snapshot();
+  const { id } = await workspace.erase({ what: "config.txt", reason: "it got in" });
+  project.pass(days * DAY + days);
+  if (days > 0) await workspace.gc();
+  return { project, workspace, secret, id: id ?? "" };
+}
+
+const erased = (path: string) => ({ path, reason: "erased", detail: expect.stringMatching(/erased by event \d+/) });
+
+describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 }, () => {
+  it.each([
+    ["a small file", 3_000, 0],
+    ["a small file, once the bytes are gone", 3_000, 1],
+    ["a large file, once the bytes are gone", 9 * 1024 * 1024, 1],
+  ])("%s is named, and neither recorded nor stored", async (_name, bytes, days) => {
+    const { project, workspace, secret } = await lived({ bytes, days });
+    await using _ = project;
+    const store = join(project.base, "store");
+    const before = holding(store, secret.subarray(0, 2_000));
+    const at = join(project.folder, "back.txt");
+    writeFileSync(at, secret);
+    project.write("b.txt", "new\n");
+    const taken = await workspace.snapshot({ name: "again" });
+    expect(taken.coverage).toMatchObject({ complete: true, omitted: [erased("back.txt")] });
+    expect((await workspace.status()).coverage.omitted).toEqual([erased("back.txt")]);
+    expect((await workspace.status()).changes).toEqual([]);
+    expect((await workspace.files()).files.map(({ path }) => path)).toEqual(["a.txt", "b.txt", "config.txt"]);
+    expect(await workspace.explain("back.txt")).toMatchObject({ tracked: false, omitted: { reason: "erased" } });
+    expect(holding(store, secret.subarray(0, 2_000))).toEqual(before);
+    expect(readFileSync(at)).toEqual(secret);
+    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it("the state that a path had before stays recorded, and nothing overwrites or deletes what is there", async () => {
+    const { project, workspace, secret } = await lived({ days: 1 });
+    await using _ = project;
+    const at = join(project.folder, "config.txt");
+    writeFileSync(at, secret);
+    project.write("a.txt", "three\n");
+    await workspace.snapshot();
+    expect(await workspace.explain("config.txt")).toMatchObject({ recorded: true, omitted: { reason: "erased" } });
+    const back = await workspace.restore("2");
+    expect(back.changes.map(({ path }) => path)).toEqual(["a.txt"]);
+    expect(back.skipped).toMatchObject([{ path: "config.txt", detail: expect.stringContaining("erased") }]);
+    await workspace.restore("baseline");
+    expect(readFileSync(at)).toEqual(secret);
+    await expect(workspace.putFile("config.txt", Buffer.from("x"), {})).rejects.toMatchObject({ code: "REFUSED" });
+    expect(readFileSync(at)).toEqual(secret);
+    unlinkSync(at);
+    await workspace.restore("2");
+    expect(project.read("config.txt")).toBe("clean\n");
+    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it("comes in once the erasure is taken back, or the file has another content", async () => {
+    const { project, workspace, secret, id } = await lived();
+    await using _ = project;
+    const [one, two] = [join(project.folder, "one.txt"), join(project.folder, "two.txt")];
+    writeFileSync(one, secret);
+    writeFileSync(two, secret);
+    await workspace.snapshot();
+    writeFileSync(two, "no secret\n");
+    expect((await workspace.snapshot()).coverage.omitted).toEqual([erased("one.txt")]);
+    await workspace.unerase(id);
+    expect((await workspace.snapshot({ name: "with" })).coverage).toMatchObject({ complete: true, omitted: [] });
+    expect((await workspace.history("one.txt")).map(({ hash }) => hash)).toEqual([sha256(secret)]);
+    unlinkSync(one);
+    await workspace.restore("with", { paths: ["one.txt"] });
+    expect(readFileSync(one)).toEqual(secret);
+  });
+
+  it("a renamed file, a run and its undo leave it alone", async () => {
+    const { project, workspace, secret } = await lived({ days: 1 });
+    await using _ = project;
+    const [at, to] = [join(project.folder, "back.txt"), join(project.folder, "there.txt")];
+    writeFileSync(at, secret);
+    await workspace.snapshot();
+    await workspace.run({ command: [process.execPath, "-e", "require('fs').renameSync('back.txt', 'there.txt')"] });
+    expect(existsSync(at)).toBe(false);
+    expect((await workspace.status()).coverage.omitted).toEqual([erased("there.txt")]);
+    await workspace.putFile("other.txt", Buffer.from("x"), {});
+    await workspace.undo();
+    expect(readFileSync(to)).toEqual(secret);
+    renameSync(to, at);
+    expect((await workspace.snapshot()).coverage.omitted).toEqual([erased("back.txt")]);
+  });
+
+  it("many files at once, read by worker threads", async () => {
+    const { project, workspace, secret } = await lived({ days: 1 });
+    await using _ = project;
+    for (let i = 0; i < 1_600; i += 1) project.write(`many/${i}.txt`, `file ${i}\n`);
+    writeFileSync(join(project.folder, "many/0.txt"), secret);
+    const taken = await workspace.snapshot();
+    expect(taken.coverage.omitted).toEqual([erased("many/0.txt")]);
+    expect(holding(join(project.base, "store"), secret)).toEqual([]);
+  });
+
+  it("what a program gives in so many words is recorded anew, and is then captured as well", async () => {
+    const { project, workspace, secret } = await lived({ days: 1 });
+    await using _ = project;
+    await workspace.putFile("put.txt", secret, {});
+    writeFileSync(join(project.folder, "also.txt"), secret);
+    expect((await workspace.snapshot()).coverage.omitted).toEqual([]);
+    await workspace.gc();
+    expect((await workspace.cat("also.txt")).size).toBe(secret.length);
+    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
+  });
+});
