@@ -10,10 +10,17 @@ process.on("exit", () => rmSync(home, { recursive: true, force: true }));
 delete process.env["CHRONICLE_HOME"];
 delete process.env["NODE_EXTRA_CA_CERTS"];
 
+const TESTS = ["src/**/*.test.ts", "test/**/*.test.ts"];
+/** Files that take over five seconds on an idle machine: crash sweeps, simulations, real agents and servers, many processes. */
+const LONG = ["**/*.long.test.ts"];
+
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     reporters: ["default", new CountReporter()],
+    projects: [
+      { extends: true, test: { name: "fast", include: TESTS, exclude: LONG } },
+      { extends: true, test: { name: "long", include: LONG, exclude: ["node_modules/**", "dist/**"] } },
+    ],
     env: {
       HOME: home,
       XDG_STATE_HOME: join(home, "state"),

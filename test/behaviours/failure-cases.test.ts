@@ -183,7 +183,8 @@ const test = dirname(import.meta.dirname);
 const src = join(dirname(test), "src");
 
 function fileOf(name: string): string {
-  return name.startsWith("@") ? join(src, `${name.slice(1)}.test.ts`) : join(test, `${name}.test.ts`);
+  const path = name.startsWith("@") ? join(src, name.slice(1)) : join(test, name);
+  return [`${path}.test.ts`, `${path}.long.test.ts`].find((file) => existsSync(file)) ?? `${path}.test.ts`;
 }
 
 it.each(Object.entries(CASES))("%s", (_, tests) => {
