@@ -52,7 +52,7 @@ export interface ReplicaPresenter {
 }
 
 /** Who a replica is, as the server knows it. */
-export interface ReplicaVisitor {
+export interface ReplicaAdmission {
   /**
    * The workspace that is meant, by the id or name that the replica asks for, or by none. Throws `NOT_FOUND` for what is not
    * there for this caller, `AMBIGUOUS` where it has to be named.
@@ -80,7 +80,7 @@ export interface ReplicaDoor {
    * To be called in the turn in which the connection opened. Resolves when the conversation is over; never rejects: what a
    * peer does wrong is told to it.
    */
-  accept(connection: ReplicaConnection, visitor: ReplicaVisitor): Promise<void>;
+  accept(connection: ReplicaConnection, visitor: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;
   /** Takes no more, tells everybody, and resolves once every batch that was begun is answered. */
   close(): Promise<void>;

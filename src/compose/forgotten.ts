@@ -76,7 +76,7 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
       ({ id, name, folders }) =>
         id === one.id || (name !== undefined && name === one.name) || (one.path !== "" && folders[0] === one.path),
     );
-    if (inTheWay !== undefined) throw takenBy(one, inTheWay);
+    if (inTheWay !== undefined) throw undoneBy(one, inTheWay);
     disk.rename(`${parts.layout.forgotten}/${one.id}`, parts.layout.workspace(one.id).folder);
     disk.syncFolder(parts.layout.workspaces);
     disk.syncFolder(parts.layout.forgotten);
@@ -107,7 +107,7 @@ function forgottenBy(all: readonly ForgottenShape[], asked: string): ForgottenSh
   throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} histories`, { hint });
 }
 
-function takenBy(one: ForgottenShape, { id, name }: ListedWorkspace): ChronicleError {
+function undoneBy(one: ForgottenShape, { id, name }: ListedWorkspace): ChronicleError {
   const what = name !== undefined && name === one.name ? `is called ${name}` : `is the history of ${one.path}`;
   return new ChronicleError("UNSAFE", `${one.id} stays forgotten: workspace ${id} ${what} now`, {
     hint: `forget that one first, which can be brought back as well: \`chronicle forget ${id}\``,

@@ -2,13 +2,13 @@ import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { EMPTY_HEAD } from "../core/values/event.ts";
 import type { FolderTraits } from "../core/tree/folder-traits.ts";
-import type { ForeseenContent } from "../core/records/foreseen-content.ts";
+import type { AnnouncedContent } from "../core/records/announced-content.ts";
 import { decodeWorkspace, type RootRecord } from "../core/records/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
-import type { SyncDesk } from "../storage/files/sync-desk.ts";
+import type { FsyncScheduler } from "../storage/files/fsync-scheduler.ts";
 import { Signal } from "../util/signal.ts";
 import { answer } from "../engine/log/answer.ts";
 import { workspaceRecord } from "../engine/log/own-record.ts";
@@ -16,7 +16,7 @@ import { isHosted } from "../engine/log/hosted.ts";
 import type { Context, HeadKeeper, HistoryContext, Recorded, Retention, StoreTasks } from "../engine/log/context.ts";
 import { PacedHeadFollower, type HeadPace } from "../engine/commit/head-follower.ts";
 import { ContentsOfHistory } from "../engine/facts/contents-of-history.ts";
-import { LiveView } from "../engine/log/live-view.ts";
+import { DirtyPaths } from "../engine/log/dirty-paths.ts";
 import { DiskOutsideFiles } from "../worktree/outside/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk/disk-worktree.ts";
 import type { GitUser } from "../worktree/git/git-settings.ts";
@@ -28,7 +28,7 @@ import type { Backends } from "../store/backends.ts";
 import { FileIngest } from "../workers/file-ingest.ts";
 import { FileOffRecord } from "../store/file-off-record.ts";
 import { FileWhereabouts } from "../store/file-whereabouts.ts";
-import { FileStageCrew } from "../workers/file-stage-crew.ts";
+import { FileRestoreWorkers } from "../workers/file-restore-workers.ts";
 import { IndexedFiles } from "../store/indexed-files.ts";
 import { KeptStagePool } from "../workers/kept-stage-pool.ts";
 import { NO_INGEST } from "../workers/no-ingest.ts";
@@ -45,7 +45,7 @@ export interface StoreParts {
   readonly layout: StoreLayout;
   readonly blobs: FileBlobStore;
   /** Of the logs of all workspaces. */
-  readonly syncs: SyncDesk;
+  readonly syncs: FsyncScheduler;
   readonly heads: HeadKeeper;
   readonly headPace: HeadPace;
   readonly actor: string;
@@ -59,7 +59,7 @@ export interface StoreParts {
   /** Tells of some of it before: see `Context.decided`. */
   readonly decided: Signal<RecordedInStore>;
   /** Tells of contents before they are recorded: see `Context.foreseen`. */
-  readonly foreseen: Signal<ForeseenInStore>;
+  readonly foreseen: Signal<AnnouncedInStore>;
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;
@@ -74,7 +74,7 @@ export interface RecordedInStore extends Recorded {
 }
 
 /** What is about to be recorded, and where. */
-export interface ForeseenInStore extends ForeseenContent {
+export interface AnnouncedInStore extends AnnouncedContent {
   readonly workspaceId: string;
 }
 
@@ -158,10 +158,10 @@ export function openHistory(
     offRecord: new FileOffRecord(parts.backends.disk, parts.layout.workspace(workspaceId).offRecord),
     whereabouts: new FileWhereabouts(parts.backends.disk, parts.layout.workspace(workspaceId).whereabouts, roots),
     ...(how.follows === true ? { follows: true } : {}),
-    live: new LiveView(files.worktree),
+    live: new DirtyPaths(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
     decided: toldOn<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),
-    foreseen: toldOn<ForeseenContent>((content) => parts.foreseen.emit({ workspaceId, ...content })),
+    foreseen: toldOn<AnnouncedContent>((content) => parts.foreseen.emit({ workspaceId, ...content })),
     retention: how.retention,
     store: how.tasks,
     processes: parts.backends.processes,
@@ -241,7 +241,7 @@ function folderFiles(
     staging: `${files.folder}/staging`,
     storeFolders: own,
     clock: backends.now,
-    crew: stageCrew(parts, pools),
+    crew: restoreWorkers(parts, pools),
     traitsOf: traitsOf(parts, readOnly),
     git: gitUser(parts),
   });
@@ -278,11 +278,13 @@ function gitUser({ userHome, configFolder }: StoreParts): GitUser {
 }
 
 /** Who writes many files of a restore; `undefined`: nobody but who restores. */
-export function stageCrew(
+export function restoreWorkers(
   { backends, layout, blobs }: StoreParts,
   pools = new KeptStagePool(layout.home),
-): FileStageCrew | undefined {
-  return backends.threads ? new FileStageCrew({ home: layout.home, disk: backends.disk, blobs, pools }) : undefined;
+): FileRestoreWorkers | undefined {
+  return backends.threads
+    ? new FileRestoreWorkers({ home: layout.home, disk: backends.disk, blobs, pools })
+    : undefined;
 }
 
 /** A folder by its name without links, if it is there. */

@@ -4,7 +4,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
-import { SyncDesk } from "../storage/files/sync-desk.ts";
+import { FsyncScheduler } from "../storage/files/fsync-scheduler.ts";
 import { takesNoWrites } from "../storage/io-trouble.ts";
 import { Signal } from "../util/signal.ts";
 import { HeadPace } from "../engine/commit/head-follower.ts";
@@ -67,7 +67,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     backends,
     layout,
     blobs,
-    syncs: new SyncDesk(disk),
+    syncs: new FsyncScheduler(disk),
     heads: new FileHeadKeeper(disk, { configFolder, home: options.home, pid: processes.pid }),
     headPace: new HeadPace(now, backends.timers),
     actor: options.actor ?? nameOfRole(options.role),

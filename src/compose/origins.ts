@@ -1,6 +1,6 @@
 import { ChronicleError } from "../core/values/errors.ts";
 import { wasMoved } from "../core/tree/moved-folder.ts";
-import type { ForeseenContent } from "../core/records/foreseen-content.ts";
+import type { AnnouncedContent } from "../core/records/announced-content.ts";
 import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
 import { HistoryContents } from "../replication/contents/history-contents.ts";
 import { HistoryTrees } from "../replication/origin/history-trees.ts";
@@ -190,7 +190,7 @@ async function openOrigin(
       }),
     );
   }
-  const foreseen = new Signal<ForeseenContent>();
+  const foreseen = new Signal<AnnouncedContent>();
   closing.use(
     parts.foreseen.listen(({ workspaceId, ...content }) => {
       if (workspaceId === id) foreseen.emit(content);

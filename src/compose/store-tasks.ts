@@ -14,14 +14,14 @@ import { salvagedContents } from "../engine/upkeep/salvaged-contents.ts";
 import { oldestSeq } from "../engine/log/history-start.ts";
 import { signingFault, unsigned } from "../engine/log/signing.ts";
 import type { SigningFault } from "../engine/log/signing-fault.ts";
-import { givenUpInLog, prunedForGood } from "../engine/log/pruning-in-log.ts";
+import { givenUpInLog, prunedForGood } from "../engine/log/recorded-prunings.ts";
 import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 import { FreedErasures } from "../store/freed-erasures.ts";
 import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import { openCopy } from "./open-copy.ts";
 import { newFolders } from "../store/new-folder.ts";
-import { openContext, stageCrew, traitsOf, type StoreParts } from "./open-context.ts";
+import { openContext, restoreWorkers, traitsOf, type StoreParts } from "./open-context.ts";
 import { repairSource } from "../store/repair-sources.ts";
 import { noteGivenUp } from "./note-given-up.ts";
 import { treeSize } from "../store/tree-size.ts";
@@ -49,7 +49,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     setAside: (files) => setAside(parts, files),
     refuseFilled: async (folder) => refuseFilled(parts.backends.disk, folder),
     emptyWorktree: async (folder) =>
-      emptyWorktree(parts.backends, folder, { crew: stageCrew(parts), traitsOf: traitsOf(parts, false) }),
+      emptyWorktree(parts.backends, folder, { crew: restoreWorkers(parts), traitsOf: traitsOf(parts, false) }),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),
     noteGivenUp: async (what) => noteGivenUp(parts, workspaceId, what),

@@ -25,7 +25,7 @@ import { openReplica } from "./open-replica.ts";
 import { refuseProcessPath } from "../store/refuse-process-path.ts";
 import { refuseSystemFolder } from "../store/refuse-system-folder.ts";
 import { RootsCache } from "../store/roots-cache.ts";
-import { standsApart } from "./stands-apart.ts";
+import { checkFolderIdentity } from "./folder-identity-check.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
@@ -125,7 +125,7 @@ export class FileSyncPlaces implements SyncPlaces {
       if (isApart) return undefined;
       const others = (await this.list()).filter(({ record }) => record?.origin === origin && isGoing(record));
       const beside = others.filter((one) => one.id !== id).map((one) => one.folder);
-      const halt = await standsApart(this.#parts, { id, folder, url, beside });
+      const halt = await checkFolderIdentity(this.#parts, { id, folder, url, beside });
       isApart = halt === undefined;
       return halt;
     };

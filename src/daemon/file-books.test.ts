@@ -4,8 +4,8 @@ import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { onlyOnce } from "../server/answers/idempotent.ts";
 import { OWNER } from "../server/callers/caller.ts";
 import { hashToken, newToken, type TokenRecord } from "../server/callers/token.ts";
-import { FileReplyBook } from "./file-reply-book.ts";
-import { FileTokenBook } from "./file-token-book.ts";
+import { FileIdempotencyStore } from "./file-idempotency-store.ts";
+import { FileTokenStore } from "./file-token-store.ts";
 
 /** Books of a server in files: on disks that are full, and after what people do to files. */
 
@@ -28,25 +28,25 @@ describe("a book of replies", () => {
 
   it.each(["write", "sync"] as const)("of which a %s fails lets the change be tried again", async (what) => {
     const { disk, arm } = failing(what, 1);
-    const book = new FileReplyBook(disk, PATH);
+    const book = new FileIdempotencyStore(disk, PATH);
     arm();
     let done = 0;
     const work = () => Promise.resolve({ status: 200, value: (done += 1) });
     await expect(onlyOnce(book, change, work)).rejects.toMatchObject({ code: "ENOSPC" });
     expect(await onlyOnce(book, change, work)).toEqual({ status: 200, value: 1 });
     // Half a line is no reason to forget the one behind it.
-    const again = new FileReplyBook(disk, PATH);
+    const again = new FileIdempotencyStore(disk, PATH);
     expect(await onlyOnce(again, change, work)).toEqual({ status: 200, value: 1 });
     expect(done).toBe(1);
   });
 
   it("whose end cannot be written down has done the change all the same", async () => {
     const { disk, arm } = failing("write", 2);
-    const book = new FileReplyBook(disk, PATH);
+    const book = new FileIdempotencyStore(disk, PATH);
     arm();
     expect(await onlyOnce(book, change, () => Promise.resolve({ status: 200, value: 1 }))).toMatchObject({ value: 1 });
     // Another server cannot know how it ended, and does not do it again.
-    const again = new FileReplyBook(disk, PATH);
+    const again = new FileIdempotencyStore(disk, PATH);
     await expect(onlyOnce(again, change, () => Promise.resolve({ status: 200, value: 2 }))).rejects.toMatchObject({
       code: "REFUSED",
     });
@@ -54,14 +54,14 @@ describe("a book of replies", () => {
 
   it("tells why a change was refused, also where that cannot be written down", async () => {
     const { disk, arm } = failing("write", 2);
-    const book = new FileReplyBook(disk, PATH);
+    const book = new FileIdempotencyStore(disk, PATH);
     arm();
     const refuse = () => Promise.reject(new ChronicleError("REFUSED", "no"));
     await expect(onlyOnce(book, change, refuse)).rejects.toMatchObject({ message: "no" });
   });
 
   it("holds so many bytes of replies and no more", () => {
-    const book = new FileReplyBook(SimDisk.fromTree({ "/home/me": { folder: 0o700 } }), PATH);
+    const book = new FileIdempotencyStore(SimDisk.fromTree({ "/home/me": { folder: 0o700 } }), PATH);
     const value = "x".repeat(200_000);
     for (let i = 0; i < 200; i += 1) {
       book.begin(`k${i}`, "p", 1_000);
@@ -92,7 +92,7 @@ describe("a book of tokens", () => {
 
   it("takes no token from a file that is not called as it is: nobody could revoke it", () => {
     const disk = SimDisk.fromTree({ "/home/me": { folder: 0o700 } });
-    const book = new FileTokenBook(disk, "/home/me", () => 0);
+    const book = new FileTokenStore(disk, "/home/me", () => 0);
     const token = newToken();
     book.add(record("a", token));
     expect(book.find(hashToken(token))?.id).toBe("a");

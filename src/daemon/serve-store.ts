@@ -6,7 +6,7 @@ import { wasMoved } from "../core/tree/moved-folder.ts";
 import { retentionFiles } from "../core/records/retention-config.ts";
 import { Admission } from "../server/callers/admission.ts";
 import { Authenticator } from "../server/callers/authenticate.ts";
-import { tcpDoor } from "../server/callers/door.ts";
+import { tcpListener } from "../server/callers/listener.ts";
 import { HttpServer, type ServerApp } from "../server/http-server.ts";
 import type { Gateway } from "../server/gateway/gateway.ts";
 import type { Metrics } from "../server/limits/metrics.ts";
@@ -15,7 +15,7 @@ import { DEFAULT_LIMITS, type ServerLimits } from "../server/limits/limits.ts";
 import { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import { problemReply } from "../server/answers/problem-reply.ts";
 import type { Route, ServerReply } from "../server/answers/route.ts";
-import { FileTokenBook } from "./file-token-book.ts";
+import { FileTokenStore } from "./file-token-store.ts";
 import { HostedFolder } from "./hosted-folder.ts";
 import { ServedReplicas } from "./served-replicas.ts";
 import { ServedSyncs } from "./served-syncs.ts";
@@ -26,7 +26,7 @@ import { OF_CALLER, OF_REPLICA } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
 import { codeMark } from "./code-mark.ts";
 import { guardedOf } from "../hooks/refuse-persons-commands.ts";
-import { HookDesk } from "./hook-desk.ts";
+import { HookEndpoint } from "./hook-endpoint.ts";
 import { openApiPath } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
 import type { ServeOptions } from "./serve-options.ts";
@@ -89,7 +89,7 @@ export class StoreServer {
     this.#replicas = replicas;
     this.#watched = idleMs === 0 ? this.#watching() : undefined;
     ownFolder(disk, run.folder, ownUid());
-    const hooks = new HookDesk({
+    const hooks = new HookEndpoint({
       ...{ disk, version, workspaces: this.#workspaces },
       folder: run.folder,
       guarded: guardedOf({ home: store.home, configFolder: options.configFolder, userHome: options.userHome }),
@@ -150,7 +150,7 @@ export class StoreServer {
       const port = optional === true ? (number ?? place.port) : place.port;
       try {
         number = await this.#http.listenOn({ ...place, port }, (actual) =>
-          tcpDoor({ scheme, port: actual, hosts, sharedWith }),
+          tcpListener({ scheme, port: actual, hosts, sharedWith }),
         );
       } catch (error) {
         if (optional === true) continue;
@@ -240,7 +240,7 @@ export class StoreServer {
   #admission(): Admission {
     const { disk, configFolder, operatorToken, oidc } = this.#options;
     const now = (): number => Date.now();
-    const book = new FileTokenBook(disk, configFolder, now);
+    const book = new FileTokenStore(disk, configFolder, now);
     const known = operatorToken === undefined ? {} : { operatorToken };
     const others = oidc === undefined ? {} : { others: lazyIssuer({ ...oidc, now }) };
     return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
@@ -248,10 +248,10 @@ export class StoreServer {
 
   /** Loaded when it is first asked for: hooks need none of it. */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
-    const [{ makeApp }, { ROUTES }, { FileReplyBook }, gatewayModule] = await Promise.all([
+    const [{ makeApp }, { ROUTES }, { FileIdempotencyStore }, gatewayModule] = await Promise.all([
       import("../server/app.ts"),
       import("../api/routes/table.ts"),
-      import("./file-reply-book.ts"),
+      import("./file-idempotency-store.ts"),
       import("../server/gateway/gateway.ts"),
     ]);
     const { store, disk, run, version, configFolder, idleMs } = this.#options;
@@ -269,7 +269,7 @@ export class StoreServer {
       ...{ ...shared, store, version, routes: ROUTES, tally: this.#tally },
       defaultWorkspace: () => this.#hosted?.workspace?.id ?? null,
       isStarting: () => !this.#isFolderSettled,
-      replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
+      replies: new FileIdempotencyStore(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
       onRefused: (line) => this.#diagnostics.note(`${OF_CALLER}${line}`),
       ...(syncs === undefined ? {} : { syncs: () => syncs.get() }),

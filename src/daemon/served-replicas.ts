@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ReplicaDoor, ReplicaLoad } from "../api/replication-api.ts";
-import type { UpgradeVisit } from "../server/http-server.ts";
-import type { ReplicaHall, ReplicaHallOptions } from "../server/replicas/replica-hall.ts";
+import type { AdmittedUpgrade } from "../server/http-server.ts";
+import type { ReplicaListener, ReplicaHallOptions } from "../server/replicas/replica-listener.ts";
 
 export interface ServedReplicasOptions extends Omit<ReplicaHallOptions, "door" | "stopping"> {
   /** Loads what leads the conversations. */
@@ -13,7 +13,7 @@ export interface ServedReplicasOptions extends Omit<ReplicaHallOptions, "door" |
 /** The replicas of a server, loaded with the rest of it. */
 export class ServedReplicas {
   readonly #options: ServedReplicasOptions;
-  #hall: ReplicaHall | undefined;
+  #hall: ReplicaListener | undefined;
 
   constructor(options: ServedReplicasOptions) {
     this.#options = options;
@@ -21,7 +21,10 @@ export class ServedReplicas {
 
   async open(stopping: AbortSignal): Promise<void> {
     const { door, ...options } = this.#options;
-    const [opened, { ReplicaHall: Hall }] = await Promise.all([door(), import("../server/replicas/replica-hall.ts")]);
+    const [opened, { ReplicaListener: Hall }] = await Promise.all([
+      door(),
+      import("../server/replicas/replica-listener.ts"),
+    ]);
     this.#hall = new Hall({ ...options, stopping, door: opened });
   }
 
@@ -36,7 +39,7 @@ export class ServedReplicas {
   }
 
   /** Takes a WebSocket, if it asks to replicate; returns whether it does. */
-  upgrade(request: IncomingMessage, socket: Duplex, visit: UpgradeVisit): boolean {
+  upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): boolean {
     if (this.#hall === undefined || !/^\/v1\/replicate(\?|$)/.test(request.url ?? "")) return false;
     this.#hall.upgrade(request, socket, visit);
     return true;

@@ -9,7 +9,7 @@ import type { SyncApi } from "../api/sync-api.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { withoutStoreSize } from "../core/text/store-full.ts";
-import type { Visit } from "./callers/admission.ts";
+import type { AdmittedRequest } from "./callers/admission.ts";
 import type { Caller } from "./callers/caller.ts";
 import { CallerStore, type StoreParts } from "./callers/caller-store.ts";
 import { inWords, needsRole } from "./callers/forbidden-words.ts";
@@ -21,11 +21,11 @@ import { undecodable } from "./path-pattern.ts";
 import { type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
 import { conditionOf, idempotencyKey, refuseEncoded } from "./answers/received.ts";
 import type { Refusals } from "./limits/refusals.ts";
-import type { KeptReply, ReplyBook } from "./answers/reply-book.ts";
+import type { KeptReply, IdempotencyStore } from "./answers/idempotency-store.ts";
 import type { FoundRow, RowGroup } from "./row-index.ts";
 import { mustSee, openFor } from "./callers/scope.ts";
 import type { HeavyReads } from "./callers/heavy-reads.ts";
-import type { Seats } from "./limits/seats.ts";
+import type { ConcurrencyLimit } from "./limits/concurrency-limit.ts";
 import { sendContent } from "./answers/send-content.ts";
 import { sendEvents } from "./answers/send-events.ts";
 import { sendJson, sendNothing, sendProblem } from "./answers/send.ts";
@@ -39,7 +39,7 @@ export interface Answering extends StoreParts {
   readonly defaultWorkspace: () => string | null;
   /** Is that not known yet? Default: it is. */
   readonly isStarting?: () => boolean;
-  readonly replies: ReplyBook;
+  readonly replies: IdempotencyStore;
   /** Loads what runs syncs; absent: there is none. */
   readonly syncs?: () => Promise<SyncApi>;
   readonly limits: ServerLimits;
@@ -57,7 +57,7 @@ export interface Answering extends StoreParts {
 export interface Shared extends Answering {
   readonly refusals: Refusals;
   /** Streams of events of each caller. */
-  readonly streams: Seats;
+  readonly streams: ConcurrencyLimit;
   /** Turns of those who have whole histories checked. */
   readonly heavy: HeavyReads;
 }
@@ -70,7 +70,7 @@ const GONE = "the client is gone";
 export interface RequestHead {
   readonly request: IncomingMessage;
   readonly query: unknown;
-  readonly visit: Visit;
+  readonly visit: AdmittedRequest;
   readonly group: RowGroup;
 }
 

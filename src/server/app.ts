@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { Route } from "../api/routes/row.ts";
-import type { Visit } from "./callers/admission.ts";
+import type { AdmittedRequest } from "./callers/admission.ts";
 import { type Answering, knowsCommands, RequestAnswer, type RequestHead, type Shared } from "./answer-request.ts";
-import type { ServerApp, UpgradeVisit } from "./http-server.ts";
+import type { ServerApp, AdmittedUpgrade } from "./http-server.ts";
 import { undecodable } from "./path-pattern.ts";
 import { PlainRoutes } from "./plain-routes.ts";
 import { makeProblem, type Problem, problemOf } from "./answers/problem.ts";
@@ -13,7 +13,7 @@ import { HeavyReads } from "./callers/heavy-reads.ts";
 import { Refusals } from "./limits/refusals.ts";
 import type { RequestTally } from "./limits/request-tally.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
-import { Seats } from "./limits/seats.ts";
+import { ConcurrencyLimit } from "./limits/concurrency-limit.ts";
 import { SAFE_HEADERS, sendProblem } from "./answers/send.ts";
 import { discardRest } from "./limits/slow-peer.ts";
 
@@ -24,19 +24,19 @@ export interface AppOptions extends Answering {
   readonly openapi: () => Uint8Array | undefined;
   readonly tally?: RequestTally;
   /** Of other protocols, on the same ports. */
-  readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: UpgradeVisit) => void;
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;
 }
 
 /** What is known of a request on its way through the router: who asks, then what will answer. */
 interface OnItsWay {
-  readonly visit: Visit;
+  readonly visit: AdmittedRequest;
   answer?: RequestAnswer;
 }
 
 /** A property of the request: a weak map from each would cost the collector more than the request itself. */
 const WAY = Symbol("way");
 
-interface AdmittedRequest extends IncomingMessage {
+interface RecordedRequest extends IncomingMessage {
   [WAY]?: OnItsWay;
 }
 
@@ -45,7 +45,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
     ...options,
     refusals: new Refusals(),
-    streams: new Seats(options.limits.streams),
+    streams: new ConcurrencyLimit(options.limits.streams),
     heavy: new HeavyReads(options.limits.heavyReads),
   };
   const app = fastify({
@@ -87,7 +87,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
   await app.ready();
   const plain = new PlainRoutes(groups);
   return {
-    answer: (request: AdmittedRequest, response, visit) => {
+    answer: (request: RecordedRequest, response, visit) => {
       const group = plain.find(request);
       if (group !== undefined) return void answerPlainly({ request, query: {}, visit, group }, response, shared);
       request[WAY] = { visit };
@@ -103,7 +103,7 @@ function refuseSchema(): never {
 }
 
 /** A request as a handler has it, with who asks. */
-function wayOf(request: AdmittedRequest): OnItsWay {
+function wayOf(request: RecordedRequest): OnItsWay {
   const way = request[WAY];
   if (way === undefined) throw new Error("a request came in without having been admitted");
   return way;

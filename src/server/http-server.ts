@@ -2,33 +2,33 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { Admission, type Visit } from "./callers/admission.ts";
+import { Admission, type AdmittedRequest } from "./callers/admission.ts";
 import { answerQuickly, sendReply } from "./answers/answer-quickly.ts";
 import { endBadConnection } from "./answers/client-error.ts";
-import { ConnectionRoom } from "./limits/connection-room.ts";
+import { ConnectionLimit } from "./limits/connection-limit.ts";
 import { shareWith } from "./callers/cors.ts";
 import type { Caller } from "./callers/caller.ts";
-import type { Door } from "./callers/door.ts";
+import type { Listener } from "./callers/listener.ts";
 import { endUpgrade } from "./answers/end-upgrade.ts";
 import type { Refusal } from "./callers/guard.ts";
 import type { ServerLimits } from "./limits/limits.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./answers/problem.ts";
-import { RequestSeats } from "./callers/request-seats.ts";
+import { RequestConcurrency } from "./callers/request-concurrency.ts";
 import type { RequestTally } from "./limits/request-tally.ts";
-import { tellApart } from "./told-apart.ts";
+import { sniffProtocol } from "./protocol-sniffer.ts";
 import { matchRoute, type Route, type ServerReply } from "./answers/route.ts";
 import { sendProblem } from "./answers/send.ts";
 
 /** What answers whatever the quick routes do not: see `makeApp`. */
 export interface ServerApp {
-  answer(request: IncomingMessage, response: ServerResponse, visit: Visit): void;
+  answer(request: IncomingMessage, response: ServerResponse, visit: AdmittedRequest): void;
   /** A request to speak another protocol. Absent: there is none. */
-  upgrade?(request: IncomingMessage, socket: Duplex, visit: UpgradeVisit): void;
+  upgrade?(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void;
   close(): Promise<void>;
 }
 
 /** An upgrade, and what had come of the other protocol by then. */
-export interface UpgradeVisit extends Visit {
+export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
 }
 
@@ -71,7 +71,7 @@ export class HttpServer {
   readonly #stopping = new AbortController();
   #app: Promise<ServerApp> | undefined;
   readonly #unanswered = new Set<ServerResponse>();
-  readonly #seats: RequestSeats;
+  readonly #seats: RequestConcurrency;
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
@@ -80,7 +80,7 @@ export class HttpServer {
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    this.#seats = new RequestSeats(options.limits);
+    this.#seats = new RequestConcurrency(options.limits);
   }
 
   /** Listens on a Unix socket, which only its owner may use (0600). Throws system errors. */
@@ -108,11 +108,11 @@ export class HttpServer {
       if (this.#stopping.signal.aborted) socket.destroy();
       else replicas(socket);
     };
-    this.#cutSilent.push(tellApart(server, { take, withinMs: limits.headersMs }));
+    this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
   /** Listens on a port; `doorOf` says who is let in there. Resolves to the port. Throws system errors. */
-  async listenOn({ host, port, tls }: PortPlace, doorOf: (port: number) => Door): Promise<number> {
+  async listenOn({ host, port, tls }: PortPlace, doorOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
       tls === undefined
@@ -186,9 +186,9 @@ export class HttpServer {
     };
   }
 
-  #add(server: Server, door: Door): Server {
+  #add(server: Server, door: Listener): Server {
     const { limits } = this.#options;
-    const room = door.kind === "tcp" ? new ConnectionRoom(limits.connections) : undefined;
+    const room = door.kind === "tcp" ? new ConnectionLimit(limits.connections) : undefined;
     if (room === undefined) server.maxConnections = limits.connections;
     else server.on("connection", (socket) => room.enter(socket));
     server.maxRequestsPerSocket = limits.requestsPerSocket;
@@ -210,7 +210,7 @@ export class HttpServer {
     return server;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, door: Door): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse, door: Listener): Promise<void> {
     this.#enter();
     this.#unanswered.add(response);
     cutOffWhoTakesNothing(response, this.#options.limits.slowMs);
@@ -249,7 +249,7 @@ export class HttpServer {
   async #upgrade(
     request: IncomingMessage,
     socket: Duplex,
-    { door, head }: { readonly door: Door; readonly head: Buffer },
+    { door, head }: { readonly door: Listener; readonly head: Buffer },
   ): Promise<boolean> {
     this.#enter();
     socket.once("close", () => this.#exit());
@@ -274,8 +274,8 @@ export class HttpServer {
   async #admit(
     request: IncomingMessage,
     taker: ServerResponse | Duplex,
-    { door, isOpen = false }: { readonly door: Door; readonly isOpen?: boolean },
-  ): Promise<Visit | Refusal> {
+    { door, isOpen = false }: { readonly door: Listener; readonly isOpen?: boolean },
+  ): Promise<AdmittedRequest | Refusal> {
     const admitted = await this.#options.admission.admit(request, door, isOpen);
     // Whoever asks whether the server lives is answered at once, and needs none.
     if ("status" in admitted || isOpen) return admitted;

@@ -13,13 +13,13 @@ import { memoryWires, type LinkOptions } from "../replication/channels/memory-wi
 import type { Channel } from "../replication/channel.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/sync/folder-sync.ts";
 import { withFilterTo } from "../replication/folder/sync/sync-settings.ts";
-import type { SyncHappening } from "../replication/folder/sync/sync-happening.ts";
+import type { SyncEvent } from "../replication/folder/sync/sync-event.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
 import { optionsFor } from "../replication/origin/options-for.ts";
 import { findReplicaRecord } from "../replication/folder/cycle/find-replica-record.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
 import type { Context } from "../engine/log/context.ts";
-import { LiveView } from "../engine/log/live-view.ts";
+import { DirtyPaths } from "../engine/log/dirty-paths.ts";
 import { FOLDER, SyncMachine } from "./sync-machine.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
@@ -147,7 +147,7 @@ export interface DeskOptions {
 /** A folder that follows a rig's origin, on a machine of its own; nothing watches it but `hint`. */
 export class RigDesk {
   readonly machine: SyncMachine;
-  readonly happened: SyncHappening[] = [];
+  readonly happened: SyncEvent[] = [];
   /** Is nobody reachable? */
   isCut = false;
   /** The ends of which nothing arrives (`a`: the origin's), while nobody is told. New connections are made, and are the same. */
@@ -218,7 +218,7 @@ export class RigDesk {
     this.#store = await this.machine.parts();
     this.#hold = await openReplica(this.#store, this.#id);
     const { context, mirror, options } = this.#hold;
-    const live = new LiveView(
+    const live = new DirtyPaths(
       watchedBy(context.worktree, {
         tell: (onHint) => (this.#hint = (paths) => onHint({ paths })),
         isBlind: () => this.isBlind,

@@ -9,14 +9,14 @@ import type { ReplicaRecord } from "../core/records/replica-record.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/cycle/find-replica-record.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/sync/folder-sync.ts";
-import type { SyncHappening } from "../replication/folder/sync/sync-happening.ts";
+import type { SyncEvent } from "../replication/folder/sync/sync-event.ts";
 import type { Timers } from "../util/timers.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
 import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
 import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore } from "../storage/index-store.ts";
-import { LiveView } from "../engine/log/live-view.ts";
+import { DirtyPaths } from "../engine/log/dirty-paths.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
 import { FOLDER, SyncMachine, type MachineOptions } from "./sync-machine.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
@@ -200,7 +200,7 @@ export class ReplicaNode {
     const context = { ...hold.context, blobs, index };
     const session = { ...hold.options, blobs };
     this.#hasMissed = false;
-    const live = new LiveView(
+    const live = new DirtyPaths(
       watchedBy(context.worktree, { tell: (onHint) => (this.#hint = onHint), isWhole: () => !this.#hasMissed }),
     );
     const { connect, random, clock } = this.#options;
@@ -215,7 +215,7 @@ export class ReplicaNode {
     await sync.start();
   }
 
-  #happened(happening: SyncHappening): void {
+  #happened(happening: SyncEvent): void {
     const { told } = this;
     if (happening.kind === "applied") {
       this.appliedAt = this.#options.clock.now;

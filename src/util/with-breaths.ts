@@ -1,4 +1,4 @@
-import { Breather } from "./breathe.ts";
+import { Breather } from "./yield-to-event-loop.ts";
 
 /** The same batches; of very many items the process has a turn for other things now and then. */
 export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[], void> {

@@ -1,7 +1,7 @@
 import type { Hash } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import type { HeldLane } from "../storage/files/lanes.ts";
+import type { PackLease } from "../storage/files/pack-leases.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import { openPackSink, type PackSink } from "../storage/files/pack-sink.ts";
 import type { Ingest, IngestOptions, IngestResult, IngestRun } from "../engine/log/context.ts";
@@ -56,7 +56,7 @@ class FileIngestRun implements IngestRun {
   #waiting: ScannedPath[] = [];
   #bytes = 0;
   #pool: Promise<IngestPool> | undefined;
-  #lanes: readonly HeldLane[] | undefined;
+  #lanes: readonly PackLease[] | undefined;
   #onProgress: ((bytes: number) => void) | undefined;
 
   constructor(options: FileIngestOptions, folders: readonly ConfinedFs[], given: IngestOptions) {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
 import { parsePath } from "../core/values/path.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
-import type { HeldLane } from "../storage/files/lanes.ts";
+import type { PackLease } from "../storage/files/pack-leases.ts";
 import type { IngestResult } from "../engine/log/context.ts";
 import { CheckedBlocks } from "../storage/files/sound-contents.ts";
 import { IngestPool, poolSize } from "./ingest-pool.ts";
@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 /** A pool that has read one file. `lanes`: it writes, where there is no folder to write to. */
-function poolOf({ lanes, known }: { lanes?: readonly HeldLane[]; known?: SharedArrayBuffer }) {
+function poolOf({ lanes, known }: { lanes?: readonly PackLease[]; known?: SharedArrayBuffer }) {
   const folder = join(base, "files");
   writeFileSync(join(folder, "a"), "content");
   const stat = disk.lstat(join(folder, "a"));
@@ -45,7 +45,7 @@ test("files are read, and it ends", async () => {
 });
 
 test("what could not be made durable can be given up", async () => {
-  const lanes = Array.from({ length: poolSize() }, (_, lane): HeldLane => {
+  const lanes = Array.from({ length: poolSize() }, (_, lane): PackLease => {
     return { grant: { lane, pack: undefined }, release: () => undefined };
   });
   const { pool } = poolOf({ lanes });

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Hash } from "../core/values/hash.ts";
 import type { IngestReply, IngestRequest, IngestWorkerData } from "./ingest-worker.ts";
-import type { HeldLane } from "../storage/files/lanes.ts";
+import type { PackLease } from "../storage/files/pack-leases.ts";
 import type { SinkResult } from "../storage/files/pack-sink.ts";
 import type { IngestResult } from "../engine/log/context.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
@@ -25,7 +25,7 @@ export interface PoolOptions {
   readonly home: string;
   readonly roots: readonly TrackedRoot[];
   /** Lanes to write to, one for each worker; `undefined`: only hash. */
-  readonly lanes: readonly HeldLane[] | undefined;
+  readonly lanes: readonly PackLease[] | undefined;
   readonly known: SharedArrayBuffer | undefined;
   /** Contents that are not stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
@@ -91,7 +91,7 @@ export class IngestPool {
     await Promise.allSettled(this.#members.map((member) => member.end("abandon")));
   }
 
-  #spawn(lane: HeldLane | undefined): PoolMember {
+  #spawn(lane: PackLease | undefined): PoolMember {
     const data: IngestWorkerData = {
       home: this.#options.home,
       roots: this.#options.roots.map((root) => root.folder),

@@ -6,7 +6,7 @@ import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
 import type { PackReader } from "../storage/files/pack-reader.ts";
 import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { withMode } from "../worktree/apply/with-mode.ts";
-import type { StageFile } from "../worktree/apply/stage-crew.ts";
+import type { StageFile } from "../worktree/apply/restore-workers.ts";
 
 /**
  * Writes contents of packs into new files: the loop that worker threads run. In and out are columns, because objects are

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FileTokenBook } from "../../src/daemon/file-token-book.ts";
+import { FileTokenStore } from "../../src/daemon/file-token-store.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { hashToken, newToken } from "../../src/server/callers/token.ts";
 import { ServedStore } from "../helpers/served-store.ts";
@@ -187,7 +187,7 @@ describe("tokens", () => {
   });
 
   it("of an agent lets nobody be asked whether it is sure", async () => {
-    const book = new FileTokenBook(new NodeDisk(), join(server.base, "config"), () => Date.now());
+    const book = new FileTokenStore(new NodeDisk(), join(server.base, "config"), () => Date.now());
     const agent = newToken();
     const hash = hashToken(agent);
     const created = new Date(0).toISOString();

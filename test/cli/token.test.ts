@@ -2,12 +2,12 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { expiryOf } from "../../src/cli/serving/expiry.ts";
-import { FileTokenBook } from "../../src/daemon/file-token-book.ts";
+import { FileTokenStore } from "../../src/daemon/file-token-store.ts";
 import { operatorToken } from "../../src/cli/serving/operator-token.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { Authenticator } from "../../src/server/callers/authenticate.ts";
-import { MemoryTokenBook } from "../../src/server/callers/memory-token-book.ts";
-import { hashToken, type TokenBook, type TokenRecord } from "../../src/server/callers/token.ts";
+import { MemoryTokenStore } from "../../src/server/callers/memory-token-store.ts";
+import { hashToken, type TokenStore, type TokenRecord } from "../../src/server/callers/token.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** `chronicle token`, and where tokens are kept. */
@@ -61,7 +61,7 @@ describe("chronicle token", () => {
     expect((await sandbox.must(["token", "list"])).stdout).toContain(`no end  for replica ${one}, ${two}`);
     for (const wrong of ["nonsense", "0fd1a2b3"])
       expect((await sandbox.call([...create, wrong])).stderr).toContain(`${wrong} is no id of a replica`);
-    const book = new FileTokenBook(new NodeDisk(), configOf(sandbox), () => Date.now());
+    const book = new FileTokenStore(new NodeDisk(), configOf(sandbox), () => Date.now());
     expect(book.list()).toMatchObject([{ replicas: [one, two] }]);
   });
 
@@ -99,8 +99,8 @@ describe("chronicle token", () => {
 });
 
 describe.each([
-  ["in memory", (): TokenBook => new MemoryTokenBook()],
-  ["in files", (sandbox: Sandbox): TokenBook => new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now())],
+  ["in memory", (): TokenStore => new MemoryTokenStore()],
+  ["in files", (sandbox: Sandbox): TokenStore => new FileTokenStore(new NodeDisk(), sandbox.folder, () => Date.now())],
 ] as const)("a book of tokens %s", (_name, make) => {
   it("finds by hash, lists in order, and removes once", () => {
     using sandbox = new Sandbox();
@@ -129,8 +129,8 @@ describe("tokens in files", () => {
 
   it("are seen by a server that runs, at once, also within one tick of the clock", () => {
     using sandbox = new Sandbox();
-    const server = new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now());
-    const command = new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now());
+    const server = new FileTokenStore(new NodeDisk(), sandbox.folder, () => Date.now());
+    const command = new FileTokenStore(new NodeDisk(), sandbox.folder, () => Date.now());
     for (let n = 0; n < 50; n += 1) {
       command.add({ ...record, id: `t${n}`, hash: `h${n}` });
       expect(server.find(`h${n}`)?.id).toBe(`t${n}`);
@@ -141,7 +141,7 @@ describe("tokens in files", () => {
 
   it("are not made by what is no record", () => {
     using sandbox = new Sandbox();
-    const book = new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now());
+    const book = new FileTokenStore(new NodeDisk(), sandbox.folder, () => Date.now());
     book.add({ ...record, id: "good", hash: "h" });
     const folder = join(sandbox.folder, "tokens");
     const bad = [
@@ -187,7 +187,7 @@ describe("the operator's token", () => {
     const file = join(sandbox.folder, "t");
     writeFileSync(file, given, { mode: 0o600 });
     expect(ask({ given: undefined, file })).toThrow(/is in the list of tokens/);
-    const book = new FileTokenBook(disk, configFolder, () => Date.now());
+    const book = new FileTokenStore(disk, configFolder, () => Date.now());
     const authenticator = new Authenticator({ book, operatorToken: given, now: () => Date.now() });
     expect(await authenticator.callerOf(`Bearer ${given}`, "here")).toMatchObject({ role: "reader" });
   });

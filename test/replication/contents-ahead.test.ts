@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ForeseenContent } from "../../src/core/records/foreseen-content.ts";
+import type { AnnouncedContent } from "../../src/core/records/announced-content.ts";
 import { sha256, type Hash } from "../../src/core/values/hash.ts";
 import type { WorkspacePath } from "../../src/core/values/path.ts";
 import { RigOrigin, RigReplica, talk, type TalkOptions } from "../../src/testing/push-rig.ts";
@@ -15,7 +15,7 @@ async function following(options: TalkOptions & { readonly wants?: ReplicaOption
   const [clock, origin] = [new VirtualClock(), new RigOrigin()];
   const replica = await RigReplica.start(RigReplica.emptyDisk());
   await origin.write("first", "first");
-  const foreseen = new Signal<ForeseenContent>();
+  const foreseen = new Signal<AnnouncedContent>();
   const { wants, ...rest } = options;
   const going = talk(clock, origin, replica, {
     ...rest,
@@ -23,17 +23,17 @@ async function following(options: TalkOptions & { readonly wants?: ReplicaOption
     replica: wants === undefined ? {} : { wants },
   });
   await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 1);
-  const foretell = async (path: string, text: string, hash: Hash = sha256(text)): Promise<void> => {
+  const announceContent = async (path: string, text: string, hash: Hash = sha256(text)): Promise<void> => {
     foreseen.emit({ path: path as WorkspacePath, hash, bytes: Buffer.from(text) });
     await clock.run(clock.now + 10);
   };
   const has = async (text: string): Promise<boolean> => (await replica.blobs.has([sha256(text)])).size === 1;
-  return { clock, origin, replica, going, foretell, has };
+  return { clock, origin, replica, going, announceContent, has };
 }
 
 it("a content that is told of ahead is there before its event, which then names it", async () => {
-  const { clock, origin, replica, going, foretell, has } = await following();
-  await foretell("a", "soon");
+  const { clock, origin, replica, going, announceContent, has } = await following();
+  await announceContent("a", "soon");
   expect([await has("soon"), replica.upstream.head.seq]).toEqual([true, 1]);
   await origin.write("a", "soon");
   await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 2);
@@ -41,20 +41,20 @@ it("a content that is told of ahead is there before its event, which then names 
 });
 
 it("its event may come in the very moment in which it is stored, or never", async () => {
-  const { clock, origin, replica, going, foretell, has } = await following();
-  const told = foretell("a", "at once");
+  const { clock, origin, replica, going, announceContent, has } = await following();
+  const told = announceContent("a", "at once");
   await origin.write("a", "at once");
   await told;
-  await foretell("b", "never");
+  await announceContent("b", "never");
   await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 2);
   expect([await has("at once"), await has("never"), replica.bytes === origin.bytes]).toEqual([true, true, true]);
 });
 
 it("what nobody wants, is too long, or is no path of a workspace is not taken ahead", async () => {
-  const { clock, foretell, has, going, origin } = await following({ wants: (path) => path !== "unwanted" });
-  await foretell("unwanted", "no");
-  await foretell("long", "x".repeat(4_096));
-  await foretell("C:\\x", "windows");
+  const { clock, announceContent, has, going, origin } = await following({ wants: (path) => path !== "unwanted" });
+  await announceContent("unwanted", "no");
+  await announceContent("long", "x".repeat(4_096));
+  await announceContent("C:\\x", "windows");
   expect([await has("no"), await has("x".repeat(4_096)), await has("windows")]).toEqual([false, false, false]);
   await origin.write("unwanted", "no");
   await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 2);
@@ -62,8 +62,8 @@ it("what nobody wants, is too long, or is no path of a workspace is not taken ah
 });
 
 it("a content ahead that is not what its hash names ends the conversation, and nothing of it is kept", async () => {
-  const { clock, going, foretell, has, replica } = await following();
-  await foretell("a", "a lie", sha256("the truth"));
+  const { clock, going, announceContent, has, replica } = await following();
+  await announceContent("a", "a lie", sha256("the truth"));
   await clock.run(clock.now + 100);
   expect((await going.ends)[1]).toMatchObject({ by: "us", error: { code: "INTEGRITY_VIOLATION" } });
   expect([await has("a lie"), await has("the truth"), replica.upstream.head.seq]).toEqual([false, false, 1]);
@@ -75,7 +75,7 @@ it.each([
 ])("a replica that %s", async (_, capabilities, expected) => {
   const [clock, origin] = [new VirtualClock(), new RigOrigin()];
   const { a, b } = memoryWires({ later: clock.later });
-  const foreseen = new Signal<ForeseenContent>();
+  const foreseen = new Signal<AnnouncedContent>();
   void new OriginSession(new FramedChannel(a), origin.options(clock, { foreseen })).run();
   const replica = new FramedChannel(b);
   const got: string[] = [];

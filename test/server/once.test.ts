@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { FileReplyBook } from "../../src/daemon/file-reply-book.ts";
+import { FileIdempotencyStore } from "../../src/daemon/file-idempotency-store.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { onlyOnce } from "../../src/server/answers/idempotent.ts";
-import { MemoryReplyBook } from "../../src/server/answers/memory-reply-book.ts";
-import type { ReplyBook } from "../../src/server/answers/reply-book.ts";
+import { MemoryIdempotencyStore } from "../../src/server/answers/memory-idempotency-store.ts";
+import type { IdempotencyStore } from "../../src/server/answers/idempotency-store.ts";
 import { ChronicleError } from "../../src/core/values/errors.ts";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -122,14 +122,14 @@ const caller = { id: "c", name: "c", role: "agent", isOwner: false } as const;
 const change = { caller, key: "k", method: "POST", url: "/x", ifMatch: undefined, body: { a: 1 } };
 const reply = { status: 200, value: { done: 1 } };
 
-function fileBook(): { open: () => FileReplyBook; path: string } {
+function fileBook(): { open: () => FileIdempotencyStore; path: string } {
   const path = join(mkdtempSync(join(tmpdir(), "chronicle-replies-")), "replies.ndjson");
-  return { path, open: () => new FileReplyBook(new NodeDisk(), path) };
+  return { path, open: () => new FileIdempotencyStore(new NodeDisk(), path) };
 }
 
 describe.each([
-  ["in memory", (): ReplyBook => new MemoryReplyBook()],
-  ["in a file", (): ReplyBook => fileBook().open()],
+  ["in memory", (): IdempotencyStore => new MemoryIdempotencyStore()],
+  ["in a file", (): IdempotencyStore => fileBook().open()],
 ])("the book of replies %s", (_name, make) => {
   it("does it once at a time", async () => {
     const book = make();

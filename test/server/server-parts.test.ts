@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { rangeOf } from "../../src/server/answers/byte-range.ts";
 import { attachment, contentTypeOf } from "../../src/server/answers/content-type.ts";
-import { tcpDoor } from "../../src/server/callers/door.ts";
+import { tcpListener } from "../../src/server/callers/listener.ts";
 import { PathPattern } from "../../src/server/path-pattern.ts";
 import { RateLimiter } from "../../src/server/limits/rate-limiter.ts";
 
@@ -96,6 +96,6 @@ describe("the names of a port", () => {
     [{ scheme: "https", port: 8443, hosts: ["Files.example.org"] }, ["files.example.org:8443", "files.example.org"]],
     [{ scheme: "http", port: 7420, hosts: ["files.example.org:444"] }, ["files.example.org:444"]],
   ] as const)("%o", (names, hosts) => {
-    expect(tcpDoor({ ...names, sharedWith: [] }).hosts).toEqual(hosts);
+    expect(tcpListener({ ...names, sharedWith: [] }).hosts).toEqual(hosts);
   });
 });

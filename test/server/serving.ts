@@ -9,7 +9,7 @@ import { diagnosticsFile } from "../../src/daemon/diagnostics.ts";
 import { makeRunFolder, ownUid, type RunFolder } from "../../src/daemon/run-folder.ts";
 import { StoreServer } from "../../src/daemon/serve-store.ts";
 import type { OidcPlan } from "../../src/daemon/serve-options.ts";
-import { FileTokenBook } from "../../src/daemon/file-token-book.ts";
+import { FileTokenStore } from "../../src/daemon/file-token-store.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openReplicaDoor, openStore, openSyncs } from "../../src/open.ts";
 import type { ServerLimits } from "../../src/server/limits/limits.ts";
@@ -57,7 +57,7 @@ export class Serving implements AsyncDisposable {
   readonly run: RunFolder;
   readonly port: number;
   readonly done: Promise<unknown>;
-  readonly #book: FileTokenBook;
+  readonly #book: FileTokenStore;
   #tokens = 0;
 
   private constructor(made: Pick<Serving, "base" | "store" | "server" | "run" | "port" | "done">) {
@@ -67,7 +67,7 @@ export class Serving implements AsyncDisposable {
     this.run = made.run;
     this.port = made.port;
     this.done = made.done;
-    this.#book = new FileTokenBook(new NodeDisk(), join(made.base, "config"), () => Date.now());
+    this.#book = new FileTokenStore(new NodeDisk(), join(made.base, "config"), () => Date.now());
   }
 
   static async start(options: StartOptions = {}): Promise<Serving> {

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import type { SyncHappening } from "../../src/replication/folder/sync/sync-happening.ts";
+import type { SyncEvent } from "../../src/replication/folder/sync/sync-event.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { PROTOCOL_VERSION } from "../../src/replication/protocol/limits.ts";
 
@@ -31,7 +31,7 @@ const saying =
     return sealed(frame);
   };
 
-const halts = (happened: readonly SyncHappening[]) => happened.filter(({ kind }) => kind === "halted");
+const halts = (happened: readonly SyncEvent[]) => happened.filter(({ kind }) => kind === "halted");
 
 it("a damaged byte of a frame's version is a broken network: it is tried again, and goes on", async () => {
   rig = await FolderRig.start({ a: "1" });

@@ -1,4 +1,4 @@
-import { isLoopback } from "../../server/callers/door.ts";
+import { isLoopback } from "../../server/callers/listener.ts";
 
 /** What to say where a token goes over a network as plain text; `undefined` where it does not. */
 export function bareTokenNote(url: string, token: string | undefined): string | undefined {

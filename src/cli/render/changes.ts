@@ -4,7 +4,7 @@ import { formatBytes } from "../../core/values/duration.ts";
 import type { Format, Paint } from "../../process/paint.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./counted.ts";
-import type { Worded } from "../table/worded.ts";
+import type { WithGlobalOptions } from "../table/with-global-options.ts";
 import { printable } from "../../process/printable.ts";
 
 /** How a list of changes is shown. */
@@ -125,7 +125,7 @@ const MOST_AMBIGUOUS = 5;
 /** Paths that belong to nobody, because several or a person may have changed them, and how to take one back. */
 export function ambiguousLines(
   ambiguous: readonly string[],
-  { paint, shown, worded }: ChangesStyle & { readonly worded: Worded },
+  { paint, shown, worded }: ChangesStyle & { readonly worded: WithGlobalOptions },
 ): string[] {
   if (ambiguous.length === 0) return [];
   const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(shown).join(", ");

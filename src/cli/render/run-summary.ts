@@ -4,7 +4,7 @@ import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from ".
 import { counted } from "./counted.ts";
 import { harmlessLines, lossLines, takenBackLines } from "./omitted-changes.ts";
 import { printable, shortened } from "../../process/printable.ts";
-import type { Worded } from "../table/worded.ts";
+import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
 const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;
@@ -16,7 +16,7 @@ export interface SummaryStyle {
   readonly forPeople: boolean;
   /** What `chronicle undo` would take back though this run changed nothing: the work before it, if there is any. */
   readonly undoTakes?: string | undefined;
-  readonly worded: Worded;
+  readonly worded: WithGlobalOptions;
 }
 
 function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): string {

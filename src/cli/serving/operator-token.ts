@@ -4,7 +4,7 @@ import { writeFileDurably } from "../../disk/write-fully.ts";
 import { hashToken, newToken } from "../../server/callers/token.ts";
 import { readSmall } from "../../daemon/run-folder.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { FileTokenBook, makePrivateFolder } from "../../daemon/file-token-book.ts";
+import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /** A token that somebody chose must be hard to guess, too. */
@@ -36,7 +36,7 @@ function operatorTokenFile(configFolder: string): string {
  */
 export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   const operator = tokenOf(disk, places);
-  const record = new FileTokenBook(disk, places.configFolder, () => Date.now()).find(hashToken(operator.token));
+  const record = new FileTokenStore(disk, places.configFolder, () => Date.now()).find(hashToken(operator.token));
   if (record === undefined) return operator;
   throw usageError(
     `the token of ${operator.from} is in the list of tokens, with the role ${record.role}: it cannot be the operator's`,

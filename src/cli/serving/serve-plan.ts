@@ -1,4 +1,4 @@
-import { isLoopback } from "../../server/callers/door.ts";
+import { isLoopback } from "../../server/callers/listener.ts";
 import type { PortPlace } from "../../server/http-server.ts";
 import type { CommandContext } from "../support/context.ts";
 import type { PortPlan } from "../../daemon/serve-options.ts";

@@ -17,7 +17,7 @@ import { secretsForPeople } from "./secrets-for-people.ts";
 import type { CommandSpec } from "../table/spec.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { UserPaths } from "../../process/user-path.ts";
-import { type Worded, wordedFor } from "../table/worded.ts";
+import { type WithGlobalOptions, withGlobalOptions } from "../table/with-global-options.ts";
 import { printable } from "../../process/printable.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
@@ -48,7 +48,7 @@ export class CommandContext {
   readonly paint: Paint;
   readonly paintErr: Paint;
   /** Commands in a text, as they are to be typed here: for each that is printed. */
-  readonly worded: Worded;
+  readonly worded: WithGlobalOptions;
   /** The server that is asked instead of the store of this machine. */
   readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
@@ -67,7 +67,7 @@ export class CommandContext {
     this.remote = remote;
     this.#command = command;
     this.input = input;
-    this.worded = wordedFor(input);
+    this.worded = withGlobalOptions(input);
     this.commands = commands;
     this.json = input.flag("json");
     this.paint = paintFor(input.flag("color") && io.out.colours);

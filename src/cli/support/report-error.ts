@@ -4,7 +4,7 @@ import type { Io } from "../../process/io.ts";
 import type { Paint } from "../../process/paint.ts";
 import { writeJson } from "../render/json.ts";
 import { printable, printableText } from "../../process/printable.ts";
-import type { Worded } from "../table/worded.ts";
+import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
 /** How an error is told: which form, where to, in which colours. */
 export interface ReportStyle {
@@ -13,7 +13,7 @@ export interface ReportStyle {
   readonly jsonOnStderr?: boolean;
   readonly paint: Paint;
   /** Has the commands of a hint as they are to be typed here. */
-  readonly worded?: Worded;
+  readonly worded?: WithGlobalOptions;
 }
 
 interface Told {

@@ -23,7 +23,7 @@ export async function showSyncs(
   syncs: Pick<SyncApi, "events">,
   { id, signal, until, note }: Following,
 ): Promise<void> {
-  const view = new LiveView(context);
+  const view = new DirtyPaths(context);
   let isNoted = note === undefined;
   try {
     for await (const event of syncs.events(id, signal)) {
@@ -44,7 +44,7 @@ function isLetIn({ state }: SyncShape): boolean {
   return state === "syncing" || state === "in-sync";
 }
 
-class LiveView {
+class DirtyPaths {
   readonly #context: CommandContext;
   readonly #known = new Map<string, SyncShape>();
   readonly #said = new Map<string, string>();

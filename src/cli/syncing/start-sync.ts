@@ -15,7 +15,7 @@ import { usageError } from "../../process/usage-error.ts";
 import { followOptions, upstreamToken } from "./follow-options.ts";
 import { showSyncs } from "./live-syncs.ts";
 import { reached } from "./reached.ts";
-import { backgroundDesk, runningDesk } from "./sync-desk.ts";
+import { backgroundDesk, runningDesk } from "./sync-client.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 import { typedPath } from "../../process/typed-path.ts";
 

@@ -7,8 +7,8 @@ import { makeApp } from "../../server/app.ts";
 import { Authenticator } from "../../server/callers/authenticate.ts";
 import { HttpServer, type ServerApp } from "../../server/http-server.ts";
 import { DEFAULT_LIMITS } from "../../server/limits/limits.ts";
-import { MemoryReplyBook } from "../../server/answers/memory-reply-book.ts";
-import { MemoryTokenBook } from "../../server/callers/memory-token-book.ts";
+import { MemoryIdempotencyStore } from "../../server/answers/memory-idempotency-store.ts";
+import { MemoryTokenStore } from "../../server/callers/memory-token-store.ts";
 import { OpenWorkspaces } from "../../server/callers/open-workspaces.ts";
 import type { Route } from "../../server/answers/route.ts";
 import { makeRunFolder, type RunFolder } from "../../daemon/run-folder.ts";
@@ -37,7 +37,7 @@ export async function openSyncDoor(options: SyncDoorOptions): Promise<AsyncDispo
   const server = new HttpServer({
     routes: [health(version)],
     // Nobody comes in by a token: there is no port.
-    admission: new Admission(new Authenticator({ book: new MemoryTokenBook(), now }), { limits: DEFAULT_LIMITS, now }),
+    admission: new Admission(new Authenticator({ book: new MemoryTokenStore(), now }), { limits: DEFAULT_LIMITS, now }),
     app: (stopping) => appOf(options, stopping),
     onError,
     limits: DEFAULT_LIMITS,
@@ -56,7 +56,7 @@ function appOf({ store, syncs, version, onError }: SyncDoorOptions, stopping: Ab
     ...{ store, version, stopping, routes: SYNC_ROWS, limits: DEFAULT_LIMITS, hidden: [] },
     workspaces: new OpenWorkspaces(store, { isThere: () => false, now: () => Date.now() }),
     defaultWorkspace: () => null,
-    replies: new MemoryReplyBook(),
+    replies: new MemoryIdempotencyStore(),
     syncs: () => Promise.resolve(syncs),
     openapi: () => undefined,
     report: onError,

@@ -16,7 +16,7 @@ import { goingOn } from "../facts/brackets.ts";
 import { capture, type CaptureOptions, type Found } from "../capture/capture.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { allOmitted, isNoRoomOrTrouble } from "../facts/not-kept.ts";
+import { allOmitted, isNoRoomOrTrouble } from "../facts/failure-coverage.ts";
 import { captureWithRules } from "../capture/capture-with-rules.ts";
 import { endOfOmitted } from "../capture/omitted-of-action.ts";
 import { finishOutside } from "./outside.ts";

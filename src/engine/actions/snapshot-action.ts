@@ -21,7 +21,7 @@ import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { backUpOutside } from "./outside.ts";
 import { refuseOverQuota, type QuotaOptions } from "../log/quota.ts";
-import { allOmitted, isNoRoomOrTrouble } from "../facts/not-kept.ts";
+import { allOmitted, isNoRoomOrTrouble } from "../facts/failure-coverage.ts";
 import { resolveTargets } from "../log/resolve-targets.ts";
 import { keepSwept } from "../capture/swept-paths.ts";
 

@@ -11,7 +11,7 @@ import { type AttributedChange, attributor } from "../facts/attribution.ts";
 import { rebuildingOnce } from "../log/answer.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { type AroundReturned, coverageAroundReturned, coverageDrafts } from "../facts/coverage-in-log.ts";
+import { type AroundReturned, coverageAroundReturned, coverageDrafts } from "../facts/recorded-coverage.ts";
 import { isHosted } from "../log/hosted.ts";
 import { dropNotes, endDeadOffRecord } from "./off-record.ts";
 import { openIntents, settle } from "./operate.ts";
@@ -29,7 +29,7 @@ import {
 import { doubtRecorded, noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
-import { isSomeTakenBack } from "../facts/taken-back.ts";
+import { isSomeSkipped } from "../facts/skipped-operations.ts";
 
 /** Records what changed on disk since it was last looked at. */
 
@@ -199,7 +199,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
     const { changes, iterations, lacked } = isOvertaken ? await compareProved(context, reading) : before;
-    const isUnsure = isOvertaken && changes.length > 0 && (await isSomeTakenBack(context, startSeq, head.seq));
+    const isUnsure = isOvertaken && changes.length > 0 && (await isSomeSkipped(context, startSeq, head.seq));
     const isContested = ({ path }: Change): boolean => isUnsure || touched.has(path);
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));

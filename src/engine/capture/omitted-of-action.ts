@@ -10,7 +10,7 @@ import { decodeSession } from "../../core/records/records.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import { erasedSince } from "../facts/erased-look.ts";
-import { coverageAt } from "../facts/coverage-in-log.ts";
+import { coverageAt } from "../facts/recorded-coverage.ts";
 import { readFilters } from "../log/filters.ts";
 import { gitAmongKept, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
 import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";

@@ -16,7 +16,7 @@ import { openRows } from "../facts/actions.ts";
 import { type Commit, withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { dropDerived, warnOfOpenDatabases } from "../log/database-units.ts";
-import { emptyTrash, leaveTrash, tokenOf } from "../log/late-trash.ts";
+import { runCleanup, deferCleanup, tokenOf } from "../log/deferred-cleanup.ts";
 import { closing, doneDrafts, opening } from "../commit/operation-drafts.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -182,7 +182,7 @@ export async function perform(
 ): Promise<OperationReport> {
   const { changes } = operation;
   const isStep = intent.kind === "replica";
-  if (isStep) await emptyTrash(context, id);
+  if (isStep) await runCleanup(context, id);
   const token = tokenOf({ id, intent });
   let isOpen = false;
   const begin = async (): Promise<void> => {
@@ -205,7 +205,7 @@ export async function perform(
         changes: asMade(changes, report),
       });
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
-  if (isStep) leaveTrash(context, token);
+  if (isStep) deferCleanup(context, token);
   else await context.worktree.cleanUp(token);
   return { ...report, id: isNothing ? undefined : id, aside };
 }

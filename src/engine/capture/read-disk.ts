@@ -16,7 +16,7 @@ import { refuseBatchOverQuota } from "../log/quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
 import type { UncleanEnd } from "../../core/records/whereabouts.ts";
 import { surroundings } from "./unclean-end.ts";
-import type { LiveView } from "../log/live-view.ts";
+import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { refuseMoved } from "../commit/refuse-moved.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 
@@ -87,7 +87,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
 }
 
 /** What is watched follows from the rules. Those that are files of the workspace the watcher follows by itself. */
-async function followRules(live: LiveView, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
+async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
   const areOthers = live.noteRules(JSON.stringify(filters));
   if (haveMoved && areOthers) await live.restart();
 }

@@ -7,7 +7,7 @@ import { databaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { actionById, type LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
-import { coverageAround, coverageAt, type Taken } from "../facts/coverage-in-log.ts";
+import { coverageAround, coverageAt, type Taken } from "../facts/recorded-coverage.ts";
 import { besideDatabases } from "../log/database-units.ts";
 import { readFilters } from "../log/filters.ts";
 import type { FirstEvent } from "../facts/first-event.ts";

@@ -9,7 +9,7 @@ import { classedDrafts } from "../state/protected.ts";
 import { refuseArchived } from "./refuse-archived.ts";
 import { refuseMoved } from "./refuse-moved.ts";
 import type { Context } from "../log/context.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { isRootDue, mustStateRoot, pendingChanges, statedRoot } from "../state/commit-root.ts";
 import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from "../log/project.ts";
 import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
@@ -103,7 +103,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
       const sealed = noted(await appender.begin(drafts));
       context.decided.emit({ events: [...events] });
       // What goes to them is on its way before this thread is busy with something else.
-      await breathe();
+      await yieldToEventLoop();
       return ofDrafts(sealed, drafts);
     },
     seal: async (draft) => {

@@ -1,5 +1,5 @@
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { catchUp } from "../log/catch-up.ts";
 import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
@@ -55,7 +55,7 @@ export class HeadPace {
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last
       .catch(() => undefined)
-      .then(breathe)
+      .then(yieldToEventLoop)
       .then(work);
     this.#last = next;
     return next;

@@ -3,7 +3,7 @@ import type { Context } from "../log/context.ts";
 import { ownChanges, type OwnWork } from "./own-changes.ts";
 import { loggedSessions } from "./logged-sessions.ts";
 import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
-import type { Taken } from "./taken.ts";
+import type { UndoneEvents } from "./undone-events.ts";
 import { workOfTransaction } from "./transaction-work.ts";
 import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -92,7 +92,11 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /** What was done in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
-export async function changesOfTransaction(context: Context, id: string, without: Taken["holds"]): Promise<OwnWork> {
+export async function changesOfTransaction(
+  context: Context,
+  id: string,
+  without: UndoneEvents["holds"],
+): Promise<OwnWork> {
   const transaction = findTransaction(await allTransactions(context), id);
   const own = await eventsOfWork(context, await workOfTransaction(context, transaction), without);
   return { changes: netChanges(await groupsOf(context, own)), claims: claimsOf(own) };

@@ -8,7 +8,7 @@ import { operationsOf } from "./logged-operations.ts";
 import { loggedSessions } from "./logged-sessions.ts";
 import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
-import { takenBy, type Taken } from "./taken.ts";
+import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
 /** The same, and the paths that they or somebody else did. */
 interface FoundWork extends OwnWork {
@@ -85,7 +85,7 @@ async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan):
     isOut: async () => {
       // To know what an undo took back, all operations are read: few spans hold one.
       if (!isAnyUndo) return () => false;
-      const { holds } = await takenUpTo(context, span.toSeq);
+      const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);
     },
   });
@@ -97,7 +97,7 @@ function isUndo({ recordId, record }: Pick<LogEvent, "recordId" | "record">): bo
 }
 
 /** What undos took back up to an event: for instance of a failed run. */
-async function takenUpTo(context: Context, upTo: number): Promise<Taken> {
+async function undoneUpTo(context: Context, upTo: number): Promise<UndoneEvents> {
   const operations = await operationsOf(context, await loggedSessions(context));
-  return takenBy(operations, await ownersIn(context), upTo);
+  return undoneBy(operations, await ownersIn(context), upTo);
 }

@@ -11,7 +11,7 @@ import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import { erasedAmong } from "./contents-of-history.ts";
 import type { Context, HistoryContext } from "../log/context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
-import { asPruning, givenUpInLog, type LoggedPruning } from "../log/pruning-in-log.ts";
+import { asPruning, givenUpInLog, type LoggedPruning } from "../log/recorded-prunings.ts";
 import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 

@@ -1,7 +1,7 @@
 import type { RetentionShape } from "../../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../../api/shapes.ts";
 import type { RepairPlace, RunOptions } from "../../api/workspace-api.ts";
-import type { ForeseenContent } from "../../core/records/foreseen-content.ts";
+import type { AnnouncedContent } from "../../core/records/announced-content.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { GivenUpPart } from "../../core/records/tombstone.ts";
 import type { Whereabouts } from "../../core/records/whereabouts.ts";
@@ -19,7 +19,7 @@ import type { FileStat } from "../../disk/disk.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { RepairSource } from "./repair-source.ts";
 import type { NewFolder } from "./ledger.ts";
-import type { LiveView } from "./live-view.ts";
+import type { DirtyPaths } from "./dirty-paths.ts";
 import type { SealedEvent } from "../../core/values/event.ts";
 import type { SigningFault } from "./signing-fault.ts";
 import type { Signal } from "../../util/signal.ts";
@@ -80,7 +80,7 @@ export interface Context {
   /** How much is kept, and who says so. */
   readonly retention: Retention;
   /** Once it is started, captures of everything look only where something may have changed. */
-  readonly live: LiveView;
+  readonly live: DirtyPaths;
   /** Tells what this process has recorded in this workspace, once the index knows it. */
   readonly recorded: Signal<Recorded>;
   /**
@@ -89,7 +89,7 @@ export interface Context {
    */
   readonly decided: Signal<Recorded>;
   /** Tells, still before that, of a small content that is about to be recorded. */
-  readonly foreseen: Signal<ForeseenContent>;
+  readonly foreseen: Signal<AnnouncedContent>;
 }
 
 /** What one commit has recorded: events that follow one another. */

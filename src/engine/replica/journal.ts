@@ -11,7 +11,7 @@ import type { HistoryContext } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
-import { ReplicaStanding } from "./standing.ts";
+import { ReplicaState } from "./replica-state.ts";
 
 /** A change of a replica's own that its origin is to be told of; `localSeq` is its event in the replica's own log. */
 export type JournalEntry = WriteBackEntry;
@@ -57,7 +57,7 @@ export async function readJournal(
   if (after >= head) return { entries: [], upTo: after };
   // What was before a dropped archive has its answers: it is not dropped sooner.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
-  const standing = await ReplicaStanding.at(context, origin, upTo);
+  const standing = await ReplicaState.at(context, origin, upTo);
   if (standing === undefined) return { entries: [], upTo: head };
   const reader = new JournalReader(context, standing, { ...query, mirrorIterationAt });
   while (upTo < head && reader.entries.length < limit) {
@@ -72,14 +72,14 @@ export async function readJournal(
 class JournalReader {
   readonly entries: JournalEntry[] = [];
   readonly #context: HistoryContext;
-  readonly #standing: ReplicaStanding;
+  readonly #standing: ReplicaState;
   readonly #mirrorIterationAt: MirrorIteration;
   readonly #isWithheld: JournalQuery["isWithheld"];
   readonly #turns = new Map<string, string | undefined>();
 
   constructor(
     context: HistoryContext,
-    standing: ReplicaStanding,
+    standing: ReplicaState,
     { mirrorIterationAt, isWithheld }: Pick<JournalQuery, "isWithheld"> & { mirrorIterationAt: MirrorIteration },
   ) {
     this.#context = context;

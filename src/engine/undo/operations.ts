@@ -8,7 +8,7 @@ import { operationsOf } from "../facts/logged-operations.ts";
 import { ownChanges, type OwnWork } from "../facts/own-changes.ts";
 import { ownersIn } from "../facts/owners.ts";
 import { listSessions } from "../actions/session.ts";
-import { takenBy, type Taken } from "../facts/taken.ts";
+import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 
 /** All finished operations, and last those of runs whose process is gone, as they will be once they are closed. */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
@@ -43,8 +43,8 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
 }
 
 /** What was taken back of an operation before it ended: that is not among what it has changed. */
-async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<Taken["holds"]> {
-  return takenBy(await listOperations(context), await ownersIn(context), toSeq).holds;
+async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
+  return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }
 
 /** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */

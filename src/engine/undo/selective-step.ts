@@ -9,8 +9,8 @@ import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { operationShape } from "./operations.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
-import type { TakingBack } from "./take-back.ts";
-import { takenBy, type Taken } from "../facts/taken.ts";
+import type { Inversion } from "./invert-operation.ts";
+import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
@@ -30,12 +30,12 @@ export async function selectiveStep(
   context: Context,
   operation: LoggedOperation,
   step: Step,
-): Promise<TakingBack | undefined> {
+): Promise<Inversion | undefined> {
   const { direction, operations, stack } = step;
   const { id, selective } = operation;
   if (!operations.some((one) => one.selective !== undefined || isUndoWithin(one, operation))) return undefined;
   const owners = await ownersIn(context);
-  const taken = takenBy(operations, owners);
+  const taken = undoneBy(operations, owners);
   const shape = operationShape(operation, stack);
   if (selective !== undefined && (direction === "redo" || taken.undos.has(id)))
     return { ...(await redoOf(context, operation)), operation: shape };
@@ -52,7 +52,7 @@ function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }:
 }
 
 /** The redo of an undo of somebody's work: the inverse of what that undo wrote. */
-async function redoOf(context: Context, operation: LoggedOperation): Promise<Omit<TakingBack, "operation">> {
+async function redoOf(context: Context, operation: LoggedOperation): Promise<Omit<Inversion, "operation">> {
   const { id, fromSeq, toSeq, selective } = operation;
   const label = selective?.selection ?? "";
   const own = await eventsOfWork(context, { label, fromSeq, toSeq, isOwn: (record) => record.intent === id });
@@ -107,7 +107,7 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 async function partOf(
   context: Context,
   operation: LoggedOperation,
-  { direction, taken, owners, operations, stack }: Step & { readonly taken: Taken; readonly owners: Owners },
+  { direction, taken, owners, operations, stack }: Step & { readonly taken: UndoneEvents; readonly owners: Owners },
 ): Promise<Work | undefined> {
   const { id, kind, fromSeq, toSeq } = operation;
   if (direction === "redo" || kind === "undo" || kind === "redo") return undefined;
@@ -132,7 +132,7 @@ export async function interleavedStep(
   context: Context,
   operation: LoggedOperation,
   { stack, direction }: Step,
-): Promise<TakingBack | undefined> {
+): Promise<Inversion | undefined> {
   if (direction === "redo" || !["run", "action", "transaction"].includes(operation.kind)) return undefined;
   const work = await workOf(context, operation);
   const groups = await groupsOf(context, await eventsOfWork(context, work));
@@ -149,7 +149,7 @@ export async function crossedStep(
   context: Context,
   operation: LoggedOperation,
   { operations, stack, direction, edited }: Step & { readonly edited: readonly WorkspacePath[] },
-): Promise<TakingBack | undefined> {
+): Promise<Inversion | undefined> {
   if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
   const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
   const crossing = operations.filter(({ id, target, toSeq }) => {
@@ -173,7 +173,7 @@ export async function partStep(
   context: Context,
   operation: LoggedOperation,
   { stack, direction, leaves }: Step & { readonly leaves?: ReadonlySet<WorkspacePath> },
-): Promise<TakingBack | undefined> {
+): Promise<Inversion | undefined> {
   if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
   const undone = { ...(await undoOf(context, await workOf(context, operation))), always: true };
   return { ...undone, operation: operationShape(operation, stack), ...(leaves === undefined ? {} : { leaves }) };

@@ -20,7 +20,7 @@ import { withCommit } from "../commit/commit.ts";
 import { openBrackets } from "../facts/brackets.ts";
 import { Nesting, placeOf } from "../facts/nesting.ts";
 import type { Context } from "../log/context.ts";
-import { coverageAt } from "../facts/coverage-in-log.ts";
+import { coverageAt } from "../facts/recorded-coverage.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 import { ownerOf, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { fileEvents, groupsOf, netChanges } from "../facts/own-work.ts";

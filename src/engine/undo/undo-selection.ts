@@ -26,8 +26,8 @@ import {
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
-import { planBack, type TakingBack } from "./take-back.ts";
-import { coveredBy, isOnlyNamed, isTakenWithAround, takenBy } from "../facts/taken.ts";
+import { planInversion, type Inversion } from "./invert-operation.ts";
+import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
@@ -51,7 +51,7 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 /** The work that is meant; the last turn is the last of which more is left than what an undo has named already. */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
-  const taken = takenBy(await listOperations(context), await ownersIn(context));
+  const taken = undoneBy(await listOperations(context), await ownersIn(context));
   return lastTurnBut(context, (work) => isOnlyNamed(context, work, taken));
 }
 
@@ -85,7 +85,7 @@ export async function undoWork(
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
-    return planBack(context, { ...undone, own, nothing }, { options: { force }, present, notes: told });
+    return planInversion(context, { ...undone, own, nothing }, { options: { force }, present, notes: told });
   };
   const how = { ...options, look: { absentRoot: "known" } } as const;
   return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));
@@ -108,12 +108,12 @@ async function pendingOf(context: Context, work: Work, unrecorded: readonly Chan
 }
 
 /** The undo of a piece of work, without what was taken back already. */
-export async function undoOf(context: Context, work: Work): Promise<TakingBack> {
+export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const operations = await listOperations(context);
   const owners = await ownersIn(context);
-  const taken = takenBy(operations, owners);
+  const taken = undoneBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
-  const keepers = keepersOf(work.keepers).filter(({ id }) => !isTakenWithAround(id, covering));
+  const keepers = keepersOf(work.keepers).filter(({ id }) => !isUndoneWithAround(id, covering));
   const before: TakenEvent[] = [];
   const left = await eventsOfWork(context, work, (seq, record, path) => {
     // With the events of an undo go those that it took back: together they change nothing.
@@ -169,7 +169,7 @@ async function withUnchanged(context: Context, own: OwnEvents, taken: readonly T
 async function conflictsAbout(
   context: Context,
   own: OwnEvents,
-  taken: ReturnType<typeof takenBy>,
+  taken: ReturnType<typeof undoneBy>,
 ): Promise<IdentifiedConflict[]> {
   const found: IdentifiedConflict[] = [];
   if (taken.undos.size === 0) return found;

@@ -28,7 +28,7 @@ import { type BackTo, backTo } from "../capture/seen-absent.ts";
 import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
-import { planBack, type TakingHow } from "./take-back.ts";
+import { planInversion, type InversionOptions } from "./invert-operation.ts";
 import { asideNotes, asideOfStep, lostNotes } from "../capture/undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
@@ -77,7 +77,7 @@ async function reverse(context: Context, direction: Direction, { options, before
   );
 }
 
-interface StepHow extends TakingHow {
+interface StepHow extends InversionOptions {
   readonly direction: Direction;
   readonly options: UndoOptions;
 }
@@ -97,7 +97,7 @@ async function planStep(context: Context, asked: StepHow): Promise<FilePlan<Undo
   const step = { direction, operations, stack };
   const selective =
     (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
-  if (selective !== undefined) return planBack(context, selective, how);
+  if (selective !== undefined) return planInversion(context, selective, how);
   const own = await changesToInvert(context, { direction, operation }, operations);
   const all = await sort(context, invert(own.changes), present.unrecorded);
   // Of what is done again already, only what an undo has left there can be missing.
@@ -105,10 +105,10 @@ async function planStep(context: Context, asked: StepHow): Promise<FilePlan<Undo
   if (sorted.edited.length > 0 && options.force !== true) {
     const edited = sorted.edited.map((one) => one.change.path);
     const crossed = await crossedStep(context, operation, { ...step, edited });
-    if (crossed !== undefined) return planBack(context, crossed, how);
+    if (crossed !== undefined) return planInversion(context, crossed, how);
     const leaves = await beingWritten(context, edited);
     const part = leaves.size < edited.length ? undefined : await partStep(context, operation, { ...step, leaves });
-    if (part !== undefined) return planBack(context, part, how);
+    if (part !== undefined) return planInversion(context, part, how);
   }
   return planWhole(context, operation, { ...how, ...step, own, sorted });
 }
@@ -154,7 +154,7 @@ async function planWhole(
     // Without what was changed meanwhile, where it may be done in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, operation, step);
-      return part === undefined ? undefined : planBack(context, part, { options, present, notes });
+      return part === undefined ? undefined : planInversion(context, part, { options, present, notes });
     },
     report: (done) => {
       const changed = new Set(done.changes.map(({ path }) => path));

@@ -7,7 +7,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { displayPath } from "../../core/values/path.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { EventRow, IndexStore } from "../../storage/index-store.ts";
-import { Breather } from "../../util/breathe.ts";
+import { Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
 
 /** What is wrong with a base, and where. */

@@ -8,7 +8,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { displayPath, type WorkspacePath } from "../../core/values/path.ts";
 import { noteRemoteWork, remoteWorkIn, type RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../../storage/index-store.ts";
-import { breathe, Breather } from "../../util/breathe.ts";
+import { yieldToEventLoop, Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll, leastOf } from "../../util/long-lists.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
 import { eventRow, iterationOf, type PlacedEvent } from "../log/project.ts";
@@ -176,7 +176,7 @@ export class IndexAudit {
         const last = rows.at(-1);
         if (last === undefined) return false;
         from = last.seq + 1;
-        await breathe();
+        await yieldToEventLoop();
       }
     });
     return found === true;

@@ -7,11 +7,11 @@ import { GRACE_MS, partId } from "../../core/records/tombstone.ts";
 import { rebuildingOnce } from "../log/answer.ts";
 import { withCommit, type Commit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { contentsGivenUp } from "./given-up.ts";
+import { reclaimableContents } from "./reclaimable.ts";
 import { indexedFrom } from "../log/history-start.ts";
-import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
+import { forgetActions, retentionRoots, mostActions, type RetentionRootsOptions } from "./retention-roots.ts";
 import { loggedPrunings, pruningInForce } from "../facts/pruning.ts";
-import { waitingPrunings } from "../log/pruning-in-log.ts";
+import { waitingPrunings } from "../log/recorded-prunings.ts";
 import { readRange } from "../log/read-events.ts";
 import { refuseAtOnce } from "../capture/refuse-at-once.ts";
 import { refuseUnsigned, signingFault } from "../log/signing.ts";
@@ -63,7 +63,7 @@ async function refuseWaiting(context: Context): Promise<void> {
 
 interface Asked {
   readonly rules: RetentionLimits | KeepRules;
-  readonly shields: KeptMomentsOptions;
+  readonly shields: RetentionRootsOptions;
 }
 
 function limitsOf({ retention }: Context): RetentionLimits {
@@ -108,7 +108,7 @@ interface Look {
 }
 
 async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look> {
-  const { moments, states, hold } = await keptMoments(context, shields);
+  const { moments, states, hold } = await retentionRoots(context, shields);
   const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
   const { seq } = await context.index.head();
   const ts = await endOfLog(context, seq);
@@ -126,7 +126,7 @@ async function shapeOf(
   const { pruned, kept } = answer;
   const isAction = ({ kind }: { readonly kind: string }): boolean => kind === "action";
   const after = { floorSeq: answer.floorSeq, kept: answer.states };
-  const freed = pruned.length === 0 ? { count: 0, bytes: 0 } : await contentsGivenUp(context, after);
+  const freed = pruned.length === 0 ? { count: 0, bytes: 0 } : await reclaimableContents(context, after);
   return {
     dry_run: dryRun,
     event,

@@ -5,7 +5,7 @@ import { isGraceOver } from "../../core/records/tombstone.ts";
 import { withCommit, type Commit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { loggedPrunings } from "../facts/pruning.ts";
-import type { LoggedPruning } from "../log/pruning-in-log.ts";
+import type { LoggedPruning } from "../log/recorded-prunings.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
 /** The states that a pruning keeps, and those of its actions. */

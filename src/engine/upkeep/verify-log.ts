@@ -13,7 +13,7 @@ import { decodeSentinel, headBefore, type Sentinel, sentinelId } from "../../cor
 import { decodeSigner, signerRecordId } from "../../core/records/signer-record.ts";
 import type { RawLine } from "../../storage/event-log.ts";
 import type { IndexStore } from "../../storage/index-store.ts";
-import { breathe, Breather } from "../../util/breathe.ts";
+import { yieldToEventLoop, Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { withFirstRead } from "../../util/with-first-read.ts";
 import { isSealed } from "../log/catch-up.ts";
@@ -24,7 +24,7 @@ import type { IndexAudit } from "./index-audit.ts";
 import { HistoryNeeds, privateContents, type NeededContent } from "../log/history-needs.ts";
 import { BASELINE_SEQ } from "../log/history-start.ts";
 import { baselineFault, HistoryRules, type RulesStart } from "./history-rules.ts";
-import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "../log/pruning-in-log.ts";
+import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "../log/recorded-prunings.ts";
 import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "../log/project.ts";
 import type { LoggedSigner } from "../log/signing-fault.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -504,11 +504,11 @@ class LogVerifier {
       if (row !== undefined) this.#state.set(row.path, row.entry, row.iteration);
       this.#rules?.followed(event);
     }
-    await breathe();
+    await yieldToEventLoop();
   }
 
   async #merkleRoot(): Promise<Hash> {
-    for (const _ of this.#state.computing(NAMES_AT_ONCE)) await breathe();
+    for (const _ of this.#state.computing(NAMES_AT_ONCE)) await yieldToEventLoop();
     return this.#state.root(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
   }
 

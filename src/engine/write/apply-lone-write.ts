@@ -6,7 +6,7 @@ import type { IntentRecord } from "../../core/records/records.ts";
 import type { ApplyReport, ContentReader } from "../../worktree/worktree.ts";
 import type { Commit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { foretell } from "./foretell.ts";
+import { announceContent } from "./announce-content.ts";
 import { closing, fileDraft, opening } from "../commit/operation-drafts.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import type { PlannedWrite } from "./write-batch.ts";
@@ -32,7 +32,7 @@ export async function applyLoneWrite(
   { planned, intent, kept }: LoneWrite,
 ): Promise<ApplyReport> {
   const { id, write, changes, drafts } = planned;
-  await foretell(context, write);
+  await announceContent(context, write);
   let isDecided = false;
   const report = await context.worktree.apply({
     token: id,

@@ -1,7 +1,7 @@
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { refuseGitChanges, refuseGitState } from "./decide-before.ts";
-import { foretell } from "./foretell.ts";
+import { announceContent } from "./announce-content.ts";
 import { openIntents } from "../capture/operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { writeShape } from "./write-answer.ts";
@@ -28,7 +28,7 @@ export async function writeHosted(
     const outcomes: (Outcome | PlannedWrite)[] = [];
     for (const write of writes) outcomes.push(await planOne(batch, write));
     const [only] = batch.planned;
-    if (only !== undefined && batch.planned.length === 1) await foretell(context, only.write);
+    if (only !== undefined && batch.planned.length === 1) await announceContent(context, only.write);
     await kept;
     await commit.append(batch.planned.flatMap((one) => one.drafts));
     return outcomes.map((one) => ("drafts" in one ? { answer: writeShape(one.write, one.done) } : one));

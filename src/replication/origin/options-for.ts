@@ -1,8 +1,8 @@
-import type { ReplicaVisitor } from "../../api/replication-api.ts";
+import type { ReplicaAdmission } from "../../api/replication-api.ts";
 import type { OriginOptions } from "./origin-session.ts";
-import { visitorDoor } from "./visitor-door.ts";
+import { admittedWrites } from "./admitted-writes.ts";
 
-type Visitor = Pick<ReplicaVisitor, "readOnly" | "actor" | "presenter">;
+type Visitor = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
 
 /** What a session with this visitor is led with: what it may do at the door, and whether it is told that it may only follow. */
 export function optionsFor(options: OriginOptions, visitor: Visitor): OriginOptions {
@@ -10,5 +10,5 @@ export function optionsFor(options: OriginOptions, visitor: Visitor): OriginOpti
   const { readOnly } = visitor;
   const may = { readOnly, mayHaveSecrets: visitor.presenter.isOperator };
   if (writeBack === undefined) return { ...rest, ...may };
-  return { ...rest, ...may, writeBack: { ...writeBack, door: visitorDoor(writeBack.door, visitor) } };
+  return { ...rest, ...may, writeBack: { ...writeBack, door: admittedWrites(writeBack.door, visitor) } };
 }

@@ -3,7 +3,7 @@ import type {
   ReplicaDoor,
   ReplicaLoad,
   ReplicaPlace,
-  ReplicaVisitor,
+  ReplicaAdmission,
 } from "../../api/replication-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -35,7 +35,7 @@ export interface ServedOrigin extends Disposable {
 
 export interface OriginDoorOptions {
   /** What a workspace is served from; shared by its sessions. `visitor`: for whom. */
-  readonly originOf: (workspace: WorkspaceApi, visitor: ReplicaVisitor) => Promise<ServedOrigin>;
+  readonly originOf: (workspace: WorkspaceApi, visitor: ReplicaAdmission) => Promise<ServedOrigin>;
   /** Is told what went wrong on this side. */
   readonly onError: (error: unknown) => void;
 }
@@ -55,7 +55,7 @@ export class OriginDoor implements ReplicaDoor {
     this.#options = options;
   }
 
-  accept(connection: ReplicaConnection, visitor: ReplicaVisitor): Promise<void> {
+  accept(connection: ReplicaConnection, visitor: ReplicaAdmission): Promise<void> {
     const channel = new FramedChannel(wireOf(connection));
     if (this.#isClosed) {
       channel.close(leaving());
@@ -111,7 +111,7 @@ export class OriginDoor implements ReplicaDoor {
     this.#options.onError(putBack(session, place, contradicted));
   }
 
-  async #lead(channel: Channel, visitor: ReplicaVisitor): Promise<void> {
+  async #lead(channel: Channel, visitor: ReplicaAdmission): Promise<void> {
     let place: ReplicaPlace | undefined;
     using opening = new DisposableStack();
     const meant = async (asked: string | undefined): Promise<string> => {
@@ -138,7 +138,7 @@ export class OriginDoor implements ReplicaDoor {
   async #serve(
     channel: Channel,
     place: ReplicaPlace,
-    { visitor, opening }: { readonly visitor: ReplicaVisitor; readonly opening: Disposable },
+    { visitor, opening }: { readonly visitor: ReplicaAdmission; readonly opening: Disposable },
   ): Promise<void> {
     const leave = (): void => channel.close(new ChronicleError("UNAVAILABLE", "this workspace is being closed"));
     if (place.gone.aborted) return leave();

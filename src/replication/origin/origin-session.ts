@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
-import type { ForeseenContent } from "../../core/records/foreseen-content.ts";
+import type { AnnouncedContent } from "../../core/records/announced-content.ts";
 import type { SettledWriteBack } from "../../core/records/write-back.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
 import { asFatal } from "../as-fatal.ts";
@@ -8,7 +8,7 @@ import { contentAheadOf } from "../protocol/event-messages.ts";
 import { agreedOn, type Capability, refuseUnagreed } from "../protocol/capabilities.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
-import { Pulse } from "../pulse.ts";
+import { HeartbeatTimer } from "../heartbeat-timer.ts";
 import type { Signal } from "../../util/signal.ts";
 import { silent } from "../silent.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
@@ -59,7 +59,7 @@ export interface OriginOptions {
   /** For replicas that cannot follow any more: they reconcile with the present state. Default: they are only told. */
   readonly trees?: TreeSource;
   /** Tells of contents before their events are durable. */
-  readonly foreseen?: Signal<ForeseenContent>;
+  readonly foreseen?: Signal<AnnouncedContent>;
   /** Since when the workspace's folder is not there (epoch milliseconds): replicas are told. Asked with each beat. */
   readonly folderAway?: () => number | undefined;
   /** Records what was changed in the workspace's folder by now. Default: there is none. */
@@ -90,7 +90,7 @@ export class OriginSession {
   readonly #reached = new Waiters();
   /** Barriers that are about to be answered. */
   readonly #confirming = new Set<number>();
-  #pulse: Pulse | undefined;
+  #pulse: HeartbeatTimer | undefined;
   #replica: string | undefined;
   /** The head that it was told last. */
   #told = 0;
@@ -183,7 +183,7 @@ export class OriginSession {
   }
 
   /** Only to one who has nothing else to take: it is to have the content sooner than its event, which brings it again. */
-  #sendAhead(content: ForeseenContent): void {
+  #sendAhead(content: AnnouncedContent): void {
     if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
     const message = contentAheadOf(content);
     if (message === undefined) return;
@@ -196,7 +196,7 @@ export class OriginSession {
 
   #beginPulse(): void {
     const { timers = NODE_TIMERS } = this.#options;
-    this.#pulse = new Pulse(timers, this.#heartbeatMs, {
+    this.#pulse = new HeartbeatTimer(timers, this.#heartbeatMs, {
       arrived: () => this.#channel.arrived,
       beat: () => void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error))),
       gone: (ms) => this.#channel.close(silent("the replica", ms)),

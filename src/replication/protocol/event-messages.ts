@@ -3,7 +3,7 @@ import type { Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Head, LogEvent, SealedEvent } from "../../core/values/event.ts";
 import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
-import type { ForeseenContent } from "../../core/records/foreseen-content.ts";
+import type { AnnouncedContent } from "../../core/records/announced-content.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { isRefusedPath } from "../../core/values/record-fields.ts";
@@ -67,7 +67,7 @@ export function notificationOf(event: SealedEvent, content?: Uint8Array): Messag
 }
 
 /** The message of a content ahead of its event; `undefined` where it would not go inline with that, either. */
-export function contentAheadOf({ path, hash, bytes }: ForeseenContent): MessageOf<"ContentAhead"> | undefined {
+export function contentAheadOf({ path, hash, bytes }: AnnouncedContent): MessageOf<"ContentAhead"> | undefined {
   if (!goesInline(bytes.length) || !isAcceptable(path)) return undefined;
   return { type: "ContentAhead", ...pathToFields(path), content_hash: hash, content: bytes };
 }

@@ -3,7 +3,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { openBlock, type BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
@@ -207,7 +207,7 @@ export class ContentIntake {
       yield* reader.pieces();
       this.#onJoining?.();
       // Nothing in here waits for anything: the conversation, and all others, would be as silent as if this side were gone.
-      await breathe();
+      await yieldToEventLoop();
     }
   }
 

@@ -8,11 +8,11 @@ import type { Channel, ChannelEnd } from "../channel.ts";
 import { agreedOn, type Capability, refuseUnagreed } from "../protocol/capabilities.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
-import { Pulse } from "../pulse.ts";
+import { HeartbeatTimer } from "../heartbeat-timer.ts";
 import { ContentServer } from "../contents/content-server.ts";
 import { silent } from "../silent.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { Waiters } from "../waiters.ts";
 import { Barriers } from "./barriers.ts";
@@ -112,7 +112,7 @@ export class ReplicaSession {
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
   readonly #barriers: Barriers;
-  #pulse: Pulse;
+  #pulse: HeartbeatTimer;
   #isWelcome = false;
   /** What both sides have named. */
   #agreed: ReadonlySet<Capability> = new Set();
@@ -370,7 +370,7 @@ export class ReplicaSession {
     const all = this.#incoming.takeAll();
     for (let before = 0; before < all.length && all.length < GATHER_MOST;) {
       before = all.length;
-      await breathe();
+      await yieldToEventLoop();
       addAll(all, this.#incoming.takeAll());
     }
     return all;
@@ -450,8 +450,8 @@ export class ReplicaSession {
     await this.#channel.send({ type: "Ack", up_to_sequence: since_sequence });
   }
 
-  #pulseOf(everyMs: number): Pulse {
-    return new Pulse(this.#options.timers ?? NODE_TIMERS, everyMs, {
+  #pulseOf(everyMs: number): HeartbeatTimer {
+    return new HeartbeatTimer(this.#options.timers ?? NODE_TIMERS, everyMs, {
       arrived: () => this.#channel.arrived,
       beat: () => {
         if (this.#isWelcome) void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error)));

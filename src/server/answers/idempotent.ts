@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "../callers/caller.ts";
 import { statusOf } from "./problem.ts";
-import type { KeptReply, ReplyBook, Standing } from "./reply-book.ts";
+import type { KeptReply, IdempotencyStore, Standing } from "./idempotency-store.ts";
 
 /** A change that named itself. */
 export interface NamedChange {
@@ -20,7 +20,7 @@ const MOST_REPLY = 256 * 1024;
 
 /** Does a change once, however often it is sent under one key, and gives the same reply each time. Throws as the work does. */
 export async function onlyOnce(
-  book: ReplyBook,
+  book: IdempotencyStore,
   change: NamedChange,
   work: () => Promise<KeptReply>,
 ): Promise<KeptReply> {
@@ -43,7 +43,7 @@ export async function onlyOnce(
  * The reply that a change got when it was made; `undefined`: it was not begun. It does not matter whether what it changed is there
  * still. Throws as `onlyOnce` does for a key that was used.
  */
-export function replyBefore(book: ReplyBook, change: NamedChange): KeptReply | undefined {
+export function replyBefore(book: IdempotencyStore, change: NamedChange): KeptReply | undefined {
   return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()));
 }
 

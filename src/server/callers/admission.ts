@@ -1,15 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import type { Authenticator } from "./authenticate.ts";
 import { type Caller, OWNER } from "./caller.ts";
-import type { Door } from "./door.ts";
+import type { Listener } from "./listener.ts";
 import { type Refusal, refusalOf } from "./guard.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 
 /** A request that was let in. */
-export interface Visit {
+export interface AdmittedRequest {
   readonly caller: Caller;
-  readonly door: Door;
+  readonly door: Listener;
   /** Does its token still hold, with the same role, workspaces and replicas? What lasts long, and what changes something, asks again. */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
@@ -37,7 +37,7 @@ export class Admission {
   }
 
   /** `isOpen`: anybody may ask this, without a token. */
-  async admit(request: IncomingMessage, door: Door, isOpen = false): Promise<Visit | Refusal> {
+  async admit(request: IncomingMessage, door: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
     const refused = refusalOf({ headers, rawHeaders, url }, door);
     if (refused !== undefined) return refused;

@@ -3,7 +3,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "./caller.ts";
 import type { Refusal } from "./guard.ts";
 import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
-import { hashToken, isExpired, type TokenBook } from "./token.ts";
+import { hashToken, isExpired, type TokenStore } from "./token.ts";
 
 /** Wrong tokens from one address: a few may be mistakes. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
@@ -12,7 +12,7 @@ const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
 export interface AuthenticatorOptions {
-  readonly book: TokenBook;
+  readonly book: TokenStore;
   /** The operator's own token, which is in no book. */
   readonly operatorToken?: string;
   readonly others?: OtherIssuer;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FileShape } from "../../api/file-api.ts";
 import { ACTING, contentHeaders, HINTS_HEADER } from "../../api/routes/content-headers.ts";
-import type { TcpDoor } from "./door.ts";
+import type { TcpListener } from "./listener.ts";
 
 /** A file with all that can be said of one. */
 const ANY_FILE: FileShape = {
@@ -27,7 +27,7 @@ const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
  * Lets the pages of an allowed origin read answers; no other, and never `*`. Returns whether the request was a question
  * about that (a preflight, which bears no token), and is answered.
  */
-export function shareWith(request: IncomingMessage, response: ServerResponse, door: TcpDoor): boolean {
+export function shareWith(request: IncomingMessage, response: ServerResponse, door: TcpListener): boolean {
   const { origin } = request.headers;
   if (origin === undefined || !door.sharedWith.includes(origin)) return false;
   if (!door.hosts.includes((request.headers.host ?? "").toLowerCase())) return false;

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../core/values/errors.ts";
 import { type RequestHead, strangerOf } from "../../util/web-guard.ts";
-import type { Door } from "./door.ts";
+import type { Listener } from "./listener.ts";
 
 /** Why a request is not served. */
 export interface Refusal {
@@ -11,7 +11,7 @@ export interface Refusal {
 }
 
 /** Keeps other web pages out, by the one rule of all surfaces (`strangerOf`), as a problem. */
-export function refusalOf(head: RequestHead, door: Door): Refusal | undefined {
+export function refusalOf(head: RequestHead, door: Listener): Refusal | undefined {
   const stranger = strangerOf(head, door.kind === "socket" ? "socket" : door);
   if (stranger === undefined) return undefined;
   const { status, detail } = stranger;

@@ -1,7 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { type Leave, TurnQueue } from "../../util/turn-queue.ts";
 import type { Caller } from "./caller.ts";
-import { Seats } from "../limits/seats.ts";
+import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
 /** Longer than any client waits: whoever is gone by then leaves its turn at once. */
 const PATIENCE_MS = 24 * 3_600_000;
@@ -11,7 +11,7 @@ const PATIENCE_MS = 24 * 3_600_000;
  * read the same again, and two in all, because everybody else waits for the same disk and the same thread.
  */
 export class HeavyReads {
-  readonly #seats: Seats;
+  readonly #seats: ConcurrencyLimit;
   readonly #most: number;
   readonly #queues = new Map<string, Queue>();
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
@@ -19,7 +19,7 @@ export class HeavyReads {
   /** `most`: how many of them one caller may have begun or wait for. */
   constructor(most: number) {
     this.#most = most;
-    this.#seats = new Seats(most);
+    this.#seats = new ConcurrencyLimit(most);
   }
 
   /** Resolves when it is this one's turn, which is to be given back. Throws `RATE_LIMITED`. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Authenticator } from "./authenticate.ts";
-import { MemoryTokenBook } from "./memory-token-book.ts";
+import { MemoryTokenStore } from "./memory-token-store.ts";
 import { oidcIssuer } from "./oidc.ts";
 
 /** Tokens of a provider of our own, on this machine. */
@@ -152,7 +152,7 @@ describe("the provider", () => {
   });
 
   it("lets its tokens in, also new ones, while others bear wrong ones at the same address", async () => {
-    const authenticator = new Authenticator({ book: new MemoryTokenBook(), others: issuerOf(), now: () => 0 });
+    const authenticator = new Authenticator({ book: new MemoryTokenStore(), others: issuerOf(), now: () => 0 });
     const statuses: unknown[] = [];
     for (let i = 0; i < 12; i += 1) statuses.push(await authenticator.callerOf("Bearer wrong", "1.2.3.4"));
     expect(statuses.at(-1)).toMatchObject({ status: 429 });
@@ -165,7 +165,7 @@ describe("the provider", () => {
   it("that is away is no reason to call a token wrong", async () => {
     let now = Date.now();
     const authenticator = new Authenticator({
-      book: new MemoryTokenBook(),
+      book: new MemoryTokenStore(),
       others: issuerOf({ now: () => now }),
       now: () => now,
     });

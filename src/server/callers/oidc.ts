@@ -13,7 +13,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import type { OtherIssuer } from "./authenticate.ts";
 import type { Caller } from "./caller.ts";
-import { isLoopback } from "./door.ts";
+import { isLoopback } from "./listener.ts";
 
 /**
  * Tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725): who bears one that the provider has signed

@@ -23,10 +23,10 @@ export interface TokenRecord {
 }
 
 /**
- * Where tokens are kept. Backends: `MemoryTokenBook`; a file in the configuration folder. A server asks for each request,
+ * Where tokens are kept. Backends: `MemoryTokenStore`; a file in the configuration folder. A server asks for each request,
  * so that a token that was revoked is refused at once: `find` must be cheap.
  */
-export interface TokenBook {
+export interface TokenStore {
   find(hash: string): TokenRecord | undefined;
   list(): readonly TokenRecord[];
   /** Durable when it returns. */

@@ -2,13 +2,13 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { endUpgrade } from "../answers/end-upgrade.ts";
-import type { UpgradeVisit } from "../http-server.ts";
+import type { AdmittedUpgrade } from "../http-server.ts";
 import { mayDo } from "../../api/routes/role.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import type { OpenWorkspaces } from "../callers/open-workspaces.ts";
 import type { ProblemSetting } from "../answers/problem.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
-import { Seats } from "../limits/seats.ts";
+import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 import { GatewayConnection } from "./connection.ts";
 
 /** Where the messages of a gateway are spoken. */
@@ -36,13 +36,13 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #protocol: WebSocketServer;
   readonly #open = new Map<WebSocket, GatewayConnection>();
-  readonly #subscriptions: Seats;
-  readonly #rates: Readonly<Record<UpgradeVisit["caller"]["role"], RateLimiter>>;
+  readonly #subscriptions: ConcurrencyLimit;
+  readonly #rates: Readonly<Record<AdmittedUpgrade["caller"]["role"], RateLimiter>>;
 
   constructor(options: GatewayOptions) {
     const { reader, agent, operator } = options.limits.rates;
     this.#options = options;
-    this.#subscriptions = new Seats(options.limits.subscriptions);
+    this.#subscriptions = new ConcurrencyLimit(options.limits.subscriptions);
     this.#rates = {
       reader: new RateLimiter(reader),
       agent: new RateLimiter(agent),
@@ -65,7 +65,7 @@ export class Gateway {
   }
 
   /** Takes a client that was let in, where it asks for this gateway. */
-  upgrade(request: IncomingMessage, socket: Duplex, visit: UpgradeVisit): void {
+  upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void {
     const [path] = (request.url ?? "/").split("?", 1);
     if (path !== GATEWAY_PATH) {
       endUpgrade(socket, 404);
@@ -74,7 +74,7 @@ export class Gateway {
     this.#protocol.handleUpgrade(request, socket, visit.head, (client) => this.#greet(client, visit));
   }
 
-  #greet(client: WebSocket, visit: UpgradeVisit): void {
+  #greet(client: WebSocket, visit: AdmittedUpgrade): void {
     const { caller } = visit;
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
@@ -92,7 +92,11 @@ export class Gateway {
   }
 
   /** Finds out who is gone without a word, who asks for nothing, and whose token does not hold any more. */
-  #keepPulse(client: WebSocket, connection: GatewayConnection, { caller, isStillAdmitted }: UpgradeVisit): () => void {
+  #keepPulse(
+    client: WebSocket,
+    connection: GatewayConnection,
+    { caller, isStillAdmitted }: AdmittedUpgrade,
+  ): () => void {
     const { heartbeatMs, gatewayIdleMs } = this.#options.limits;
     let lives = true;
     client.on("pong", () => (lives = true));

@@ -4,7 +4,7 @@ import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { catchUpLarge, catchUpPacks, listLarge } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES } from "../block.ts";
-import type { BlobFiles, Lanes } from "./lanes.ts";
+import type { BlobFiles, PackLeases } from "./pack-leases.ts";
 import { openPack } from "./pack-reader.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
@@ -27,7 +27,7 @@ export interface CollectWish {
  * speak of freed contents after a power cut); only then is the old pack removed. Packs without any life come first: that
  * needs no space.
  */
-export async function collectBlobs(files: BlobFiles, lanes: Lanes, wish: CollectWish): Promise<CollectReport> {
+export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
   removeTemporary(files);
   removeQuarantine(files);
   await catchUpPacks(files, lanes);
@@ -95,7 +95,7 @@ class PackCollector {
   #pendingBlobs = 0;
   #pendingBytes = 0;
 
-  constructor(files: BlobFiles, lanes: Lanes, wish: CollectWish) {
+  constructor(files: BlobFiles, lanes: PackLeases, wish: CollectWish) {
     this.#files = files;
     this.#rewriter = new PackRewriter(files, lanes);
     this.#wish = wish;

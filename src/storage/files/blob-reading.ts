@@ -5,9 +5,9 @@ import type { BlobBlock } from "../blob-block.ts";
 import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
 import type { DamagedContents } from "./damaged-contents.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { readBlocks } from "./block-reading.ts";
-import type { BlobFiles } from "./lanes.ts";
+import type { BlobFiles } from "./pack-leases.ts";
 import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "../large-format.ts";
 import { PackReader } from "./pack-reader.ts";
@@ -147,7 +147,7 @@ export class BlobReading {
         );
         if (next.done === true) return;
         yield next.value;
-        if (count % BREATH_PIECES === 0) await breathe();
+        if (count % BREATH_PIECES === 0) await yieldToEventLoop();
       }
     } finally {
       pieces.return(undefined);

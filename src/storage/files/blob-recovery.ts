@@ -4,7 +4,7 @@ import type { LargeRow, PackRow } from "../blob-index.ts";
 import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES } from "../block.ts";
-import type { BlobFiles, Lanes } from "./lanes.ts";
+import type { BlobFiles, PackLeases } from "./pack-leases.ts";
 import { largeLength } from "./large-reader.ts";
 import { addBlockRows, checkTail, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
 import { makeNamesSure } from "./sure-names.ts";
@@ -34,7 +34,7 @@ export function listPacks({ disk, layout }: BlobFiles): PackListing {
 }
 
 /** Do the index and the packs on the disk disagree anywhere, lanes of this process aside? Cheap: no pack is opened. */
-export function isBehind(files: BlobFiles, lanes: Lanes): boolean {
+export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
   const listing = listPacks(files);
   const rows = files.index.packs();
   const sealed = new Set(rows.filter(({ lane }) => lane === undefined).map(({ ulid }) => ulid));
@@ -53,7 +53,7 @@ export function isBehind(files: BlobFiles, lanes: Lanes): boolean {
  * Brings the index up to the packs that are on the disk: after a power cut, a lost index, a writer that was killed. The
  * caller holds the collector's lock, shared or exclusively. Lanes of running writers are left to them.
  */
-export async function catchUpPacks(files: BlobFiles, lanes: Lanes): Promise<void> {
+export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise<void> {
   const listing = listPacks(files);
   const { layout, index } = files;
   const unknown = listing.sealed.filter((ulid) => !isKnownSealed(index.packOf(ulid)));
@@ -69,7 +69,7 @@ export async function catchUpPacks(files: BlobFiles, lanes: Lanes): Promise<void
  * Publishes what lies in lanes of other processes that the index does not know at all: it was lost while they run. Only
  * under the collector's lock: nobody is writing then, so all whole blocks are there to stay.
  */
-export function learnForeignLanes(files: BlobFiles, lanes: Lanes): void {
+export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
   for (const { lane, size } of listPacks(files).active) {
     if (lanes.holds(lane) || index.packs().some((row) => row.lane === lane)) continue;

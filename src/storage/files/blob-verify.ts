@@ -6,7 +6,7 @@ import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { isLost, listPacks } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { isStoredWhole, PACK_HEADER_BYTES, type BlockEntry, unpackBlock } from "../block.ts";
-import type { BlobFiles } from "./lanes.ts";
+import type { BlobFiles } from "./pack-leases.ts";
 import { readLarge, type LargeSource } from "./large-reader.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, readPackUlid, readStored, scanPack } from "./pack-scan.ts";

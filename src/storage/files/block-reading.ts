@@ -6,7 +6,7 @@ import { SHARED_BLOCK_BYTES } from "../block.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { inSlices } from "../../util/in-slices.ts";
 import { packBlocks } from "../pack-blocks.ts";
-import type { BlobFiles } from "./lanes.ts";
+import type { BlobFiles } from "./pack-leases.ts";
 import type { PackReader } from "./pack-reader.ts";
 import { readAt } from "./pack-scan.ts";
 

@@ -1,6 +1,6 @@
 import type { Hash } from "../../core/values/hash.ts";
 import type { BlobPlace } from "../blob-index.ts";
-import type { BlobFiles } from "./lanes.ts";
+import type { BlobFiles } from "./pack-leases.ts";
 
 /**
  * Contents that were read and found damaged, and where: not stored, as far as writers are concerned. Another process may put one again:

@@ -38,7 +38,7 @@ import { CommitGroup } from "./commit-group.ts";
 import { DamagedContents } from "./damaged-contents.ts";
 import { FileBlobBatch } from "./file-blob-batch.ts";
 import { GcLease } from "../gc-lease.ts";
-import { Lanes, type BlobFiles, type HeldLane } from "./lanes.ts";
+import { PackLeases, type BlobFiles, type PackLease } from "./pack-leases.ts";
 import { makeFolderOnce } from "./large-writer.ts";
 import type { BlobLayout } from "./layout.ts";
 import { OpenSink, type SinkResult } from "./pack-sink.ts";
@@ -82,7 +82,7 @@ export interface FileBlobStoreOptions {
 
 interface Writing {
   readonly writer: PackWriter;
-  readonly lane: HeldLane;
+  readonly lane: PackLease;
 }
 
 /**
@@ -93,7 +93,7 @@ export class FileBlobStore implements BlobStore {
   readonly #options: FileBlobStoreOptions;
   readonly #files: BlobFiles;
   readonly #index: RenewableIndex;
-  readonly #lanes: Lanes;
+  readonly #lanes: PackLeases;
   readonly #lease: GcLease;
   readonly #reading: BlobReading;
   readonly #commits: CommitGroup;
@@ -117,7 +117,7 @@ export class FileBlobStore implements BlobStore {
     this.#index = new RenewableIndex(opened.index);
     this.#indexInode = disk.lstat(layout.index)?.ino;
     this.#files = { disk, layout, index: this.#index, newPackId, unsure: new Set() };
-    this.#lanes = new Lanes(this.#files, options.lock);
+    this.#lanes = new PackLeases(this.#files, options.lock);
     this.#lease = new GcLease(options.lock(layout.gcLock), options.lockWaitMs ?? LOCK_WAIT_MS);
     this.#damaged = new DamagedContents(this.#files, (hash) => this.#sound.replaced(hash));
     this.#reading = new BlobReading(this.#files, this.#damaged, (hash) => this.#catchUp(hash));
@@ -274,9 +274,9 @@ export class FileBlobStore implements BlobStore {
    * Takes lanes for sinks of their own (`openPackSink`), for example one for each worker thread. Hold a lease meanwhile;
    * publish the results, then release the lanes.
    */
-  async takeLanes(count: number): Promise<readonly HeldLane[]> {
+  async takeLanes(count: number): Promise<readonly PackLease[]> {
     await this.#readyForWrites();
-    const held: HeldLane[] = [];
+    const held: PackLease[] = [];
     try {
       while (held.length < count) held.push(await this.#lanes.take());
       return held;

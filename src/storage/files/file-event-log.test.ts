@@ -19,7 +19,7 @@ import type { SimOperation, SimVerdict } from "../../testing/sim-disk/sim-faults
 import { collectLines, eventLogSuite, nextEvents } from "../../testing/event-log-suite.ts";
 import { FileEventLog } from "./file-event-log.ts";
 import { storeLayout, type WorkspaceLayout } from "./layout.ts";
-import { SyncDesk } from "./sync-desk.ts";
+import { FsyncScheduler } from "./fsync-scheduler.ts";
 
 let home = "";
 let count = 0;
@@ -209,7 +209,7 @@ describe("FileEventLog on a disk that fails", () => {
   test("logs that are made durable beside each other: one that fails is poisoned, the others go on", async () => {
     const other = storeLayout("/store").workspace("v");
     const sim = SimDisk.fromTree({ [paths.folder]: { folder: 0o700 }, [other.folder]: { folder: 0o700 } });
-    const desk = new SyncDesk(sim);
+    const desk = new FsyncScheduler(sim);
     const logs = [paths, other].map((one) => new FileEventLog(sim, one, EMPTY_HEAD, desk));
     const append = () => Promise.allSettled(logs.map((log) => log.append(nextEvents(log.head, 2))));
     for (const { status } of await append()) expect(status).toBe("fulfilled");
@@ -228,7 +228,7 @@ describe("FileEventLog on a disk that fails", () => {
   test("while lines are made durable, nobody sees them; what comes meanwhile goes with the next sync", async () => {
     const { disk: sim, operations } = simulated();
     let end = (): void => undefined;
-    const held = Object.assign(new SyncDesk(sim), {
+    const held = Object.assign(new FsyncScheduler(sim), {
       sync: (fd: number) => new Promise<void>((resolve) => (end = () => resolve(sim.sync(fd)))),
     });
     const log = new FileEventLog(sim, paths, EMPTY_HEAD, held);

@@ -15,7 +15,7 @@ import { readHistory } from "./log-history.ts";
 import { checkCut, keepTail, makeFolderDurably, readPart } from "./log-quarantine.ts";
 import { linesToWrite } from "./lines-to-write.ts";
 import { openIfThere, readLines } from "./log-reader.ts";
-import { SyncDesk } from "./sync-desk.ts";
+import { FsyncScheduler } from "./fsync-scheduler.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
 
 /** Where a log lies: its file, and the folders for sealed logs and for what recovery cuts off. */
@@ -54,7 +54,7 @@ interface Poison {
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
   readonly #paths: LogPaths;
-  readonly #desk: SyncDesk;
+  readonly #desk: FsyncScheduler;
   /** The end of the log while it has no line. */
   readonly #start: LogEnd;
   #end: LogEnd;
@@ -79,7 +79,7 @@ export class FileEventLog implements EventLog {
    * Finds the end of the log; a file that is missing is an empty log. Writes nothing. Throws `IO`. `start`: the event that
    * its first line goes on from, for a log that does not begin at event 1.
    */
-  constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, desk = new SyncDesk(disk)) {
+  constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, desk = new FsyncScheduler(disk)) {
     this.#disk = disk;
     this.#paths = paths;
     this.#desk = desk;

@@ -1,7 +1,7 @@
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { PACK_HEADER_BYTES, unpackBlock } from "../block.ts";
 import { largeLength, readLarge } from "./large-reader.ts";
 import type { BlobLayout } from "./layout.ts";
@@ -65,7 +65,7 @@ async function* inPack(
         const { hash, bytes } = one;
         yield { hash, size: bytes.length, where: path, pieces: () => [bytes] };
       }
-      if (count % SLICE === 0) await breathe();
+      if (count % SLICE === 0) await yieldToEventLoop();
     }
   } finally {
     disk.close(fd);

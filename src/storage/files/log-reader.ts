@@ -1,7 +1,7 @@
 import { MAX_LINE_BYTES } from "../../core/log/chain.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { LogPosition, RawLine } from "../event-log.ts";
 import { firstSeq, newlineAfter } from "./log-tail.ts";
 
@@ -48,7 +48,7 @@ export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator
     const lines = splitter.next();
     if (lines === undefined) return;
     if (lines.length > 0) yield lines;
-    if (count % BREATH_CHUNKS === 0) await breathe();
+    if (count % BREATH_CHUNKS === 0) await yieldToEventLoop();
   }
 }
 

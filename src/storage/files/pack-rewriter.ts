@@ -3,7 +3,7 @@ import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { decodeBlockHead, unpackBlock } from "../block.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { BlockFiller } from "./block-filler.ts";
-import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
+import type { BlobFiles, PackLease, PackLeases } from "./pack-leases.ts";
 import { openPack } from "./pack-reader.ts";
 import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
@@ -14,10 +14,10 @@ import { PackWriter } from "./pack-writer.ts";
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
-  readonly #lanes: Lanes;
-  #target: { readonly writer: PackWriter; readonly lane: HeldLane } | undefined;
+  readonly #lanes: PackLeases;
+  #target: { readonly writer: PackWriter; readonly lane: PackLease } | undefined;
 
-  constructor(files: BlobFiles, lanes: Lanes) {
+  constructor(files: BlobFiles, lanes: PackLeases) {
     this.#files = files;
     this.#lanes = lanes;
   }

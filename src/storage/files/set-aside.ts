@@ -3,7 +3,7 @@ import type { PackRow } from "../blob-index.ts";
 import type { SetAsideWish } from "../blob-store.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { catchUpPacks } from "./blob-recovery.ts";
-import type { BlobFiles, Lanes } from "./lanes.ts";
+import type { BlobFiles, PackLeases } from "./pack-leases.ts";
 import { makeFolderOnce } from "./large-writer.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 
@@ -15,7 +15,7 @@ import { PackRewriter } from "./pack-rewriter.ts";
  */
 export async function setDamagedAside(
   files: BlobFiles,
-  lanes: Lanes,
+  lanes: PackLeases,
   wish: Pick<SetAsideWish, "files" | "keep">,
 ): Promise<readonly string[]> {
   // A pack whose file is gone is forgotten here.

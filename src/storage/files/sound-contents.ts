@@ -1,7 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { BlobIndex, BlobPlace } from "../blob-index.ts";
 import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
 import { readLarge } from "./large-reader.ts";
@@ -92,7 +92,7 @@ export class SoundContents {
     const looking = this.#look(hash);
     for (let step = looking.next(); ; step = looking.next()) {
       if (step.done === true) return step.value;
-      await breathe();
+      await yieldToEventLoop();
     }
   }
 

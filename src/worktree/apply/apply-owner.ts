@@ -3,7 +3,7 @@ import { parentOf } from "../../core/values/path.ts";
 import type { Disk, FileStat, Owner } from "../../disk/disk.ts";
 import type { OpenedFile } from "../files/confined-fs.ts";
 import type { Step } from "./apply-step.ts";
-import type { Wanted } from "./apply-crew.ts";
+import type { Wanted } from "./apply-workers.ts";
 
 /**
  * To whom what was made for a step is to be given; `undefined`: it belongs to them. A file that replaces one belongs to who had that.

@@ -6,7 +6,7 @@ import { stageSteps } from "./apply-stage.ts";
 import { block, releaseAll, rootsOf, type Step, stopsAll } from "./apply-step.ts";
 import type { EarlyTree } from "./early-stage.ts";
 import type { OpenRoot } from "../scan/scan.ts";
-import type { StageCrew } from "./stage-crew.ts";
+import type { RestoreWorkers } from "./restore-workers.ts";
 import type { StatCache } from "../scan/stat-cache.ts";
 import type { TrashBin } from "./trash-bin.ts";
 import { SyncsBeside } from "./syncs-beside.ts";
@@ -23,7 +23,7 @@ export interface ApplyContext {
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
   /** Writes what is many. */
-  readonly crew?: StageCrew | undefined;
+  readonly crew?: RestoreWorkers | undefined;
   readonly bin: TrashBin;
   /** What is staged already. It is this apply's, whatever becomes of that. */
   readonly early?: EarlyTree | undefined;

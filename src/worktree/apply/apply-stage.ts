@@ -7,14 +7,14 @@ import type { Disk } from "../../disk/disk.ts";
 import type { OpenedFile } from "../files/confined-fs.ts";
 import type { Step } from "./apply-step.ts";
 import type { EarlyTree } from "./early-stage.ts";
-import type { StageCrew } from "./stage-crew.ts";
+import type { RestoreWorkers } from "./restore-workers.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import type { ApplyRequest, ContentReader } from "../worktree.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { childOf, nameOf, parentOf } from "../../core/values/path.ts";
 import { adoptEarly, type AdoptedTree } from "./apply-early.ts";
 import { withMode } from "./with-mode.ts";
-import { splitForCrew, stageByCrew, type Wanted } from "./apply-crew.ts";
+import { splitForWorkers, stageByWorkers, type Wanted } from "./apply-workers.ts";
 import { giveStaged, giveToOwner, giveWritten, ownerFor } from "./apply-owner.ts";
 import { block, releaseAll, rootsOf } from "./apply-step.ts";
 
@@ -37,7 +37,7 @@ export interface StageContext {
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   /** Writes what is many. */
-  readonly crew: StageCrew | undefined;
+  readonly crew: RestoreWorkers | undefined;
   /** Files, which are few, are made durable by these; whoever gives them waits for their end. */
   readonly syncs?: SyncsBeside | undefined;
   /** What is staged already. */
@@ -75,18 +75,18 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
 }
 
 /** What is not for the crew is written here beside it; what it has left, afterwards. */
-async function stageWithCrew(context: StageContext, crew: StageCrew, wanted: Wanted): Promise<void> {
-  const { forCrew, others } = splitForCrew(wanted);
+async function stageWithCrew(context: StageContext, crew: RestoreWorkers, wanted: Wanted): Promise<void> {
+  const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
   // Both come to their end before anybody may empty the place where they write.
   const [left, here] = await Promise.allSettled([
-    stageByCrew(crew, forCrew, context),
+    stageByWorkers(crew, forWorkers, context),
     stageContents(context, others, false),
   ]);
   if (here.status === "rejected") throw here.reason;
   if (left.status === "rejected") throw left.reason;
   releaseAll(context.steps);
-  giveWritten(context.disk, forCrew);
+  giveWritten(context.disk, forWorkers);
   await stageContents(context, left.value, false);
 }
 

@@ -40,7 +40,7 @@ import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "../apply/sweep
 import { type ScanContext, scanRoots } from "../scan/scan.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "../scan/stat-cache-file.ts";
 import type { CacheFile } from "../scan/stat-cache-file.ts";
-import type { StageCrew } from "../apply/stage-crew.ts";
+import type { RestoreWorkers } from "../apply/restore-workers.ts";
 import { StatCache } from "../scan/stat-cache.ts";
 import { TrashBin } from "../apply/trash-bin.ts";
 import { type RootsWatchHandle, watchRoots } from "./watch.ts";
@@ -60,7 +60,7 @@ export interface DiskWorktreeOptions {
   /** Whose git configuration and ignore files hold. Default: nobody's; those of the repositories themselves hold all the same. */
   readonly git?: GitUser | undefined;
   /** Writes what is many. */
-  readonly crew?: StageCrew | undefined;
+  readonly crew?: RestoreWorkers | undefined;
   /** Says what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
 }

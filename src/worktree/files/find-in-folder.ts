@@ -3,7 +3,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import { childOf, decodeName, displayPath, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import type { Disk, NodeKind } from "../../disk/disk.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
 
 /** Files up to this size are held in memory once they were read; larger ones are read again when they are asked for. */
@@ -41,7 +41,7 @@ export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFi
       if (found !== undefined && wanted.has(found.hash)) yield found;
     }
     fs.release();
-    await breathe();
+    await yieldToEventLoop();
   }
 }
 
@@ -113,7 +113,7 @@ class FolderSearch {
       at += count;
       if (at < breathAt) continue;
       breathAt = at + BREATH_BYTES;
-      await breathe();
+      await yieldToEventLoop();
     }
     return true;
   }

@@ -1,7 +1,7 @@
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { breathe } from "../../util/breathe.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { isSameStat } from "../files/same-stat.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
@@ -35,7 +35,7 @@ export async function areStill({ cache, roots, rootOf }: StillContext, entries: 
       if (now === undefined || !isSameStat(stat, now)) return false;
       if ((at + 1) % TURN > 0) continue;
       for (const { fs } of roots) fs.release();
-      await breathe();
+      await yieldToEventLoop();
     }
     return true;
   } finally {

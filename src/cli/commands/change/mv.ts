@@ -1,6 +1,6 @@
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
-import { conditionOf, tellWritten } from "../../support/written.ts";
+import { conditionOf, reportWrite } from "../../support/report-write.ts";
 
 export async function mv(context: CommandContext): Promise<number> {
   const { input } = context;
@@ -10,7 +10,7 @@ export async function mv(context: CommandContext): Promise<number> {
   const options = { ...conditionOf(context), overwrite: input.flag("overwrite") };
   const [source, target] = [await paths.toWorkspace(from), await paths.toWorkspace(to)];
   try {
-    return await tellWritten(context, workspace, await workspace.moveFile(source, target, options));
+    return await reportWrite(context, workspace, await workspace.moveFile(source, target, options));
   } catch (error) {
     throw await withCandidates(workspace, error);
   }

@@ -5,7 +5,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { filePieces } from "../../../process/user-files.ts";
-import { conditionOf, tellWritten } from "../../support/written.ts";
+import { conditionOf, reportWrite } from "../../support/report-write.ts";
 
 /** So much is held at once, and can be sent again where a connection breaks; what is larger goes as it is read. */
 const AT_ONCE = 1024 * 1024;
@@ -60,5 +60,5 @@ export async function put(context: CommandContext): Promise<number> {
   const content = await wholeOrPieces(contentOf(context, file));
   const workspace = await context.workspace({});
   const path = await context.paths(workspace).toWorkspace(typed);
-  return await tellWritten(context, workspace, await workspace.putFile(path, content, options));
+  return await reportWrite(context, workspace, await workspace.putFile(path, content, options));
 }

@@ -2,7 +2,7 @@ import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
 import { usageError } from "../../../process/usage-error.ts";
-import { conditionOf, tellWritten } from "../../support/written.ts";
+import { conditionOf, reportWrite } from "../../support/report-write.ts";
 import { quotePath } from "../../../core/shell/quote-command.ts";
 
 /** A folder is not deleted by a slip of the finger. */
@@ -18,7 +18,7 @@ export async function rm(context: CommandContext): Promise<number> {
   const path = await context.paths(workspace).toWorkspace(typed);
   try {
     if (!context.input.flag("recursive")) await refuseFolder(workspace, path, typed);
-    return await tellWritten(context, workspace, await workspace.deleteFile(path, conditionOf(context)));
+    return await reportWrite(context, workspace, await workspace.deleteFile(path, conditionOf(context)));
   } catch (error) {
     throw await withCandidates(workspace, error);
   }

@@ -10,7 +10,7 @@ import { counted } from "../../render/counted.ts";
 import { printable } from "../../../process/printable.ts";
 import { secretsLine } from "../../render/secrets.ts";
 import { syncNotes } from "../../syncing/sync-notes.ts";
-import type { Worded } from "../../table/worded.ts";
+import type { WithGlobalOptions } from "../../table/with-global-options.ts";
 
 const MOST_LINES = 50;
 
@@ -20,7 +20,7 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
 
 /** How a status is told. */
 interface StatusStyle extends ChangesStyle {
-  readonly worded: Worded;
+  readonly worded: WithGlobalOptions;
   /** Of a workspace without a folder, if it has one. */
   readonly name: string | undefined;
 }

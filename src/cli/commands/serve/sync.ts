@@ -7,7 +7,7 @@ import { showSyncs } from "../../syncing/live-syncs.ts";
 import { reached } from "../../syncing/reached.ts";
 import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
 import { startSync } from "../../syncing/start-sync.ts";
-import { backgroundDesk, lookingDesk } from "../../syncing/sync-desk.ts";
+import { backgroundDesk, lookingDesk } from "../../syncing/sync-client.ts";
 import { targetOf } from "../../syncing/sync-target.ts";
 import { usageError } from "../../../process/usage-error.ts";
 

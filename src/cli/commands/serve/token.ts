@@ -10,7 +10,7 @@ import { placesOf } from "../../../process/places.ts";
 import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 import { expiryOf } from "../../serving/expiry.ts";
-import { FileTokenBook } from "../../../daemon/file-token-book.ts";
+import { FileTokenStore } from "../../../daemon/file-token-store.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
 const ID_BYTES = 6;
@@ -31,9 +31,9 @@ export async function token(context: CommandContext): Promise<number> {
   throw usageError(`token does not know ${printable(what)}`, "it is create, list or revoke");
 }
 
-function bookOf({ io, input }: CommandContext): FileTokenBook {
+function bookOf({ io, input }: CommandContext): FileTokenStore {
   const inputs = { env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") };
-  return new FileTokenBook(new NodeDisk(), placesOf(inputs).configFolder, () => io.now());
+  return new FileTokenStore(new NodeDisk(), placesOf(inputs).configFolder, () => io.now());
 }
 
 async function create(context: CommandContext): Promise<number> {

@@ -10,12 +10,12 @@ import { capture } from "../../../engine/capture/capture.ts";
 import { catchUp } from "../../../engine/log/catch-up.ts";
 import { openConflicts, settledConflicts } from "../../../engine/facts/open-conflicts.ts";
 import type { Context } from "../../../engine/log/context.ts";
-import { breatheAfter } from "../../../util/breathe.ts";
+import { breatheAfter } from "../../../util/yield-to-event-loop.ts";
 import { settle } from "../../../engine/capture/operate.ts";
 import type { UpstreamReport } from "../../../engine/replica/apply-upstream.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { Timers } from "../../../util/timers.ts";
-import { BroughtBack } from "./brought-back.ts";
+import { RestoredPaths } from "./restored-paths.ts";
 import { areWhole, decideCycle, holdCollisions, type CyclePath } from "../ground/decide-cycle.ts";
 import type { EditorFiles } from "../paths/editor-files.ts";
 import { eventBefore } from "./event-before.ts";
@@ -33,7 +33,7 @@ import { OriginErasures } from "./origin-erasures.ts";
 import { planFirst } from "./plan-first.ts";
 import { refuseDisputed } from "./refuse-disputed.ts";
 import { readCycle, type CycleSides } from "./read-cycle.ts";
-import { MEMORY_MS, RecentLosses } from "./recent-losses.ts";
+import { MEMORY_MS, RecentDeletions } from "./recent-deletions.ts";
 import { recentlyGone } from "../ground/recently-gone.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
@@ -44,7 +44,14 @@ import { isRecognised, sampleContents } from "./sample-contents.ts";
 import { settleMerges } from "../ground/settle-merges.ts";
 import { StoodOn } from "../ground/stood-on.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
-import { NO_LOSSES, sidesKept, sidesToRestore, weighLosses, type LossDecision, type Losses } from "./weigh-losses.ts";
+import {
+  NO_LOSSES,
+  sidesKept,
+  sidesToRestore,
+  weighDeletions,
+  type LossDecision,
+  type Losses,
+} from "./deletion-guard.ts";
 
 /** What a folder is synced with. */
 export interface CycleParts {
@@ -126,8 +133,8 @@ export class FolderCycle implements Disposable {
   readonly #parts: CycleParts;
   readonly #materializer: LocalMaterializer;
   readonly #retries: Retries;
-  readonly #losses: RecentLosses;
-  readonly #back: BroughtBack;
+  readonly #losses: RecentDeletions;
+  readonly #back: RestoredPaths;
   readonly #erasures: OriginErasures;
   /** What is known of where states of paths came from. */
   readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
@@ -161,8 +168,8 @@ export class FolderCycle implements Disposable {
     const known = { isFirst: () => this.#applied === 0, folder: record.folder, beforeMove };
     this.#materializer = new LocalMaterializer(parts.context, parts.mirror, known);
     this.#retries = new Retries(parts.timers, parts.onDue);
-    this.#losses = new RecentLosses(parts.timers);
-    this.#back = new BroughtBack(parts.mirror, record.sandboxId);
+    this.#losses = new RecentDeletions(parts.timers);
+    this.#back = new RestoredPaths(parts.mirror, record.sandboxId);
     this.#erasures = new OriginErasures(parts);
     const origin = (): string => this.#record.origin;
     this.#sources = { isOwn: this.#isOwn, stoodOn: new StoodOn({ ...parts, origin }) };
@@ -439,7 +446,7 @@ export class FolderCycle implements Disposable {
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
     const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
-    const losses = await weighLosses(paths, decisions, {
+    const losses = await weighDeletions(paths, decisions, {
       ...ground,
       recent: this.#losses.recent,
       since: () => eventBefore(context.index, context.now(), MEMORY_MS),

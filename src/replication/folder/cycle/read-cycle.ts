@@ -3,7 +3,7 @@ import { sameEntry, type Entry } from "../../../core/values/entry.ts";
 import { comparePaths, foldersAbove, isWithin, ROOT, type WorkspacePath } from "../../../core/values/path.ts";
 import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 import type { IndexStore, IterationRow } from "../../../storage/index-store.ts";
-import { breathe } from "../../../util/breathe.ts";
+import { yieldToEventLoop } from "../../../util/yield-to-event-loop.ts";
 import { withBreaths } from "../../../util/with-breaths.ts";
 import { NEVER, onCommonGround, type BothHistories } from "../ground/common-ground.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
@@ -195,7 +195,7 @@ async function readInto(
   const all = [...wanted];
   const disputed = new Map(sides.conflicts.map(({ record }) => [record.path, record.sync]));
   for (let from = 0; from < all.length; from += BATCH) {
-    if (from > 0) await breathe();
+    if (from > 0) await yieldToEventLoop();
     const paths = all.slice(from, from + BATCH);
     const base = await readBases(paths, sides);
     const remote = await sides.mirror.iterationsAt(paths, sides.head);

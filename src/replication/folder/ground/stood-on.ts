@@ -14,7 +14,7 @@ import type { IterationRow } from "../../../storage/index-store.ts";
 import type { HistoryContext } from "../../../engine/log/context.ts";
 import { isInBase } from "../../../engine/log/read-base.ts";
 import { readEvent, readEvents } from "../../../engine/log/read-events.ts";
-import { ReplicaStanding } from "../../../engine/replica/standing.ts";
+import { ReplicaState } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 
 /** An own event that says on which event of the origin the folder's state of a path stands since then. */
@@ -129,7 +129,7 @@ export class StoodOn {
   /** What the folder was reconciled with by the step that wrote an own event. */
   async #asOf(path: WorkspacePath, ownSeq: number): Promise<Stood | undefined> {
     const { context, mirror, origin } = this.#parts;
-    const standing = await ReplicaStanding.at(context, origin(), ownSeq);
+    const standing = await ReplicaState.at(context, origin(), ownSeq);
     if (standing === undefined) return undefined;
     return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
   }

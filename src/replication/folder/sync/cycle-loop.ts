@@ -6,8 +6,8 @@ import type { Mirror } from "../../replica/mirror.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { Arrivals } from "../link/arrivals.ts";
 import { PART_MS, type CycleOutcome, type FolderCycle } from "../cycle/folder-cycle.ts";
-import type { LossDecision } from "../cycle/weigh-losses.ts";
-import type { SyncHappening } from "./sync-happening.ts";
+import type { LossDecision } from "../cycle/deletion-guard.ts";
+import type { SyncEvent } from "./sync-event.ts";
 
 /** What cycles are run with. */
 export interface CycleLoopOptions {
@@ -27,7 +27,7 @@ export interface CycleLoopOptions {
   /** Is the origin there, and everything held that it has told of? */
   readonly isCaughtUp: () => boolean;
   readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
-  readonly tell: (happening: SyncHappening) => void;
+  readonly tell: (happening: SyncEvent) => void;
 }
 
 /** How long the record may lag behind what is only an echo. */

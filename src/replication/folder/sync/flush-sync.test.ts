@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { VirtualClock } from "../../../testing/virtual-clock.ts";
 import { flushSync } from "./flush-sync.ts";
-import { WaitingRoom } from "./waiting-room.ts";
+import { ConditionWaiters } from "./condition-waiters.ts";
 
 /** A sync that is under way, with an origin that never answers, or sends something for hours before it does. */
 function withoutAnswer(clock: VirtualClock) {
   return {
     timers: clock,
-    waiting: new WaitingRoom(),
+    waiting: new ConditionWaiters(),
     session: () => ({ barrier: () => new Promise<number>(() => undefined) }),
     isActive: () => true,
     refuseIdle: () => undefined,

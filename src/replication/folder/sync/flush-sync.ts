@@ -1,6 +1,6 @@
 import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
-import { timeLimit, unlessAborted, type Obstacle, type WaitingRoom } from "./waiting-room.ts";
+import { timeLimit, unlessAborted, type Obstacle, type ConditionWaiters } from "./condition-waiters.ts";
 
 /** How long a flush may take. */
 export interface FlushOptions {
@@ -12,7 +12,7 @@ export interface FlushOptions {
 /** What of a sync a flush asks. */
 export interface Flushed {
   readonly timers: Timers;
-  readonly waiting: WaitingRoom;
+  readonly waiting: ConditionWaiters;
   readonly session: () => Pick<ReplicaSession, "barrier"> | undefined;
   readonly isActive: () => boolean;
   /** Throws `REFUSED` where it is not under way. */

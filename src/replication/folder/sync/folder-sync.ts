@@ -14,7 +14,7 @@ import { CycleLoop } from "./cycle-loop.ts";
 import { EditorFiles } from "../paths/editor-files.ts";
 import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle } from "../cycle/folder-cycle.ts";
-import type { LossDecision } from "../cycle/weigh-losses.ts";
+import type { LossDecision } from "../cycle/deletion-guard.ts";
 import type { FolderJournal } from "../cycle/folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 import { GitPaths } from "../paths/git-paths.ts";
@@ -28,10 +28,10 @@ import { RefusalProbe } from "../cycle/refusal-probe.ts";
 import { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { SharedNames } from "../paths/shared-names.ts";
 import type { Resolution } from "../cycle/resolve-sync-conflict.ts";
-import { pushed, type SyncHappening } from "./sync-happening.ts";
+import { pushed, type SyncEvent } from "./sync-event.ts";
 import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "../link/sync-shape.ts";
 import { wentBack } from "./went-back.ts";
-import { WaitingRoom } from "./waiting-room.ts";
+import { ConditionWaiters } from "./condition-waiters.ts";
 
 /** A replica's folder, opened, and how its origin is reached. */
 export interface FolderSyncParts extends Pick<
@@ -72,7 +72,7 @@ const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-empt
  */
 export class FolderSync {
   /** Something has happened. */
-  readonly happened = new Signal<SyncHappening>();
+  readonly happened = new Signal<SyncEvent>();
   readonly #parts: FolderSyncParts;
   readonly #editorFiles: EditorFiles;
   readonly #names: SharedNames;
@@ -85,7 +85,7 @@ export class FolderSync {
   readonly #watcher: FsWatcher;
   readonly #link: OriginLink;
   readonly #obstacles: Obstacles;
-  readonly #waiting = new WaitingRoom();
+  readonly #waiting = new ConditionWaiters();
   #listening: Disposable[] = [];
   #turn: Promise<unknown> = Promise.resolve();
   /** Is it watched and connected? */
@@ -562,7 +562,7 @@ export class FolderSync {
     this.#waiting.look();
   }
 
-  #tell(happening: SyncHappening): void {
+  #tell(happening: SyncEvent): void {
     if (happening.kind === "applied") this.#progress = undefined;
     if (this.#isUnderWay) this.#obstacles.look();
     this.#waiting.look();

@@ -1,0 +1,56 @@
+import { EXIT } from "../../api/problems.ts";
+import type { FileWriteShape } from "../../api/file-api.ts";
+import type { ChangeShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { hasGitName } from "../../core/filter/git-name.ts";
+import type { CommandContext } from "./context.ts";
+import { changeLines } from "../render/changes.ts";
+import { printable } from "../../process/printable.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
+
+const MOST_LINES = 100;
+
+/** What `--if-match` asks for. */
+export function conditionOf({ input }: CommandContext): { readonly ifMatch?: string } {
+  const hash = input.text("ifMatch");
+  return hash === undefined ? {} : { ifMatch: hash };
+}
+
+/** Tells what a write did. Resolves to the exit code: 1 where somebody wrote there at the same moment. */
+export async function reportWrite(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  result: FileWriteShape,
+): Promise<number> {
+  const conflicts = result.conflicts ?? [];
+  const code = conflicts.length === 0 ? EXIT.done : EXIT.failed;
+  if (context.json) {
+    context.printJson(result);
+    return code;
+  }
+  const { paint } = context;
+  const paths = context.paths(workspace);
+  const shown = (path: string): string => paths.shown(path);
+  for (const line of changeLines(result.changes, { paint, shown, most: MOST_LINES })) context.print(line);
+  if (conflicts.length > 0) context.print(paint("yellow", "changed meanwhile; the other content is kept:"));
+  for (const { path, kept_at } of conflicts) context.print(`  ${shown(path)} → ${printable(kept_at)}`);
+  if (result.changes.length === 0) context.print("nothing to change: it is like that already");
+  else context.print(paint("dim", context.worded(await wayBack(workspace, result, shown))));
+  return code;
+}
+
+/** How it is taken back. A workspace without a folder takes no git state: what of it was deleted comes back by no undo. */
+async function wayBack(
+  workspace: WorkspaceApi,
+  result: FileWriteShape,
+  shown: (path: string) => string,
+): Promise<string> {
+  const isGits = (one: ChangeShape): boolean => one.change_type === "deleted" && hasGitName(one.path);
+  const [first, ...more] = workspace.path === "" ? result.changes.filter(isGits).map(({ path }) => path) : [];
+  if (first === undefined) return "take it back: chronicle undo";
+  const [begun] = await workspace.log({ prefix: `intent:${result.undo_id}`, limit: 1 });
+  const aside = `chronicle restore seq:${(begun?.seq ?? result.seq) - 1} ${quotePath(shown(first))} --to DIR`;
+  if (more.length + 1 < result.changes.length)
+    return `take it back: chronicle undo --force; git's own state stays away (have it elsewhere: ${aside})`;
+  return `undo leaves git's own state away in a workspace without a folder; have it elsewhere: ${aside}`;
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SyncApi } from "../../api/sync-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import type { CommandContext } from "../support/context.ts";
+import { diagnosticsFile } from "../../daemon/diagnostics.ts";
+import { whoAnswers } from "../../daemon/ask-server.ts";
+import { launcherPath } from "../../daemon/program-paths.ts";
+import { isOwnDoor, makeRunFolder, ownUid, runFolder, type RunFolder } from "../../daemon/run-folder.ts";
+import { startServer } from "../../daemon/start-server.ts";
+import { placesOf } from "../../process/places.ts";
+import { hasReplicas } from "../../daemon/has-replicas.ts";
+
+/** Where syncs are spoken of: the store's process, or this one. */
+export interface SyncClient extends AsyncDisposable {
+  readonly syncs: SyncApi;
+}
+
+/** A process that was started answers within so many milliseconds, or does not come up at all. */
+const START_MS = 20_000;
+const LOOK_MS = 50;
+/** One that died at once is tried again: somebody waits for it. */
+const AGAIN_MS = 3_000;
+
+/** The desk of the store's process, which is started where it is not there. Throws `UNAVAILABLE`, `UNSAFE`. */
+export async function backgroundDesk(context: CommandContext): Promise<SyncClient> {
+  const { io } = context;
+  const { home, run } = placeOf(context);
+  const disk = new NodeDisk();
+  makeRunFolder(disk, run, ownUid());
+  if (!isOwnDoor(disk, run, ownUid())) {
+    throw new ChronicleError("UNSAFE", `${run.door} leads to a folder that is not yours alone`, {
+      hint: "look at it, remove it, and try again",
+      data: { path: run.door },
+    });
+  }
+  const from = io.now();
+  while ((await whoAnswers(run.door, io.version)) === undefined) {
+    startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: AGAIN_MS });
+    if (io.now() - from > START_MS) throw notStarted(run);
+    await sleep(LOOK_MS);
+  }
+  return clientDesk(run);
+}
+
+/** The desk of the store's process, where that is there. */
+export async function runningDesk(context: CommandContext): Promise<SyncClient | undefined> {
+  const { run } = placeOf(context);
+  return (await whoAnswers(run.door, context.io.version)) === undefined ? undefined : clientDesk(run);
+}
+
+/** As `backgroundDesk`, for whoever only looks: where the store has no syncs, no process is started, and this is `undefined`. */
+export async function lookingDesk(context: CommandContext): Promise<SyncClient | undefined> {
+  const running = await runningDesk(context);
+  if (running !== undefined) return running;
+  return hasReplicas(new NodeDisk(), placeOf(context).home) ? backgroundDesk(context) : undefined;
+}
+
+function placeOf({ io, input }: CommandContext): { readonly home: string; readonly run: RunFolder } {
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  return { home, run: runFolder(new NodeDisk(), { env: io.env, home, uid: ownUid() }) };
+}
+
+async function clientDesk({ door }: RunFolder): Promise<SyncClient> {
+  const { createClient } = await import("../../client/create-node-client.ts");
+  const client = createClient({ url: `unix:${door}`, commandHints: true });
+  return { syncs: client.syncs, [Symbol.asyncDispose]: () => client.close() };
+}
+
+function notStarted(run: RunFolder): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "the process that runs syncs does not come up", {
+    hint: `see ${diagnosticsFile(run.folder)}, or run it here: chronicle sync start … --foreground`,
+  });
+}

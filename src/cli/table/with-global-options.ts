@@ -1,0 +1,61 @@
+import { COMMANDS } from "./command-table.ts";
+import type { Input } from "../../process/input.ts";
+import { shownCommand } from "../../process/printable.ts";
+
+/** A text of this program's with each command in it as it is to be typed here. */
+export type WithGlobalOptions = (text: string) => string;
+
+/** Options that say which history is meant, as commander names them and as people type them. */
+const CHOICE = [
+  ["directory", "-C"],
+  ["store", "--store"],
+  ["remote", "--remote"],
+  ["tokenFile", "--token-file"],
+  ["workspace", "-w"],
+] as const;
+
+/** These are about a whole store, or about no history at all. */
+const OF_NO_WORKSPACE = new Set([
+  "workspaces",
+  "init",
+  "gc",
+  "du",
+  "forget",
+  "unforget",
+  "serve",
+  "token",
+  "agents",
+  "doctor",
+  "replicate",
+]);
+/** These know of no store. */
+const OF_NOTHING = new Set(["completion", "help"]);
+/** A server is asked for none of these: see `CommandSpec.localOnly`. */
+const HERE_ONLY = new Set(COMMANDS.filter((spec) => spec.localOnly !== undefined).map((spec) => spec.name));
+
+const COMMAND = new RegExp(
+  `\\bchronicle (-w \\S+ )?(?=(${COMMANDS.map((spec) => spec.name).join("|")})(?![\\w-]))`,
+  "g",
+);
+
+/**
+ * How a command line chose its store and workspace, for every command that is printed to whoever typed it: what was given as an
+ * option is repeated (a variable of the environment still holds). A command that names a workspace itself keeps it. JSON has commands as they are.
+ */
+export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
+  const given = CHOICE.flatMap(([name, flag]) => {
+    const value = input.text(name);
+    // An empty --remote means no server, which is a choice, too.
+    return value === undefined ? [] : [{ name, words: `${flag} ${shownCommand([value])} ` }];
+  });
+  if (given.length === 0) return (text) => text;
+  return (text) =>
+    text.replaceAll(COMMAND, (whole: string, named: string | undefined, command: string) => {
+      if (OF_NOTHING.has(command)) return whole;
+      const fits = given.filter(({ name }) => {
+        if (name === "workspace") return named === undefined && !OF_NO_WORKSPACE.has(command);
+        return (name !== "remote" && name !== "tokenFile") || !HERE_ONLY.has(command);
+      });
+      return `chronicle ${fits.map(({ words }) => words).join("")}${named ?? ""}`;
+    });
+}

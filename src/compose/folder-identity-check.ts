@@ -1,0 +1,70 @@
+import type { ReplicaHalt } from "../core/records/replica-record.ts";
+import type { WorkspaceRecord } from "../core/records/workspace-record.ts";
+import { answer } from "../engine/log/answer.ts";
+import { workspaceRecord } from "../engine/log/own-record.ts";
+import { isFolderStillAt } from "../store/folder-identity.ts";
+import type { StoreParts } from "./open-context.ts";
+import { openMirror } from "./open-mirror.ts";
+import { storeTasks } from "./store-tasks.ts";
+
+/** A replica's folder, and what else follows the same origin from this store. */
+export interface Placed {
+  readonly id: string;
+  readonly folder: string;
+  readonly url: string;
+  /** Folders of other replicas of this origin. */
+  readonly beside: readonly string[];
+}
+
+/**
+ * A folder within the one that it follows, or around it, would hold itself, and that again, without end; so would two that
+ * follow one origin and lie in each other. The origin's own folder is known from its history: it counts where the origin is
+ * reached without leaving this machine, or is of this store, and the folder is the very one that is recorded there.
+ */
+export async function checkFolderIdentity(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
+  const { folder, beside } = placed;
+  const other = beside.find((one) => areNested(one, folder));
+  if (other !== undefined) return nested(folder, other, "another folder that follows this origin");
+  const origin = await originFolder(parts, placed);
+  if (origin === undefined || !areNested(origin, folder)) return undefined;
+  return nested(folder, origin, "the folder that it follows");
+}
+
+/** Is one the other, or within it? Both absolute, links resolved. */
+function areNested(a: string, b: string): boolean {
+  const [outer, inner] = a.length <= b.length ? [a, b] : [b, a];
+  return inner === outer || outer === "/" || inner.startsWith(`${outer}/`);
+}
+
+function nested(folder: string, other: string, what: string): ReplicaHalt {
+  const how = folder.length > other.length ? "lies in" : folder === other ? "is" : "lies around";
+  return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
+}
+
+/** The origin's own folder, where it is on this machine. */
+async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
+  const { disk } = parts.backends;
+  const { workspaceId, record } = await recordOfOrigin(parts, id);
+  const isNear = disk.lstat(parts.layout.workspace(workspaceId).log) !== undefined || isHere(url);
+  const path = record.roots[0]?.folder ?? "";
+  return isNear && path !== "" && isFolderStillAt(disk, path, record) ? path : undefined;
+}
+
+async function recordOfOrigin(
+  parts: StoreParts,
+  id: string,
+): Promise<{ readonly workspaceId: string; readonly record: WorkspaceRecord }> {
+  const { context, close } = await openMirror(parts, id, { tasks: storeTasks(parts, id) });
+  try {
+    return { workspaceId: context.workspaceId, record: await answer(context, () => workspaceRecord(context)) };
+  } finally {
+    await close();
+  }
+}
+
+/** Does this address lead to this machine? A tunnel may begin here, too: then the folder is not the recorded one. */
+function isHere(url: string): boolean {
+  if (url.startsWith("unix:")) return true;
+  const host = URL.canParse(url) ? new URL(url).hostname : "";
+  return host === "localhost" || host === "[::1]" || host.startsWith("127.");
+}

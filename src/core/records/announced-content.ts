@@ -1,0 +1,9 @@
+import type { Hash } from "../values/hash.ts";
+import type { WorkspacePath } from "../values/path.ts";
+
+/** A content that is about to be recorded, and the path that is to have it. Mostly it will be. */
+export interface AnnouncedContent {
+  readonly path: WorkspacePath;
+  readonly hash: Hash;
+  readonly bytes: Uint8Array;
+}

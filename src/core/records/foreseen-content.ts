@@ -1,9 +1,0 @@
-import type { Hash } from "../values/hash.ts";
-import type { WorkspacePath } from "../values/path.ts";
-
-/** A content that is about to be recorded, and the path that is to have it. Mostly it will be. */
-export interface ForeseenContent {
-  readonly path: WorkspacePath;
-  readonly hash: Hash;
-  readonly bytes: Uint8Array;
-}

@@ -1,0 +1,137 @@
+import { errnoOf } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
+import { type BookEntry, MemoryIdempotencyStore } from "../server/answers/memory-idempotency-store.ts";
+import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/idempotency-store.ts";
+import { readSmall } from "./run-folder.ts";
+
+/** Beyond so many bytes the file is written anew, with what is remembered still. */
+const MOST_BYTES = 16 * 1024 ** 2;
+
+/** A line: a change that was begun (`print`, `at`), or how it ended. */
+interface Line {
+  readonly key: string;
+  readonly print?: string;
+  readonly at?: number;
+  readonly reply?: KeptReply;
+  readonly nothing?: true;
+}
+
+/**
+ * Replies in a file of JSON lines. The line that begins a change is synced before the change is tried; the one that ends
+ * it need not be: without it the change counts as begun, and is not done again.
+ */
+export class FileIdempotencyStore implements IdempotencyStore {
+  readonly #disk: Disk;
+  readonly #path: string;
+  readonly #memory = new MemoryIdempotencyStore();
+  #size: number;
+  /** A line could not be written, or half of it was: the file is written anew before it is relied on. */
+  #isHurt = false;
+
+  /** `path`: absolute, in a folder of the user's alone. */
+  constructor(disk: Disk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+    const text = readSmall(disk, path) ?? "";
+    for (const line of text.split("\n")) this.#take(lineIn(line));
+    this.#size = this.#begunAnew() ?? Buffer.byteLength(text);
+  }
+
+  standing(key: string, print: string, now: number): Standing {
+    return this.#memory.standing(key, print, now);
+  }
+
+  begin(key: string, print: string, now: number): Standing {
+    const standing = this.#memory.begin(key, print, now);
+    if (standing.kind !== "new") return standing;
+    try {
+      this.#note({ key, print, at: now }, true);
+    } catch (error) {
+      // What could not be begun may be begun again.
+      this.#memory.end(key, "nothing");
+      throw error;
+    }
+    return standing;
+  }
+
+  end(key: string, how: KeptReply | "nothing" | "unknown"): void {
+    this.#memory.end(key, how);
+    if (how === "unknown") return;
+    try {
+      this.#note(how === "nothing" ? { key, nothing: true } : { key, reply: how }, false);
+    } catch {
+      // The change is done or refused, and that is to be told. The next one that is begun writes this end down as well.
+    }
+  }
+
+  #note(line: Line, isSynced: boolean): void {
+    if (this.#isHurt || this.#size > MOST_BYTES) {
+      // With this line: it is in memory already.
+      this.#isHurt = true;
+      this.#size = this.#writeAnew();
+      this.#isHurt = false;
+      return;
+    }
+    this.#isHurt = true;
+    this.#append(line, isSynced);
+    this.#isHurt = false;
+  }
+
+  /** A disk that takes nothing now keeps nobody from being answered: the next change that is begun writes the file. */
+  #begunAnew(): number | undefined {
+    try {
+      return this.#writeAnew();
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      this.#isHurt = true;
+      return undefined;
+    }
+  }
+
+  #take(line: Line | undefined): void {
+    if (line === undefined) return;
+    const { key, print, at, reply, nothing } = line;
+    if (print !== undefined && at !== undefined)
+      this.#memory.put(key, { print, at, going: false, ...withReply(reply) });
+    else if (nothing === true) this.#memory.end(key, "nothing");
+    else if (reply !== undefined) this.#memory.end(key, reply);
+  }
+
+  #append(line: Line, isSynced: boolean): void {
+    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+    const fd = this.#disk.open(this.#path, "append");
+    try {
+      writeFully(this.#disk, fd, bytes, null);
+      if (isSynced) this.#disk.sync(fd);
+    } finally {
+      this.#disk.close(fd);
+    }
+    this.#size += bytes.length;
+  }
+
+  #writeAnew(): number {
+    const lines = [...this.#memory.entries()].map(([key, entry]) => `${JSON.stringify(whole(key, entry))}\n`);
+    const bytes = Buffer.from(lines.join(""));
+    writeFileDurably(this.#disk, this.#path, bytes, { mark: `.${process.pid}` });
+    return bytes.length;
+  }
+}
+
+function whole(key: string, { print, at, reply }: BookEntry): Line {
+  return { key, print, at, ...withReply(reply) };
+}
+
+function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply } {
+  return reply === undefined ? {} : { reply };
+}
+
+/** The last line may be half a one: what it began was not begun. */
+function lineIn(text: string): Line | undefined {
+  try {
+    const line: unknown = JSON.parse(text);
+    return typeof line === "object" && line !== null && "key" in line ? (line as Line) : undefined;
+  } catch {
+    return undefined;
+  }
+}

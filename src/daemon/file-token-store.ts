@@ -1,0 +1,121 @@
+import { join } from "node:path";
+import { errnoOf } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+import type { TokenStore, TokenRecord } from "../server/callers/token.ts";
+import { readSmall } from "./run-folder.ts";
+
+/**
+ * Tokens in files: `<folder>/<id>.json` (0600), one each, so that two who make or revoke at once are not in each other's
+ * way. What is there is read again when the folder has changed; a change within the clock's tick of a look might show
+ * nothing, so a look that was made so soon after a change is not trusted.
+ */
+export class FileTokenStore implements TokenStore {
+  readonly #disk: Disk;
+  readonly #folder: string;
+  readonly #now: () => number;
+  #byHash: ReadonlyMap<string, TokenRecord> = new Map();
+  #mark: string | undefined;
+
+  /** `configFolder`: absolute; the folder in it is made at first use. `now`: epoch milliseconds. */
+  constructor(disk: Disk, configFolder: string, now: () => number) {
+    this.#disk = disk;
+    this.#folder = join(configFolder, "tokens");
+    this.#now = now;
+  }
+
+  find(hash: string): TokenRecord | undefined {
+    return this.#read().get(hash);
+  }
+
+  list(): readonly TokenRecord[] {
+    return [...this.#read().values()].toSorted((a, b) => (a.created < b.created ? -1 : 1));
+  }
+
+  add(record: TokenRecord): void {
+    makePrivateFolder(this.#disk, this.#folder);
+    writeFileDurably(this.#disk, this.#fileOf(record.id), Buffer.from(`${JSON.stringify(record)}\n`));
+    this.#mark = undefined;
+  }
+
+  remove(id: string): boolean {
+    if (!this.list().some((one) => one.id === id)) return false;
+    try {
+      this.#disk.unlink(this.#fileOf(id));
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw error;
+    }
+    this.#disk.syncFolder(this.#folder);
+    this.#mark = undefined;
+    return true;
+  }
+
+  #fileOf(id: string): string {
+    return join(this.#folder, `${id}.json`);
+  }
+
+  /** One that is not called by its id could not be revoked by it: it gives nobody a way in either. */
+  #recordOf(name: string): TokenRecord | undefined {
+    const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));
+    return record !== undefined && `${record.id}.json` === name ? record : undefined;
+  }
+
+  #read(): ReadonlyMap<string, TokenRecord> {
+    const stat = this.#disk.lstat(this.#folder);
+    if (stat?.kind !== "dir") return new Map();
+    const mark = `${stat.dev} ${stat.ino} ${stat.mtimeNs}`;
+    if (mark === this.#mark) return this.#byHash;
+    const isSettled = this.#now() - Number(stat.mtimeNs / 1_000_000n) > TICK_MS;
+    const records = this.#disk
+      .list(this.#folder)
+      .filter(({ name, kind }) => kind === "file" && name.toString().endsWith(".json"))
+      .map(({ name }) => this.#recordOf(name.toString()))
+      .filter((record) => record !== undefined);
+    this.#byHash = new Map(records.map((record) => [record.hash, record]));
+    this.#mark = isSettled ? mark : undefined;
+    return this.#byHash;
+  }
+}
+
+/** Longer than any clock of a file system ticks, in milliseconds. */
+const TICK_MS = 2_000;
+
+/** A folder for this user alone; those on the way are made. */
+export function makePrivateFolder(disk: Disk, folder: string): void {
+  if (disk.lstat(folder) !== undefined) return;
+  makePrivateFolder(disk, join(folder, ".."));
+  try {
+    disk.makeFolder(folder, 0o700);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}
+
+/** What is no record (somebody's own file, half a line) gives nobody a way in. */
+function recordIn(text: string | undefined): TokenRecord | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text ?? "");
+  } catch {
+    return undefined;
+  }
+  return isRecord(value) ? value : undefined;
+}
+
+function isRecord(value: unknown): value is TokenRecord {
+  if (typeof value !== "object" || value === null) return false;
+  const { id, name, role, workspaces, replicas, hash, created, expires } = value as Partial<
+    Record<keyof TokenRecord, unknown>
+  >;
+  return (
+    [id, name, hash, created].every((one) => typeof one === "string") &&
+    (role === "reader" || role === "agent" || role === "operator") &&
+    (workspaces === null || isTexts(workspaces)) &&
+    (replicas === undefined || isTexts(replicas)) &&
+    (expires === null || (typeof expires === "string" && !Number.isNaN(Date.parse(expires))))
+  );
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}

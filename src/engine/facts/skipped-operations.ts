@@ -1,0 +1,23 @@
+import { decodeIntent } from "../../core/records/records.ts";
+import type { Context } from "../log/context.ts";
+import { isInBase } from "../log/read-base.ts";
+import { readEvents } from "../log/read-events.ts";
+
+/** Events that are looked through at once. */
+const PAGE = 2_000;
+
+/**
+ * Did an operation end behind one event and up to another that left some paths as they were? It may have changed them, and taken
+ * that back when it met what hindered it: no event says of which paths, and who looked in between saw what nobody has left there.
+ */
+export async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
+  for (let from = after + 1; from <= upTo; from += PAGE) {
+    const rows = await context.index.events({ from, to: Math.min(upTo, from + PAGE - 1) });
+    const ends = rows.filter((row) => !row.open && row.recordId.startsWith("intent:") && !isInBase(row));
+    for (const { record } of await readEvents(context, ends)) {
+      const { state, skipped = 0 } = decodeIntent(record);
+      if (state === "abandoned" || skipped > 0) return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,181 @@
+import type { FileRecord } from "../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import type { UndoStack } from "../../core/records/undo-stack.ts";
+import { greatestOf, leastOf } from "../../util/long-lists.ts";
+import type { Context } from "../log/context.ts";
+import type { LoggedOperation, Selective } from "./logged-operation.ts";
+import type { SeqSpan } from "./own-changes.ts";
+import { allKeepers } from "./keepers.ts";
+import { fileEvents, type Keeper, keepersOf, type OwnEvents, type Work } from "./own-work.ts";
+import type { Owners } from "./owners.ts";
+
+/** Which events were taken back already, and which operations are so wholly. */
+
+/** What the undos that are in force took back. */
+export interface UndoneEvents {
+  /** Undos of somebody's work that were not redone, by their ids. */
+  readonly undos: ReadonlyMap<string, Selective>;
+  /** Is this event of a file taken back already? */
+  readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
+  /** The spans of the undos that took this event of a file back. */
+  readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
+}
+
+/** An undo of a whole operation. */
+interface WholeUndo {
+  /** The events that it took back, but for those of paths that it left alone. */
+  readonly target: SeqSpan;
+  readonly own: SeqSpan;
+  readonly left: readonly WorkspacePath[];
+}
+
+/** The undos in force at an event (by default, now), as all operations tell them. */
+export function undoneBy(
+  operations: readonly LoggedOperation[],
+  owners: Owners,
+  upTo = Number.POSITIVE_INFINITY,
+): UndoneEvents {
+  const undos = new Map<string, Selective>();
+  const whole = new Map<string, WholeUndo>();
+  const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
+  for (const operation of operations) {
+    const { id, kind, target, selective, left = [] } = operation;
+    if (operation.toSeq > upTo) continue;
+    if (selective !== undefined) undos.set(id, selective);
+    else if (target !== undefined && kind === "undo")
+      whole.set(target, { target: undoneSpan(spans.get(target) ?? ALWAYS, operation), own: operation, left });
+    else if (target !== undefined && kind === "redo") {
+      undos.delete(target);
+      whole.delete(target);
+    }
+  }
+  return {
+    undos,
+    holds: (seq, record, path) =>
+      (whole.size > 0 && owners.of(record).some((id) => tookWhole(whole.get(id), seq, path))) ||
+      [...undos.values()].some((undo) => tookAt(undo, seq, path)),
+    by: (seq, record, path) => [
+      ...owners.of(record).flatMap((id) => {
+        const undo = whole.get(id);
+        return undo !== undefined && tookWhole(undo, seq, path) ? [undo.own] : [];
+      }),
+      ...[...undos].flatMap(([id, undo]) => (tookAt(undo, seq, path) ? [spans.get(id) ?? ALWAYS] : [])),
+    ],
+  };
+}
+
+/**
+ * The events that the undo of a whole operation took back. The operation may have gone on after the undo: an action whose end comes
+ * late. It may also have ended before, while an action that was begun within it went on: that is not the operation's any more.
+ */
+function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
+  return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
+}
+
+function tookAt({ took, left, met, settled }: Selective, seq: number, path: WorkspacePath): boolean {
+  return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
+}
+
+function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath): boolean {
+  return isIn(undo?.target, seq) && undo?.left.includes(path) === false;
+}
+
+/** The span of an operation that is not there any more: whatever names it is its own. */
+const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
+
+/** What an action did after its transaction had ended is another operation's than what it did before. */
+function isIn(span: SeqSpan | undefined, seq: number): boolean {
+  return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
+}
+
+/** What there is to know of a history, to say what an undo covers. */
+export interface Covering {
+  readonly operations: readonly LoggedOperation[];
+  readonly owners: Owners;
+  readonly stack: UndoStack;
+  readonly taken: UndoneEvents;
+}
+
+/** Was it taken back, or something that it is a part of? */
+export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering, "owners" | "stack">): boolean {
+  return [...owners.around([id])].some((one) => stack.undone.has(one));
+}
+
+/** Something that may be taken back wholly. */
+type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
+
+/**
+ * The operations, and the redone undos, of which nothing is left when these events are taken back. And the actions and runs for which
+ * something was kept aside, where they are none by themselves (`keepers`).
+ */
+export async function coveredBy(
+  context: Context,
+  own: OwnEvents,
+  { keepers, ...covering }: Covering & { readonly keepers: readonly Keeper[] },
+): Promise<string[]> {
+  const { owners, taken } = covering;
+  const found = operationsIn(own, covering);
+  const more = keepers.filter(({ id }) => !found.some((one) => one.id === id));
+  const candidates: Candidate[] = [...found, ...more.map(({ lastSeq: toSeq, ...one }) => ({ ...one, toSeq }))];
+  if (candidates.length === 0) return [];
+  const left = new Set<string>();
+  const fromSeq = leastOf(candidates.map(startOf));
+  const toSeq = greatestOf(candidates.map((one) => one.toSeq));
+  for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
+    if (own.seqs.has(seq) || taken.holds(seq, record, path)) continue;
+    const ids = owners.of(record);
+    for (const { id, selective, ...span } of candidates)
+      if (selective === undefined ? ids.includes(id) && isIn(span, seq) : holdsSeq(selective.took, seq)) left.add(id);
+  }
+  for (const id of await othersAround(context, keepers, covering)) left.add(id);
+  const covered = new Set(candidates.map((one) => one.id).filter((id) => !left.has(id)));
+  const isWithinOther = (id: string): boolean => [...owners.around([id])].some((one) => one !== id && covered.has(one));
+  for (const { id } of more) if (isWithinOther(id)) covered.delete(id);
+  return [...covered];
+}
+
+/** The actions and runs for which something else was kept aside that is not taken back, and all around them. */
+async function othersAround(
+  context: Context,
+  keepers: readonly Keeper[],
+  covering: Covering,
+): Promise<ReadonlySet<string>> {
+  const all = keepersOf(await allKeepers(context));
+  const own = new Set(keepers.map(({ id }) => id));
+  const others = all.filter(({ id }) => !own.has(id) && !isUndoneWithAround(id, covering));
+  return covering.owners.around(others.map(({ id }) => id));
+}
+
+function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): readonly Candidate[] {
+  const asked = own.operation === undefined ? [] : [own.operation];
+  const around = owners.around([...own.ids, ...asked]);
+  return operations.filter(({ id, selective, kind }) => {
+    if (selective === undefined) return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && around.has(id);
+    const { took, met } = selective;
+    const isTouched = asked.includes(id) || [...own.seqs].some((seq) => holdsSeq(took, seq) || holdsSeq(met, seq));
+    return stack.undoable.includes(id) && isTouched;
+  });
+}
+
+/** The event before the first of an operation's own; of a redone undo: of those that it takes back. */
+function startOf({ fromSeq, selective }: Candidate): number {
+  if (selective === undefined) return fromSeq;
+  const [took = fromSeq + 1, met = fromSeq + 1] = [selective.took[0]?.[0], selective.met[0]?.[0]];
+  return Math.min(took, met) - 1;
+}
+
+/** Is nothing left of some work but what did not merge, and is named as a conflict, or was left alone, and is named? */
+export async function isOnlyNamed(context: Context, work: Work, taken: UndoneEvents): Promise<boolean> {
+  const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);
+  if (undos.length === 0) return false;
+  let isAny = false;
+  for await (const { seq, record, path } of fileEvents(context, work)) {
+    if (!work.isOwn(record, path, seq) || taken.holds(seq, record, path)) continue;
+    const isNamed = ({ met, named, took, left }: Selective): boolean =>
+      (holdsSeq(met, seq) && named.has(path)) || (holdsSeq(took, seq) && left.includes(path));
+    if (!undos.some(isNamed)) return false;
+    isAny = true;
+  }
+  return isAny;
+}

@@ -1,0 +1,127 @@
+import { decodeConflict } from "../../core/records/conflict-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/values/path.ts";
+import { decodeReplica, originOfRecordId, replicaRecordId } from "../../core/records/replica-record.ts";
+import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "../log/context.ts";
+import { readEvent } from "../log/read-events.ts";
+
+/** A path about which the folder and its origin disagree, and since when. */
+interface OpenPath {
+  readonly path: WorkspacePath;
+  readonly baseSeq: number;
+  /** What lies beneath it is based on this event of the origin. */
+  readonly since: number | undefined;
+}
+
+/** So many rows are looked through at once for the last state of a replica: first a few, since it is mostly there. */
+const NEAR = 16;
+const PAGE = 512;
+const CONFLICT = "conflict:";
+
+/**
+ * How a replica stood at an event of its own log: up to which event of the origin its folder was reconciled, and for which
+ * paths that does not hold because a conflict of theirs was open.
+ */
+export class ReplicaState {
+  readonly #origin: string;
+  /** The sync that goes on now. */
+  readonly #sandboxId: string;
+  readonly #open = new Map<string, OpenPath>();
+  #paths: Map<WorkspacePath, OpenPath> | undefined;
+  #sandboxThen: string | undefined;
+  #filters: readonly (readonly string[])[] = [];
+  #applied = 0;
+
+  private constructor(origin: string, sandboxId: string) {
+    this.#origin = origin;
+    this.#sandboxId = sandboxId;
+  }
+
+  /** As it was right after the event with this seq. `undefined`: this workspace never was a replica of the origin. */
+  static async at(context: HistoryContext, origin: string, seq: number): Promise<ReplicaState | undefined> {
+    const last = await context.index.record(replicaRecordId(origin));
+    if (last === undefined) return undefined;
+    const { sandboxId } = decodeReplica((await readEvent(context, last)).record);
+    const standing = new ReplicaState(origin, sandboxId);
+    const row = last.seq <= seq ? last : await lastBefore(context, last.recordId, seq);
+    if (row !== undefined) standing.take(await readEvent(context, row));
+    for (const conflict of await conflictsAt(context, seq)) standing.take(await readEvent(context, conflict));
+    return standing;
+  }
+
+  /** Goes on by an event. Is it one that this is about? */
+  take({ recordId, record }: LogEvent): boolean {
+    if (originOfRecordId(recordId) === this.#origin) {
+      const { sandboxId, applied, filterTo, filteredTo } = decodeReplica(record);
+      this.#filters = [filterTo, filteredTo ?? []].filter((patterns) => patterns.length > 0);
+      this.#sandboxThen = sandboxId;
+      this.#applied = applied;
+      return true;
+    }
+    if (!recordId.startsWith(CONFLICT)) return false;
+    const { path, state, sync } = decodeConflict(record);
+    if (sync?.origin !== this.#origin) return true;
+    this.#paths = undefined;
+    if (state === "open") this.#open.set(recordId, { path, baseSeq: sync.baseSeq, since: sync.since });
+    else this.#open.delete(recordId);
+    return true;
+  }
+
+  /** Was it the sync that goes on now? */
+  get isCurrent(): boolean {
+    return this.#sandboxThen === this.#sandboxId;
+  }
+
+  /** The patterns that withheld paths then: those of the sync, and those under which the folder was reconciled before them. */
+  get filters(): readonly (readonly string[])[] {
+    return this.#filters;
+  }
+
+  /** The origin's event on which a path's state here is based; 0: the origin had nothing of it. */
+  async baseOf(
+    path: WorkspacePath,
+    iterationAt: (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>,
+  ): Promise<number> {
+    const paths = (this.#paths ??= new Map([...this.#open.values()].map((one) => [one.path, one])));
+    const own = paths.get(path);
+    if (own !== undefined) return own.baseSeq;
+    const row = await iterationAt(path, sinceAbove(paths, path) ?? this.#applied);
+    return row?.seq ?? 0;
+  }
+}
+
+/** Beneath a path that is in conflict the folder was not reconciled either. */
+function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
+  if (paths.size === 0) return undefined;
+  for (const at of foldersAbove(path)) {
+    const since = paths.get(at)?.since;
+    if (since !== undefined) return since;
+  }
+  return undefined;
+}
+
+/** The last event of a record up to a seq. It is written with every step, so it is near. */
+async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
+  for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {
+    const rows = await context.index.events({ from: 1, to, limit, descending: true });
+    const found = rows.find((row) => row.recordId === recordId);
+    if (found !== undefined || rows.length < limit) return found;
+    to = (rows.at(-1)?.seq ?? 1) - 1;
+  }
+  return undefined;
+}
+
+/** The last event up to a seq of each conflict that may have been open then. */
+async function conflictsAt(context: HistoryContext, seq: number): Promise<EventRow[]> {
+  const found: EventRow[] = [];
+  for (const row of await context.index.records(CONFLICT)) {
+    if (row.seq <= seq) {
+      if (row.open) found.push(row);
+      continue;
+    }
+    const then = (await context.index.recordHistory(row.recordId)).findLast((one) => one.seq <= seq);
+    if (then?.open === true) found.push(then);
+  }
+  return found;
+}

@@ -1,0 +1,188 @@
+import type { ConflictShape } from "../../api/conflict-shape.ts";
+import type { OperationShape, UndoShape } from "../../api/shapes.ts";
+import type { UndoOptions } from "../../api/workspace-api.ts";
+import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conflict-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { rangesOf } from "../../core/values/seq-ranges.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { changedShape, type FilePlan, type FileReport, type Present } from "../capture/change-files.ts";
+import { changedMeanwhile } from "../capture/changed-meanwhile.ts";
+import type { Context } from "../log/context.ts";
+import { unmergedShape } from "./conflict-shapes.ts";
+import type { Unmerged } from "../capture/fit-folders.ts";
+import { invertWork, type InversePlan } from "./invert-work.ts";
+import { claimsOf, groupsOf, type OwnEvents, withoutPaths } from "../facts/own-work.ts";
+import { refuseGone } from "../capture/paths-gone.ts";
+import type { SkippedPath } from "../capture/seen-absent.ts";
+import { asideNotes } from "../capture/undo-aside.ts";
+
+/** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
+export interface Inversion {
+  readonly kind: "undo" | "redo";
+  readonly summary: string;
+  /** Whose work, for the record and for people. */
+  readonly label: string;
+  readonly own: OwnEvents;
+  /** What it takes back wholly (undo), or the undo that it takes back (redo). */
+  readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
+  /** Said where nothing is to be changed. */
+  readonly nothing: string;
+  /** Recorded even where nothing is to be changed: a step on the stack. */
+  readonly always: boolean;
+  /** Paths that are left alone because somebody is writing them. */
+  readonly leaves?: ReadonlySet<WorkspacePath>;
+  /** Open conflicts that are settled by it. */
+  readonly withdraws: readonly IdentifiedConflict[];
+  readonly operation: OperationShape | null;
+}
+
+/** How it is to be done, and what came before. */
+export interface InversionOptions {
+  readonly options: Pick<UndoOptions, "force">;
+  readonly present: Present;
+  readonly notes: readonly string[];
+}
+
+/** The plan that takes events back, merged three ways over what came later. */
+export async function planInversion(
+  context: Context,
+  work: Inversion,
+  how: InversionOptions,
+): Promise<FilePlan<UndoShape>> {
+  const { present, options } = how;
+  const plan = present.dryRun
+    ? await invertWork(context, await groupsOf(context, inReach(work)), { ...present, back: work.own.back })
+    : await whole(context, await keptPlan(context, inReach(work)));
+  if (options.force !== true) refuseGone(plan.skipped);
+  const isEmpty = plan.changes.length + plan.unmerged.length === 0;
+  const met: IdentifiedConflict[] = [];
+  const isBlocked = blockedOf(work, options.force === true);
+  return {
+    kind: work.kind,
+    summary: work.summary,
+    wanted: plan.changes,
+    claims: claimsOf(work.own),
+    back: "guarded",
+    skipped: [...plan.skipped, ...[...(work.leaves ?? [])].map(changedMeanwhile)],
+    contents: plan.contents,
+    isNothing: isEmpty && !work.always && work.leaves === undefined,
+    ...(isBlocked === undefined ? {} : { blocked: isBlocked }),
+    ...(await aboutOf(work, plan)),
+    conflicts: (undo) => {
+      const now = new Date(context.now()).toISOString();
+      addAll(
+        met,
+        plan.unmerged.map((one) => ({ id: context.newId(), record: recordOf(one, undo, now) })),
+      );
+      const stays = new Set(plan.skipped.map((one) => one.path));
+      return [...met, ...work.withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
+    },
+    report: (done) => shapeOf(work, how, { plan, met, done }),
+  };
+}
+
+/** For people: how what was changed meanwhile is taken back later. */
+function restNotes({ kind, operation, label }: Inversion, skipped: readonly SkippedPath[]): string[] {
+  // What becomes of a transaction that is rolled back, its end says.
+  if (
+    kind === "redo" ||
+    label.startsWith("transaction ") ||
+    !skipped.some(({ reason }) => reason === "changed-meanwhile")
+  )
+    return [];
+  const how = operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
+  return [`what was changed meanwhile stays to be undone: ${how} takes it back, once nothing changes it any more`];
+}
+
+/** An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all. */
+function blockedOf({ kind }: Inversion, force: boolean): FilePlan<UndoShape>["blocked"] {
+  if (force) return "leave";
+  return kind === "undo" ? undefined : "whole";
+}
+
+/** The own events of the paths that can be changed. */
+function inReach({ own, leaves }: Inversion): OwnEvents {
+  if (leaves === undefined) return own;
+  const { pending, ...rest } = withoutPaths(own, leaves);
+  return pending === undefined ? rest : { ...rest, pending: pending.filter(({ path }) => !leaves.has(path)) };
+}
+
+async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> {
+  const batch = await context.blobs.batch();
+  try {
+    const plan = await invertWork(context, await groupsOf(context, own), { unrecorded: [], batch, back: own.back });
+    await batch.commit();
+    return plan;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+/** How the work left a path is only told: without its content, it is not. */
+async function whole(context: Context, plan: InversePlan): Promise<InversePlan> {
+  const { unmerged } = plan;
+  const stored = await context.blobs.has(unmerged.flatMap(({ base }) => base?.hash ?? []));
+  const isTold = ({ base }: Unmerged): boolean => base?.hash === undefined || stored.has(base.hash);
+  return { ...plan, unmerged: unmerged.map((one) => (isTold(one) ? one : { ...one, base: undefined })) };
+}
+
+/** Leaves out the events of paths that stay in place: they are not taken back. Conflicts are left to be undone, and named. */
+async function aboutOf({ about, label, own, leaves = new Set() }: Inversion, { skipped, unmerged }: InversePlan) {
+  if ("target" in about) return { target: about.target };
+  const stays = skipped.map((one) => one.path).filter((path) => !leaves.has(path));
+  const [left, met] = [new Set(stays), new Set(unmerged.map((one) => one.path))];
+  const seqsOf = (isMeant: (path: WorkspacePath) => boolean): number[] =>
+    [...own.byPath].flatMap(([path, events]) => (!left.has(path) && isMeant(path) ? [...events] : []));
+  const all = await about.takesOf(own);
+  const selection = label.toWellFormed();
+  const beside = leaves.size === 0 ? {} : { left: [...leaves] };
+  if (met.size === 0) return { selective: { selection, takes: all, took: rangesOf(seqsOf(() => true)), ...beside } };
+  const takes = await about.takesOf(withoutPaths(own, met));
+  return {
+    selective: {
+      selection,
+      takes,
+      passes: all.filter((id) => !takes.includes(id)),
+      took: rangesOf(seqsOf((path) => !met.has(path))),
+      met: rangesOf(seqsOf((path) => met.has(path))),
+      ...beside,
+    },
+  };
+}
+
+function recordOf({ path, reason, base, current, wanted }: Unmerged, undo: string, met: string): ConflictRecord {
+  return { path, state: "open", reason, undo, met, base, current, wanted };
+}
+
+function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
+  return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
+}
+
+interface Result {
+  readonly plan: InversePlan;
+  /** The conflicts that were recorded. */
+  readonly met: readonly IdentifiedConflict[];
+  readonly done: FileReport;
+}
+
+function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done }: Result): UndoShape {
+  const isNothing = plan.changes.length + plan.unmerged.length === 0;
+  const { dryRun } = done;
+  const left = new Set(done.skipped.map((one) => one.path));
+  const would = plan.unmerged.map((one): ConflictShape => unmergedShape({ id: "", record: recordOf(one, "", "") }));
+  return {
+    ...changedShape(done),
+    operation: work.operation,
+    direction: work.kind,
+    selection: work.label,
+    finished: [],
+    notes: [
+      ...notes,
+      ...asideNotes(done.aside.applied, { dryRun }),
+      ...(dryRun ? [] : restNotes(work, done.skipped)),
+      ...(isNothing && done.aside.applied.length === 0 ? [work.nothing] : []),
+    ],
+    unmerged: dryRun ? would : met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
+  };
+}

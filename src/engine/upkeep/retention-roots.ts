@@ -1,0 +1,195 @@
+import type { EventRow, IndexStore } from "../../storage/index-store.ts";
+import { keepsAction, type PruneRecord } from "../../core/records/prune-record.ts";
+import { keepsState, type KeptStates } from "../../core/tree/kept-states.ts";
+import type { KeptMoment } from "../../core/records/retention.ts";
+import { decodeTransaction } from "../../core/records/transaction-record.ts";
+import { leastOf } from "../../util/long-lists.ts";
+import { actionOfEvent, openRows, type LoggedAction } from "../facts/actions.ts";
+import { openBrackets } from "../facts/brackets.ts";
+import type { Context } from "../log/context.ts";
+import { indexedFrom } from "../log/history-start.ts";
+import { pruningInForce } from "../facts/pruning.ts";
+import { readEvent, readEvents } from "../log/read-events.ts";
+import { unsentFrom } from "../facts/unsent.ts";
+import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
+
+/** Everything that still names a state which can be gone back to, and what unfinished work needs. */
+export interface RetentionRoots {
+  /** In the order of their states. */
+  readonly moments: readonly KeptMoment[];
+  readonly states: readonly number[];
+  readonly hold: number;
+}
+
+interface SeenAction {
+  row: EventRow;
+  /** As of the row with this seq. */
+  read: { readonly seq: number; readonly action: LoggedAction } | undefined;
+}
+
+/** What is known of the actions of a history, brought forward with it. */
+interface ActionView {
+  /** Events up to this one are in it. */
+  seq: number;
+  /** The floor from which it begins; actions below it are not in it until `belowRead`. */
+  readonly actions: Map<string, SeenAction>;
+  belowRead: boolean;
+  /** The floor when it was last looked at: where it is lower now, prunings were taken back. */
+  floor: number;
+}
+
+const views = new WeakMap<IndexStore, ActionView>();
+/** Rows that are asked for at once. */
+const PAGE = 10_000;
+const PREFIX = "action:";
+
+/** The view, up to the head. It costs two queries where nothing has happened. */
+async function viewOf(context: Context): Promise<ActionView> {
+  const head = (await context.index.head()).seq;
+  const floor = (await pruningInForce(context))?.floorSeq ?? 0;
+  let view = views.get(context.index);
+  if (view === undefined || view.seq > head || view.floor > floor) {
+    view = { seq: floor, actions: new Map(), belowRead: floor === 0, floor };
+    views.set(context.index, view);
+  }
+  view.floor = floor;
+  while (view.seq < head) {
+    const rows = await context.index.events({ from: view.seq + 1, to: head, limit: PAGE });
+    for (const row of rows) if (row.recordId.startsWith(PREFIX)) see(view, row);
+    view.seq = rows.length < PAGE ? head : (rows.at(-1)?.seq ?? head);
+  }
+  return view;
+}
+
+function see(view: ActionView, row: EventRow): void {
+  const seen = view.actions.get(row.recordId);
+  if (seen === undefined) view.actions.set(row.recordId, { row, read: undefined });
+  else seen.row = row;
+}
+
+/** At least as many as there are actions that the limit counts; cheap. */
+export async function mostActions(context: Context): Promise<number> {
+  const { actions, belowRead } = await viewOf(context);
+  if (belowRead) return actions.size;
+  // Those that a pruning has kept below its floor are not in it yet.
+  return actions.size + ((await pruningInForce(context))?.keptActions.length ?? 0);
+}
+
+/** These are pruned now, as far as they are actions. */
+export function forgetActions({ index }: Context, pruned: readonly KeptMoment[]): void {
+  for (const { kind, name } of pruned) if (kind === "action") views.get(index)?.actions.delete(PREFIX + name);
+}
+
+/** The actions that can still be rolled back, in their order. Forgets the others. */
+async function actionsKept(context: Context, pruning: PruneRecord | undefined): Promise<LoggedAction[]> {
+  const view = await viewOf(context);
+  if (!view.belowRead) await readBelow(context, view, pruning?.keptActions ?? []);
+  const begins = (await indexedFrom(context)) ?? 1;
+  await readActions(context, view);
+  const kept: LoggedAction[] = [];
+  for (const [recordId, { read }] of view.actions) {
+    const action = read?.action;
+    if (action === undefined) continue;
+    if (keepsAction(pruning, action.fromSeq) && action.fromSeq >= begins - 1) kept.push(action);
+    else view.actions.delete(recordId);
+  }
+  return kept.sort((a, b) => a.fromSeq - b.fromSeq);
+}
+
+/** Reads the actions that have changed since they were read. */
+async function readActions(context: Context, { actions }: ActionView): Promise<void> {
+  const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
+  const rows: EventRow[] = [];
+  // A compaction may have moved them since they were seen.
+  for (const { row } of stale) rows.push((await context.index.record(row.recordId)) ?? row);
+  const events = await readEvents(context, rows);
+  events.forEach((event, i) => {
+    const seen = stale[i];
+    if (seen !== undefined) seen.read = { seq: seen.row.seq, action: actionOfEvent(event) };
+  });
+}
+
+/** An action's first event follows its state: so those kept below the floor are found. */
+async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
+  for (const state of kept) {
+    const first = await context.index.locate(state + 1);
+    if (first?.recordId.startsWith(PREFIX) !== true) continue;
+    const row = await context.index.record(first.recordId);
+    if (row !== undefined) see(view, row);
+  }
+  view.belowRead = true;
+}
+
+/** What pruning is about: what can be gone back to, why some of it stays in any case, and what unfinished work needs. */
+export async function retentionRoots(context: Context, options: RetentionRootsOptions = {}): Promise<RetentionRoots> {
+  const pruning = await pruningInForce(context);
+  const actions = await actionsKept(context, pruning);
+  const snapshots = (await listSnapshots(context)).filter(
+    (one) => one.compactedBy === undefined && one.prunedBy === undefined,
+  );
+  const { transactions, hold, states } = await unfinished(context, pruning);
+  const firsts = firstOfSessions(actions);
+  const moments = [
+    ...snapshots.map((one) => momentOfSnapshot(one, options)),
+    ...actions.map((one) => momentOfAction(one, { transactions, firsts, options })),
+  ];
+  return { moments: moments.sort((a, b) => a.state - b.state), states, hold };
+}
+
+/** `dropPins`: pins do not shield. `dropFirsts`: nor does being the first of a session. */
+export interface RetentionRootsOptions {
+  readonly dropPins?: boolean;
+  readonly dropFirsts?: boolean;
+}
+
+interface Unfinished {
+  /** Active transactions. */
+  readonly transactions: ReadonlySet<string>;
+  /** Everything from this state on is needed to roll them back, or because an origin was not told of it yet. */
+  readonly hold: number;
+  /** Where runs that go on have begun. */
+  readonly states: readonly number[];
+}
+
+async function unfinished(context: Context, pruning: KeptStates | undefined): Promise<Unfinished> {
+  const active = await openRows(context, "transaction:");
+  const rolledBackTo: number[] = [];
+  for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
+  const { runs, watches } = await openBrackets(context);
+  const unsent = (await unsentFrom(context)) ?? Number.POSITIVE_INFINITY;
+  const begun = [...runs, ...watches].map(({ record }) => record.fromSeq - 1);
+  return {
+    transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),
+    hold: Math.min(leastOf(rolledBackTo), unsent),
+    states: begun.filter((state) => keepsState(pruning, state)),
+  };
+}
+
+/** The oldest kept action of each session. */
+function firstOfSessions(actions: readonly LoggedAction[]): ReadonlySet<string> {
+  const firsts = new Map<string, string>();
+  for (const { session, id } of actions) if (session !== undefined && !firsts.has(session)) firsts.set(session, id);
+  return new Set(firsts.values());
+}
+
+function momentOfSnapshot(snapshot: Snapshot, { dropPins }: RetentionRootsOptions): KeptMoment {
+  const { number, stateSeq, ts, name } = snapshot;
+  const moment = { kind: "snapshot" as const, name: String(number), state: stateSeq, ts: Date.parse(ts) };
+  if (number === 0) return { ...moment, shield: "baseline" };
+  if (name !== undefined) return { ...moment, shield: "named" };
+  return snapshot.pinned && dropPins !== true ? { ...moment, shield: "pinned" } : moment;
+}
+
+interface Judging {
+  readonly transactions: ReadonlySet<string>;
+  readonly firsts: ReadonlySet<string>;
+  readonly options: RetentionRootsOptions;
+}
+
+function momentOfAction(action: LoggedAction, { transactions, firsts, options }: Judging): KeptMoment {
+  const moment = { kind: "action" as const, name: action.id, state: action.fromSeq, ts: Date.parse(action.ts) };
+  if (action.pinned && options.dropPins !== true) return { ...moment, shield: "pinned" };
+  const isOpen = action.state === "open" || (action.transaction !== undefined && transactions.has(action.transaction));
+  if (isOpen) return { ...moment, shield: "open" };
+  return firsts.has(action.id) && options.dropFirsts !== true ? { ...moment, shield: "first" } : moment;
+}

@@ -1,0 +1,73 @@
+import { sameEntry } from "../../../core/values/entry.ts";
+import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
+import { both, settle, type Side } from "../../../core/tree/reconcile.ts";
+import type { Mirror } from "../../replica/mirror.ts";
+import type { CyclePath, SettledDecision } from "../ground/decide-cycle.ts";
+import type { Gone } from "../ground/recently-gone.ts";
+import { putBack } from "./deletion-guard.ts";
+
+/** A step that may bring something back. */
+export interface Restoring {
+  readonly paths: readonly CyclePath[];
+  readonly decisions: readonly SettledDecision[];
+  /** The sides that get back what they have lost; empty in every step but the one that somebody has decided about. */
+  readonly sides: ReadonlySet<Side>;
+  /** Has somebody decided that this path is as it is? */
+  readonly isMeant: (path: WorkspacePath) => boolean;
+}
+
+/**
+ * What somebody wants back of a large deletion: what has not gone to the other side yet, and what had a moment before the sync
+ * was halted. Of that the origin's own event may still be on its way here: when it comes, it is made good for.
+ */
+export class RestoredPaths {
+  readonly #mirror: Pick<Mirror, "record">;
+  readonly #sandboxId: string;
+  #gone = new Map<WorkspacePath, Gone>();
+
+  constructor(mirror: Pick<Mirror, "record">, sandboxId: string) {
+    this.#mirror = mirror;
+    this.#sandboxId = sandboxId;
+  }
+
+  /** What is to be looked at, whatever was changed. */
+  get paths(): Iterable<WorkspacePath> {
+    return this.#gone.keys();
+  }
+
+  /** This had gone already; what was wanted before is forgotten. */
+  want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
+    this.#gone = new Map(gone);
+  }
+
+  /** What is done then. */
+  async decide({ paths, decisions, sides, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
+    const kept = [...sides].reduce((all, side) => putBack(all, side, isMeant), decisions);
+    if (this.#gone.size === 0) return kept;
+    const back = new Map<WorkspacePath, SettledDecision>();
+    for (const one of paths) {
+      const gone = this.#gone.get(one.path);
+      if (gone === undefined || !(await this.#isMissing(one, gone, sides))) continue;
+      const { path, base, local, remote } = one;
+      const states = { base: base.entry, local, remote };
+      back.set(path, { path, sides: states, decision: settle(states, both(gone.entry)) });
+    }
+    const others = kept.filter(({ path }) => !back.has(path));
+    return [...others, ...back.values()].sort((a, b) => comparePaths(a.path, b.path));
+  }
+
+  /** These were decided about: only a deletion that is on its way is still waited for. */
+  done(paths: readonly CyclePath[]): void {
+    if (this.#gone.size === 0) return;
+    for (const { path, remote } of paths) {
+      if (remote === undefined || this.#gone.get(path)?.lostOn === "remote") this.#gone.delete(path);
+    }
+  }
+
+  async #isMissing({ local, remote, upstream }: CyclePath, gone: Gone, sides: ReadonlySet<Side>): Promise<boolean> {
+    if (remote !== undefined) return false;
+    if (local === undefined) return sides.has(gone.lostOn);
+    if (upstream === undefined || !sameEntry(local, gone.entry)) return false;
+    return (await this.#mirror.record(upstream.seq))?.replica?.id === this.#sandboxId;
+  }
+}

@@ -1,0 +1,48 @@
+import type { Timers } from "../util/timers.ts";
+
+/**
+ * The other side is considered gone after this number of silent heartbeats. Heartbeats are counted rather than milliseconds: if this
+ * process was busy or its machine slept, the late heartbeat counts once, and what arrived meanwhile is read before the next one.
+ */
+const SILENT_BEATS = 3;
+
+/** What a pulse does, and what it goes by. None of it may throw. */
+export interface HeartbeatActions {
+  /** The number of bytes that have arrived. While it grows, the other side is alive, however long the bytes take to process. */
+  readonly arrived: () => number;
+  /** It is time to say something. */
+  readonly beat: () => void;
+  /** Nothing has arrived for three heartbeats, at least `silentMs` milliseconds. Called once; no heartbeat follows. */
+  readonly gone: (silentMs: number) => void;
+}
+
+/** Keeps a conversation alive, and notices when the other side has fallen silent (a half-open connection). */
+export class HeartbeatTimer implements Disposable {
+  readonly #timers: Timers;
+  readonly #everyMs: number;
+  readonly #actions: HeartbeatActions;
+  #silent = 0;
+  #arrived: number;
+  #next: Disposable;
+
+  constructor(timers: Timers, everyMs: number, actions: HeartbeatActions) {
+    this.#timers = timers;
+    this.#everyMs = everyMs;
+    this.#actions = actions;
+    this.#arrived = actions.arrived();
+    this.#next = this.#timers.after(everyMs, this.#tick);
+  }
+
+  [Symbol.dispose](): void {
+    this.#next[Symbol.dispose]();
+  }
+
+  readonly #tick = (): void => {
+    const arrived = this.#actions.arrived();
+    this.#silent = arrived === this.#arrived ? this.#silent + 1 : 1;
+    this.#arrived = arrived;
+    if (this.#silent > SILENT_BEATS) return this.#actions.gone(SILENT_BEATS * this.#everyMs);
+    this.#next = this.#timers.after(this.#everyMs, this.#tick);
+    this.#actions.beat();
+  };
+}

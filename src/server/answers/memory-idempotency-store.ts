@@ -1,0 +1,89 @@
+import type { KeptReply, IdempotencyStore, Standing } from "./idempotency-store.ts";
+
+/** So many are remembered, each for so long, in milliseconds. */
+const MOST = 10_000;
+const DAY_MS = 86_400_000;
+/** Characters of replies that are kept in all. Of more, the oldest are only told as done. */
+const MOST_KEPT = 8 * 1024 ** 2;
+/** What is no longer is not worth being dropped. */
+const SHORT = 100;
+
+/** One change that named itself. */
+export interface BookEntry {
+  readonly print: string;
+  readonly at: number;
+  readonly reply?: KeptReply;
+  /** This process is at it. */
+  readonly going: boolean;
+}
+
+/** The replies of this process alone. A backend that lasts fills it from what it kept. */
+export class MemoryIdempotencyStore implements IdempotencyStore {
+  /** Oldest first. */
+  readonly #entries = new Map<string, BookEntry>();
+  /** How long the replies are, those that came first in front. */
+  readonly #lengths = new Map<string, number>();
+  #kept = 0;
+
+  standing(key: string, print: string, now: number): Standing {
+    const known = this.#entries.get(key);
+    if (known === undefined || now - known.at >= DAY_MS) return { kind: "new" };
+    if (known.print !== print) return { kind: "other" };
+    if (known.reply !== undefined) return { kind: "done", reply: known.reply };
+    return { kind: "begun", since: known.at, going: known.going };
+  }
+
+  begin(key: string, print: string, now: number): Standing {
+    const standing = this.standing(key, print, now);
+    if (standing.kind === "new") this.put(key, { print, at: now, going: true });
+    return standing;
+  }
+
+  end(key: string, how: KeptReply | "nothing" | "unknown"): void {
+    const known = this.#entries.get(key);
+    if (known === undefined) return;
+    if (how === "nothing") return this.#forget(key);
+    this.#entries.set(key, { ...known, ...(how === "unknown" ? {} : { reply: how }), going: false });
+    if (how !== "unknown") this.#noteReply(key, how);
+  }
+
+  /** As it was kept. */
+  put(key: string, entry: BookEntry): void {
+    this.#forget(key);
+    this.#entries.set(key, entry);
+    if (entry.reply !== undefined) this.#noteReply(key, entry.reply);
+    if (this.#entries.size <= MOST) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#forget(oldest);
+  }
+
+  /** Everything that is remembered, oldest first. */
+  entries(): IterableIterator<[string, BookEntry]> {
+    return this.#entries.entries();
+  }
+
+  #forget(key: string): void {
+    this.#entries.delete(key);
+    this.#dropLength(key);
+  }
+
+  #dropLength(key: string): void {
+    this.#kept -= this.#lengths.get(key) ?? 0;
+    this.#lengths.delete(key);
+  }
+
+  #noteReply(key: string, { value }: KeptReply): void {
+    const { length } = JSON.stringify(value ?? null);
+    this.#dropLength(key);
+    if (length <= SHORT) return;
+    this.#lengths.set(key, length);
+    this.#kept += length;
+    while (this.#kept > MOST_KEPT) {
+      const [oldest = key] = this.#lengths.keys();
+      this.#dropLength(oldest);
+      const entry = this.#entries.get(oldest);
+      if (entry?.reply === undefined) continue;
+      this.#entries.set(oldest, { ...entry, reply: { status: entry.reply.status, value: { done: true } } });
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { WebDoor } from "../../util/web-guard.ts";
+
+/** A way into the server, and who is let in by it. */
+export type Listener = SocketListener | TcpListener;
+
+/** A Unix socket that only its owner can reach: that suffices, and there is no name that could be forged. */
+export interface SocketListener {
+  readonly kind: "socket";
+}
+
+/** A port: each request must name one of our hosts, come from one of our origins if it names one, and bear a token. */
+export interface TcpListener extends WebDoor {
+  readonly kind: "tcp";
+}
+
+/** How a port is known. */
+export interface ListenerNames {
+  readonly scheme: "http" | "https";
+  readonly port: number;
+  /** Names that it may be asked by, with or without a port. */
+  readonly hosts: readonly string[];
+  /** Origins whose pages may ask and read, as browsers send them. */
+  readonly sharedWith: readonly string[];
+}
+
+const DEFAULT_PORT = { http: 80, https: 443 } as const;
+
+/** The door of a port, from how it is known. A host without a port stands for this port, and for the scheme's own. */
+export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
+  const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));
+  const origins = named.flatMap((host) => [`${scheme}://${host}`, ...(scheme === "http" ? [`https://${host}`] : [])]);
+  return { kind: "tcp", hosts: named, origins: [...origins, ...sharedWith], sharedWith };
+}
+
+function namesOf(host: string, port: number, scheme: "http" | "https"): string[] {
+  const hasPort = /^(\[[^\]]*\]|[^:[\]]*):\d+$/.test(host);
+  if (hasPort) return [host];
+  return [`${host}:${port}`, ...(port === DEFAULT_PORT[scheme] || !isLoopback(host) ? [host] : [])];
+}
+
+/** Is this a name of this machine alone? */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,42 @@
+import type { Role } from "../../api/routes/role.ts";
+import type { Caller } from "./caller.ts";
+import type { ServerLimits } from "../limits/limits.ts";
+import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
+
+/**
+ * The requests that go on at once, with streams and other protocols, which may go on for days: so many for each token, for each
+ * role, and in all. What readers and agents may have leaves room for operators, and all together for whoever asks whether
+ * the server lives: so nobody keeps these out.
+ */
+export class RequestConcurrency {
+  readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
+  readonly #ofRole: Readonly<Record<Role, ConcurrencyLimit>>;
+  readonly #ofAll: ConcurrencyLimit;
+
+  constructor({ connections, atOnce }: Pick<ServerLimits, "connections" | "atOnce">) {
+    const seats = (share: number): ConcurrencyLimit =>
+      new ConcurrencyLimit(Math.max(1, Math.floor(connections * share)));
+    const { reader, agent, operator, all } = atOnce;
+    this.#ofToken = { reader: seats(reader.token), agent: seats(agent.token), operator: seats(operator.token) };
+    this.#ofRole = { reader: seats(reader.role), agent: seats(agent.role), operator: seats(operator.role) };
+    this.#ofAll = seats(all);
+  }
+
+  /** A seat, to be given back; `undefined`: the token or its role has all that it may have, or all seats are taken. */
+  take({ id, role, isOwner }: Caller): Disposable | undefined {
+    if (isOwner) return NONE;
+    using taken = new DisposableStack();
+    for (const [seats, key] of [
+      [this.#ofToken[role], id] as const,
+      [this.#ofRole[role], role] as const,
+      [this.#ofAll, ""] as const,
+    ]) {
+      const seat = seats.take(key);
+      if (seat === undefined) return undefined;
+      taken.use(seat);
+    }
+    return taken.move();
+  }
+}
+
+const NONE: Disposable = { [Symbol.dispose]: () => undefined };

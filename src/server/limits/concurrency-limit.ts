@@ -1,0 +1,25 @@
+/** How many of something each caller may have at once. */
+export class ConcurrencyLimit {
+  readonly #most: number;
+  readonly #taken = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** A seat, to be given back; `undefined`: this caller has all that it may have. */
+  take(caller: string): Disposable | undefined {
+    const taken = this.#taken.get(caller) ?? 0;
+    if (taken >= this.#most) return undefined;
+    this.#taken.set(caller, taken + 1);
+    let isBack = false;
+    const giveBack = (): void => {
+      if (isBack) return;
+      isBack = true;
+      const left = (this.#taken.get(caller) ?? 1) - 1;
+      if (left === 0) this.#taken.delete(caller);
+      else this.#taken.set(caller, left);
+    };
+    return { [Symbol.dispose]: giveBack };
+  }
+}

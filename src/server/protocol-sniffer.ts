@@ -1,0 +1,49 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+
+/** What frames of the replication protocol begin with (docs/protocol.md). No method of HTTP does. */
+const MARK = Buffer.from("CHR");
+
+export interface OtherPeers {
+  /** Takes a connection that speaks in frames; what came of it is read from the socket as if nobody had looked. */
+  readonly take: (socket: Socket) => void;
+  /** Whoever has not said enough to be told apart by then is cut off, in milliseconds. */
+  readonly withinMs: number;
+}
+
+/**
+ * Has a server of HTTP tell apart, by their first bytes, who speaks HTTP and who replicates: one Unix socket serves both.
+ * Returns what cuts off those who have said nothing yet.
+ */
+export function sniffProtocol(server: Server, { take, withinMs }: OtherPeers): () => void {
+  const serve = server.listeners("connection");
+  const silent = new Set<Socket>();
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    silent.add(socket);
+    const cut = (): void => void socket.destroy();
+    const timer = setTimeout(cut, withinMs);
+    const done = (): void => {
+      clearTimeout(timer);
+      silent.delete(socket);
+      socket.off("readable", look).off("error", cut).off("close", done);
+    };
+    let begun = Buffer.alloc(0);
+    const look = (): void => {
+      const piece: Buffer | null = socket.read();
+      // Its end, before a word.
+      if (piece === null) return;
+      begun = Buffer.concat([begun, piece]);
+      const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
+      if (isFrame && begun.length < MARK.length) return;
+      done();
+      socket.unshift(begun);
+      if (isFrame) take(socket);
+      else for (const listener of serve) listener.call(server, socket);
+    };
+    socket.on("readable", look).on("error", cut).on("close", done);
+  });
+  return () => {
+    for (const socket of silent) socket.destroy();
+  };
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { ReplicaConnection, ReplicaDoor, ReplicaLoad } from "../../api/replication-api.ts";
+import { type Caller, OWNER } from "../callers/caller.ts";
+import { endUpgrade } from "../answers/end-upgrade.ts";
+import type { AdmittedUpgrade } from "../http-server.ts";
+import type { ServerLimits } from "../limits/limits.ts";
+import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
+import { type ReplicaSetting, replicaAdmission } from "./replica-admission.ts";
+
+/** A frame of the protocol, which is the most that one message may hold (docs/protocol.md). */
+const MOST_PAYLOAD = 4 * 1024 ** 2;
+/** The codes of docs/protocol.md for a token that does not hold any more, and for one replica too many. */
+const UNAUTHENTICATED = 4401;
+const RATE_LIMITED = 429;
+/** So long at most a replica goes on reading and writing with a token that was revoked, in milliseconds. */
+const REVOKED_MS = 1_000;
+
+export interface ReplicaHallOptions extends ReplicaSetting {
+  readonly door: ReplicaDoor;
+  readonly limits: ServerLimits;
+  /** The server is told to leave. */
+  readonly stopping: AbortSignal;
+  /** Takes a line for the diagnostics. */
+  readonly report: (line: string) => void;
+}
+
+/** Lets replicas in, over WebSocket at `/v1/replicate` and from the owner's Unix socket, and hands them to the door. */
+export class ReplicaListener {
+  readonly #options: ReplicaHallOptions;
+  readonly #seats: ConcurrencyLimit;
+  readonly #protocol = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MOST_PAYLOAD,
+    perMessageDeflate: false,
+  });
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ReplicaHallOptions) {
+    this.#options = options;
+    this.#seats = new ConcurrencyLimit(options.limits.replicas);
+    options.stopping.addEventListener("abort", () => void this.close());
+  }
+
+  load(): Promise<ReplicaLoad> {
+    return this.#options.door.load();
+  }
+
+  /** Takes a replica that was let in, where it asks for this. */
+  upgrade(request: IncomingMessage, socket: Duplex, { caller, head, isStillAdmitted }: AdmittedUpgrade): void {
+    const named = workspaceIn(request.url ?? "/");
+    if (named === null) return endUpgrade(socket, 400);
+    const seat = this.#seats.take(caller.id);
+    if (seat === undefined) return endUpgrade(socket, RATE_LIMITED);
+    socket.once("close", () => seat[Symbol.dispose]());
+    this.#protocol.handleUpgrade(request, socket, head, (client) => {
+      const endPulse = this.#keepPulse(client, isStillAdmitted);
+      client.once("close", endPulse);
+      this.#accept({ kind: "web-socket", socket: client }, caller, named);
+    });
+  }
+
+  /** Takes a connection of the owner's Unix socket. */
+  take(socket: Socket): void {
+    this.#accept({ kind: "socket", socket }, OWNER, undefined);
+  }
+
+  /** Tells all of them to leave; resolves when they have been answered. */
+  close(): Promise<void> {
+    this.#closing ??= this.#options.door.close();
+    return this.#closing;
+  }
+
+  #accept(connection: ReplicaConnection, caller: Caller, named: string | undefined): void {
+    const visitor = replicaAdmission(this.#options, caller, named);
+    this.#options.door.accept(connection, visitor).catch((error: unknown) => {
+      this.#report(error);
+      if (connection.kind === "socket") connection.socket.destroy();
+      else connection.socket.terminate();
+    });
+  }
+
+  /** A token that was revoked, or has expired, holds no connection open. */
+  #keepPulse(client: WebSocket, isStillAdmitted: AdmittedUpgrade["isStillAdmitted"]): () => void {
+    const timer = setInterval(
+      () => {
+        isStillAdmitted().then(
+          (isIn) => isIn || client.close(UNAUTHENTICATED, "this token does not hold any more"),
+          (error: unknown) => this.#report(error),
+        );
+      },
+      Math.min(REVOKED_MS, this.#options.limits.heartbeatMs),
+    );
+    return () => clearInterval(timer);
+  }
+
+  #report(error: unknown): void {
+    this.#options.report(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+}
+
+/** The workspace that an address names; `null`: it asks for something else as well. */
+function workspaceIn(url: string): string | undefined | null {
+  const query = new URL(url, "http://chronicle").searchParams;
+  const named = query.getAll("workspace");
+  const isPlain = [...query.keys()].every((key) => key === "workspace") && named.length < 2;
+  return isPlain ? named[0] : null;
+}

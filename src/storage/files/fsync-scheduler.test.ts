@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import type { Disk } from "../../disk/disk.ts";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import { FsyncScheduler } from "./fsync-scheduler.ts";
+
+/** Notes how each file was synced, and whether something else went on meanwhile. */
+class Noted {
+  readonly how: string[] = [];
+  readonly disk: Disk;
+  readonly #ends: (() => void)[] = [];
+
+  constructor(failing?: number) {
+    const fail = (fd: number): void => {
+      if (fd === failing) throw new Error(`no sync of ${fd}`);
+    };
+    this.disk = Object.assign(new SimDisk(), {
+      sync: (fd: number) => {
+        this.how.push(`${fd} alone`);
+        fail(fd);
+      },
+      syncBeside: async (fd: number) => {
+        this.how.push(`${fd} beside`);
+        await new Promise<void>((resolve) => this.#ends.push(resolve));
+        fail(fd);
+      },
+    });
+  }
+
+  /** Lets what is being synced beside end. */
+  end(): void {
+    for (const end of this.#ends.splice(0)) end();
+  }
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
+
+describe("a desk for syncs", () => {
+  test("serves who is alone at once, and several beside each other", async () => {
+    const noted = new Noted();
+    const desk = new FsyncScheduler(noted.disk);
+    await desk.sync(1);
+    const [two, three] = [desk.sync(2), desk.sync(3)];
+    await turn();
+    // Nobody waits behind those that are under way.
+    const four = desk.sync(4);
+    await turn();
+    expect(noted.how).toEqual(["1 alone", "2 beside", "3 beside", "4 beside"]);
+    noted.end();
+    await Promise.all([two, three, four]);
+    await turn();
+    await desk.sync(5);
+    expect(noted.how.at(-1)).toBe("5 alone");
+  });
+
+  test("a failure is told to whom it concerns", async () => {
+    const noted = new Noted(2);
+    const desk = new FsyncScheduler(noted.disk);
+    await expect(desk.sync(2)).rejects.toThrow("no sync of 2");
+    const both = Promise.allSettled([desk.sync(2), desk.sync(3)]);
+    await turn();
+    noted.end();
+    expect((await both).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+  });
+});

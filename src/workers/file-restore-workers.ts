@@ -1,0 +1,133 @@
+import type { Disk, FileStat } from "../disk/disk.ts";
+import type { BlobPlaces, FileBlobStore } from "../storage/files/file-blob-store.ts";
+import { ConfinedFs } from "../worktree/files/confined-fs.ts";
+import type { RestoreWorkers, StageFile } from "../worktree/apply/restore-workers.ts";
+import { addAll } from "../util/long-lists.ts";
+import { KeptStagePool } from "./kept-stage-pool.ts";
+import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
+import type { StagePool } from "./stage-pool.ts";
+
+/** Less is written by who asks: starting threads would take longer. */
+const LEAST_FILES = 1_500;
+const LEAST_BYTES = 32 * 1024 * 1024;
+/** For threads that are there already, so much is enough. */
+const LEAST_FOR_KEPT = 256;
+/** A batch is closed at so many files, or bytes, but never within a block: that would be unpacked twice. */
+const BATCH_FILES = 256;
+const BATCH_BYTES = 2 * 1024 * 1024;
+
+/** What the files are written from. */
+export interface FileStageCrewOptions {
+  /** The store's folder. */
+  readonly home: string;
+  readonly disk: Disk;
+  readonly blobs: Pick<FileBlobStore, "placesOf">;
+  /** Threads that are kept. Default: of its own. */
+  readonly pools?: KeptStagePool;
+}
+
+/** Worker threads that unpack, check and write, each a part of the packs; large contents are left to who asks. */
+export class FileRestoreWorkers implements RestoreWorkers {
+  readonly #options: FileStageCrewOptions;
+  readonly #pools: KeptStagePool;
+
+  constructor(options: FileStageCrewOptions) {
+    this.#options = options;
+    this.#pools = options.pools ?? new KeptStagePool(options.home);
+  }
+
+  async write(
+    base: string,
+    files: readonly StageFile[],
+    onWritten?: (files: number) => void,
+  ): Promise<readonly (FileStat | undefined)[]> {
+    const stats = Array.from(files, (): FileStat | undefined => undefined);
+    if (!isWorthIt(files, this.#pools.isKept(base) ? LEAST_FOR_KEPT : LEAST_FILES)) return stats;
+    // They start while the places are looked up.
+    const pool = this.#pools.take(base);
+    let unknown: readonly StageFile[];
+    try {
+      unknown = await this.#writeAll(pool, files, { stats, onWritten });
+    } finally {
+      await this.#pools.giveBack(base, pool);
+    }
+    if (unknown.length > 0) this.#clear(base, unknown);
+    return stats;
+  }
+
+  /** Answers those of which nobody knows what became of them: a thread has failed. */
+  async #writeAll(
+    pool: StagePool,
+    files: readonly StageFile[],
+    { stats, onWritten }: Written,
+  ): Promise<readonly StageFile[]> {
+    const { packs, places } = await this.#options.blobs.placesOf(files.map(({ hash }) => hash));
+    const unknown: StageFile[] = [];
+    const work = batchesOf(files, places).map(async (rows) => {
+      const placed = rows.map((row) => row.placed);
+      const columns = await pool.run(toStageBatch(placed, packs));
+      if (columns === undefined)
+        addAll(
+          unknown,
+          placed.map(({ file }) => file),
+        );
+      else rows.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
+      onWritten?.(columns === undefined ? 0 : rows.length);
+    });
+    await Promise.all(work);
+    return unknown;
+  }
+
+  /** Takes away what threads that have failed may have left half written. */
+  #clear(base: string, files: readonly StageFile[]): void {
+    using fs = new ConfinedFs(this.#options.disk, base);
+    for (const { path } of files) if (fs.lstat(path)?.kind === "file") fs.unlink(path);
+  }
+}
+
+/** What is filled in, and who is told of it. */
+interface Written {
+  readonly stats: (FileStat | undefined)[];
+  readonly onWritten: ((files: number) => void) | undefined;
+}
+
+function isWorthIt(files: readonly StageFile[], least: number): boolean {
+  if (files.length >= least) return true;
+  return files.reduce((bytes, { size }) => bytes + size, 0) >= LEAST_BYTES;
+}
+
+interface Row {
+  /** Its place among the files. */
+  readonly at: number;
+  readonly placed: PlacedFile;
+}
+
+/** What lies in packs, in their order, in parts of about the same size. */
+function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
+  const rows: Row[] = [];
+  files.forEach((file, at) => {
+    const place = places[at];
+    if (place?.kind === "pack" && place.length === file.size) rows.push({ at, placed: { file, place } });
+  });
+  rows.sort((a, b) => byPlace(a.placed, b.placed));
+  const batches: Row[][] = [];
+  let bytes = 0;
+  for (const [i, row] of rows.entries()) {
+    const last = batches.at(-1);
+    const isFull = last === undefined || last.length >= BATCH_FILES || bytes >= BATCH_BYTES;
+    if (last === undefined || (isFull && !isSameBlock(rows[i - 1]?.placed, row.placed))) {
+      batches.push([row]);
+      bytes = 0;
+    } else last.push(row);
+    bytes += row.placed.place.length;
+  }
+  return batches;
+}
+
+function byPlace({ place: a }: PlacedFile, { place: b }: PlacedFile): number {
+  return a.pack - b.pack || a.block - b.block || a.at - b.at;
+}
+
+function isSameBlock(a: PlacedFile | undefined, b: PlacedFile): boolean {
+  return a?.place.pack === b.place.pack && a.place.block === b.place.block;
+}
