@@ -1,6 +1,7 @@
 import type { ActionApi, ActionEnd, ActionRequest, TransactionOptions } from "./action-api.ts";
 import type { ActionShape, TransactionShape } from "./action-shapes.ts";
 import { ChronicleError } from "../core/values/errors.ts";
+import { optional } from "../util/optional.ts";
 
 /** Brackets functions by actions of one workspace. */
 export class ActionBracket {
@@ -135,7 +136,7 @@ export class TransactionBracket {
     for (const [id, whose] of this.#unended) {
       if (whose !== session) continue;
       try {
-        await this.#rollBack({ id, ...(session === undefined ? {} : { session }) });
+        await this.#rollBack({ id, ...optional({ session }) });
       } catch (trouble) {
         if (this.#unended.has(id)) throw stillOpen(id, trouble);
       }
@@ -170,7 +171,7 @@ function notRolledBack({ id }: TransactionShape, { error, trouble }: TwoTroubles
   if (!(trouble instanceof ChronicleError)) return trouble;
   if (endOf(trouble) === "rolled_back") return error;
   return new ChronicleError(trouble.code, `the transaction ${id} was not rolled back: ${trouble.message}`, {
-    ...(trouble.hint === undefined ? {} : { hint: trouble.hint }),
+    ...optional({ hint: trouble.hint }),
     data: { transaction: id, ...trouble.data },
     cause: error,
   });
@@ -180,7 +181,7 @@ function rolledBackInstead({ id }: TransactionShape, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   const message = `the transaction ${id} could not be committed, and was rolled back: ${error.message}`;
   return new ChronicleError(error.code, message, {
-    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...optional({ hint: error.hint }),
     data: { ...error.data, transaction: id, status: "rolled_back" },
     cause: error,
   });

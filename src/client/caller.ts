@@ -4,6 +4,7 @@ import type { AnswerOf, Asking, Call } from "../api/routes/route.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { WireReply } from "./transport.ts";
 import type { Ask, Wire } from "./wire.ts";
+import { optional } from "../util/optional.ts";
 
 type OneReply =
   | { readonly json: keyof ReplyShapes; readonly status?: 201; readonly orNull?: true }
@@ -69,7 +70,7 @@ export class Caller {
     range?: Ask["range"],
   ): Promise<WireReply> {
     const asking = this.#asking(call, args);
-    return this.#whileOpen(() => this.wire.open({ call, asking, ...(range === undefined ? {} : { range }) }));
+    return this.#whileOpen(() => this.wire.open({ call, asking, ...optional({ range }) }));
   }
 
   close(): void {

@@ -13,6 +13,7 @@ import { RemoteStore } from "./remote-store.ts";
 import { RemoteSyncs } from "./remote-syncs.ts";
 import { RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
+import { optional } from "../util/optional.ts";
 
 /** A server's histories. A session is a workspace, by its whole id or its exact name. */
 export class ChronicleClient {
@@ -30,7 +31,7 @@ export class ChronicleClient {
 
   /** Files as they are recorded, beneath a folder (default: all); `depth` 1: its direct children. */
   async listFiles(sessionId: string, path?: string, depth?: number): Promise<FileShape[]> {
-    const options = { ...(path === undefined ? {} : { path }), ...(depth === undefined ? {} : { depth }) };
+    const options = { ...optional({ path, depth }) };
     return (await allFiles(this.#of(sessionId), options)).files;
   }
 

@@ -1,6 +1,7 @@
 import { isBytes } from "./is-bytes.ts";
 import type { Transport, WireReply, WireRequest } from "./transport.ts";
 import { unavailable } from "./unavailable.ts";
+import { optional } from "../util/optional.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -22,7 +23,7 @@ export class FetchTransport implements Transport {
         method,
         headers: { ...headers },
         ...(await bodyOf(body)),
-        ...(signal === undefined ? {} : { signal }),
+        ...optional({ signal }),
         // A token goes to the server that it is meant for, and to no other.
         redirect: "error",
         credentials: "omit",

@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { isBytes } from "./is-bytes.ts";
 import type { Transport, WireReply, WireRequest } from "./transport.ts";
 import { unavailable } from "./unavailable.ts";
+import { optional } from "../util/optional.ts";
 
 /** A server that is gone without a word is found out by the system, which asks after so many milliseconds. */
 const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
@@ -67,7 +68,7 @@ export class NodeTransport implements Transport {
         method,
         path: `${prefix}${target}`,
         headers: { ...to.headers, ...headers, ...length },
-        ...(signal === undefined ? {} : { signal }),
+        ...optional({ signal }),
       });
       sent.once("response", resolve).once("error", reject);
       const upload = this.#upload(sent, body);

@@ -7,6 +7,7 @@ import { meantBy } from "../core/values/meant-by.ts";
 import { Caller } from "./caller.ts";
 import { elsewhere, RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
+import { optional } from "../util/optional.ts";
 
 /** The store of a server. A folder is tracked by whoever is on the server's machine: `init` throws `USAGE`. */
 export class RemoteStore implements api.StoreApi {
@@ -108,9 +109,7 @@ export class RemoteStore implements api.StoreApi {
   #opened(shape: shapes.WorkspaceShape, options: Pick<api.OpenByIdOptions, "role" | "actor" | "client" | "readOnly">) {
     const { role, actor, client, readOnly = false } = options;
     const acting = {
-      ...(role === undefined ? {} : { role }),
-      ...(actor === undefined ? {} : { actor }),
-      ...(client === undefined ? {} : { client }),
+      ...optional({ role, actor, client }),
     };
     return new RemoteWorkspace(this.#wire.with({ acting, readOnly }), shape.id, shape.roots);
   }

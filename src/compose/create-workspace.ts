@@ -10,6 +10,7 @@ import { listedWorkspace, type RootsCache } from "../store/roots-cache.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "../store/workspace-file.ts";
 import { unfinishedName, withNames } from "../store/workspace-names.ts";
+import { optional } from "../util/optional.ts";
 
 /** That of its own record. */
 const FIRST_EVENT = 1;
@@ -64,7 +65,7 @@ function recordOf({ name, source }: NewWorkspace, created: string): WorkspaceRec
     roots: source?.roots ?? [only],
     device: "0",
     inode: "0",
-    ...(name === undefined ? {} : { name }),
+    ...optional({ name }),
     ...(source?.protectedNames === undefined ? {} : { protectedNames: source.protectedNames }),
     ...(source === undefined ? {} : { from: source.origin }),
   };

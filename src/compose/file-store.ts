@@ -49,6 +49,7 @@ import { agentsName, checkActorName, refuseClaimedName } from "../core/records/a
 import { meantBy } from "../core/values/meant-by.ts";
 import { refuseFurther, refuseOtherKind, refuseWithin } from "../store/refuse-place.ts";
 import { refuseProcessPath } from "../store/refuse-process-path.ts";
+import { optional } from "../util/optional.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
 
@@ -186,7 +187,7 @@ class FileStore implements StoreApi {
       // What the source needs stays in the store until the fork needs it too.
       using _lease = await this.#parts.blobs.lease();
       const source = from === undefined ? undefined : await this.#sourceOf(from);
-      const id = await createWorkspace(this.#parts, this.#cache, { ...(name === undefined ? {} : { name }), source });
+      const id = await createWorkspace(this.#parts, this.#cache, { ...optional({ name }), source });
       return this.#begun(await this.#openId(id), true);
     });
   }

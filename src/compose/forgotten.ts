@@ -16,6 +16,7 @@ import { SyncTokens } from "../store/sync-tokens.ts";
 import { tombstoneOf } from "./note-given-up.ts";
 import { Tombstones } from "../store/tombstones.ts";
 import { endedName, moveWorkspace, withNames } from "../store/workspace-names.ts";
+import { optional } from "../util/optional.ts";
 
 /** A history that was forgotten, or a part of one that was given up, and that can still be brought back. */
 export interface ForgottenShape {
@@ -93,7 +94,7 @@ async function ownNames(
   const { last } = await lastWorkspaceRecord(disk, workspaceLayout(`${layout.forgotten}/${id}`), id);
   if (last === undefined) return {};
   const { name, folders } = listedWorkspace(id, last.record, last.seq);
-  return { path: folders[0] ?? "", ...(name === undefined ? {} : { name }) };
+  return { path: folders[0] ?? "", ...optional({ name }) };
 }
 
 function forgottenBy(all: readonly ForgottenShape[], asked: string): ForgottenShape {
@@ -127,7 +128,7 @@ export function forgottenIn(parts: StoreParts): ForgottenShape[] {
 function shapeOf(id: string, stone: Tombstone | undefined): ForgottenShape {
   const { name, path = "", forgotten = null, until = null, part } = stone ?? {};
   const what = part === undefined ? {} : { what: part.kind };
-  return { id, ...what, ...(name === undefined ? {} : { name }), path, forgotten, until };
+  return { id, ...what, ...optional({ name }), path, forgotten, until };
 }
 
 /** The notes of parts of histories that are in the store. */

@@ -2,6 +2,7 @@ import { GRACE_MS, partId, type GivenUpPart, type Tombstone } from "../core/reco
 import type { StoreParts } from "./open-context.ts";
 import { RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
 import { Tombstones } from "../store/tombstones.ts";
+import { optional } from "../util/optional.ts";
 
 interface HowGivenUp {
   /** How long it is kept, in milliseconds. */
@@ -23,7 +24,7 @@ export async function tombstoneOf(
   return {
     id: part === undefined ? id : partId(id, part),
     ...(part === undefined ? {} : { part: { ...part, workspace: id } }),
-    ...(name === undefined ? {} : { name }),
+    ...optional({ name }),
     path: folders[0] ?? "",
     store: layout.home,
     forgotten: new Date(at).toISOString(),

@@ -38,6 +38,7 @@ import { FileTraitsMemory } from "../store/traits-memory.ts";
 import { placeOfRoot } from "../core/root-place.ts";
 import type { StoreGauge } from "../store/store-gauge.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
+import { optional } from "../util/optional.ts";
 
 /** What all workspaces of one store share. */
 export interface StoreParts {
@@ -167,8 +168,7 @@ export function openHistory(
     processes: parts.backends.processes,
     pause: parts.backends.pause,
     actor: how.actor ?? parts.actor,
-    ...(how.client === undefined ? {} : { client: how.client }),
-    ...(parts.onNote === undefined ? {} : { tell: parts.onNote }),
+    ...optional({ client: how.client, tell: parts.onNote }),
     unsigned: ({ reason, message: detail, hint }) =>
       parts.onUnsigned?.({ workspace: workspaceId, reason, detail, hint }),
     readOnly: how.readOnly === true,
@@ -309,5 +309,5 @@ async function rootsOf(history: HistoryContext): Promise<readonly RootRecord[]> 
 
 function trackedRoot(root: RootRecord): TrackedRoot {
   const { id, folder, only, filter, limits } = root;
-  return { id: id ?? undefined, folder, ...(only === undefined ? {} : { only }), filter, limits };
+  return { id: id ?? undefined, folder, ...optional({ only }), filter, limits };
 }

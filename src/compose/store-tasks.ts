@@ -26,6 +26,7 @@ import { repairSource } from "../store/repair-sources.ts";
 import { noteGivenUp } from "./note-given-up.ts";
 import { treeSize } from "../store/tree-size.ts";
 import { faultOfWorkspaceFile } from "../store/workspace-file.ts";
+import { optional } from "../util/optional.ts";
 
 /** What an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
@@ -92,7 +93,7 @@ export async function refuseToForget(parts: StoreParts, id: string): Promise<voi
   if (fault !== undefined) throw unsigned(fault, what, id);
   if (damage?.code !== "ROLLBACK_DETECTED") return;
   throw new ChronicleError("REFUSED", `${what} is refused while it contradicts its signed head: ${damage.message}`, {
-    ...(damage.hint === undefined ? {} : { hint: damage.hint }),
+    ...optional({ hint: damage.hint }),
     data: { ...damage.data, workspace: id },
     cause: damage,
   });

@@ -29,6 +29,7 @@ import { checkFolderIdentity } from "./folder-identity-check.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
+import { optional } from "../util/optional.ts";
 
 /** An origin as a replica knows it. */
 export interface KnownOrigin {
@@ -159,7 +160,7 @@ export class FileSyncPlaces implements SyncPlaces {
 
   dial({ url, workspace, token }: AskedOrigin, signal: AbortSignal): Promise<Channel> {
     const named = workspace === undefined ? {} : { workspace };
-    return dialOrigin({ url, ...named, ...(token === undefined ? {} : { token }) }, signal);
+    return dialOrigin({ url, ...named, ...optional({ token }) }, signal);
   }
 
   /** `undefined`: it is not there any more, or cannot be read; `chronicle workspaces` says why. */
@@ -212,7 +213,7 @@ function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
   const stat = disk.lstat(folder);
   if (stat?.kind !== "dir") return undefined;
   const birth = disk.birthOf(folder);
-  return { dev: String(stat.dev), ino: String(stat.ino), ...(birth === undefined ? {} : { birth }) };
+  return { dev: String(stat.dev), ino: String(stat.ino), ...optional({ birth }) };
 }
 
 function namesIn(disk: Disk, folder: string): string[] {

@@ -7,6 +7,7 @@ import type { OpenedContext, StoreParts } from "./open-context.ts";
 import type { ListedWorkspace } from "../store/roots-cache.ts";
 import { isThere } from "./store-tasks.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
+import { optional } from "../util/optional.ts";
 
 /** Opens a workspace to look at it, and closes it again. */
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
@@ -36,12 +37,12 @@ export async function workspaceShape(
   const { id, name, folders, created, archived } = one;
   const shape = {
     id,
-    ...(name === undefined ? {} : { name }),
+    ...optional({ name }),
     path: folders[0] ?? "",
     roots: [...folders],
     created,
     present: isPresent(parts, one),
-    ...(archived === undefined ? {} : { archived }),
+    ...optional({ archived }),
   };
   if (one.problem !== undefined) return { ...shape, seq: 0, last_event: null, problem: one.problem };
   try {

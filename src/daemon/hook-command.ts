@@ -14,6 +14,7 @@ import { isOwnCall, rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
 import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
 import { printable } from "../process/printable.ts";
+import { optional } from "../util/optional.ts";
 
 /** How long a hook waits for a lock, in milliseconds: agents give up on hooks after a minute or so. */
 const WAIT_MS = 20_000;
@@ -94,7 +95,7 @@ async function byServer({ io, words, input, disk, run }: Going): Promise<HookAns
   });
   if (answer?.status !== 200) return undefined;
   const { body, problem } = answer;
-  return { stdout: body, blocked: false, ...(problem === undefined ? {} : { problem }) };
+  return { stdout: body, blocked: false, ...optional({ problem }) };
 }
 
 async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<HookAnswer> {

@@ -33,6 +33,7 @@ import type { ServeOptions } from "./serve-options.ts";
 import { ServerDiagnostics } from "./server-diagnostics.ts";
 import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
+import { optional } from "../util/optional.ts";
 
 /** How often the process looks whether it is still wanted, at most, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -73,7 +74,7 @@ export class StoreServer {
     const { disk, store, run, version, folder, idleMs } = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     const { onUnwritten: say } = options;
-    this.#diagnostics = new ServerDiagnostics({ disk, folder: run.folder, ...(say === undefined ? {} : { say }) });
+    this.#diagnostics = new ServerDiagnostics({ disk, folder: run.folder, ...optional({ say }) });
     this.#health = new StoreHealth({ disk, home: store.home, onHealed: (before) => this.#onHealed(before) });
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
@@ -183,7 +184,7 @@ export class StoreServer {
       ...{ store, disk, most, workspaces: this.#workspaces },
       except: () => this.#hosted?.workspace?.id,
       onError: (error) => this.#onError(error),
-      ...(onWatching === undefined ? {} : { onChosen: onWatching }),
+      ...optional({ onChosen: onWatching }),
     });
   }
 

@@ -60,6 +60,7 @@ import { verify } from "./upkeep/verify.ts";
 import * as versions from "./undo/versions.ts";
 import { WriteQueue } from "./write/write-queue.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
+import { optional } from "../util/optional.ts";
 
 /** What all views of an open workspace have in common. */
 interface Shared {
@@ -208,8 +209,7 @@ export class Workspace implements api.WorkspaceApi {
     const name = role === "agent" ? agentsName(actor, this.#context.actor) : actor;
     const context = {
       ...this.#context,
-      ...(name === undefined ? {} : { actor: name }),
-      ...(client === undefined ? {} : { client }),
+      ...optional({ actor: name, client }),
       ...(role === "agent" ? { withholdsSecrets: true as const } : {}),
       ...(onlyInside === true ? { outside: closedOutside(this.#context.outside, this.#context.worktree.roots) } : {}),
     };
@@ -454,7 +454,7 @@ export class Workspace implements api.WorkspaceApi {
 
   #write(write: FileWrite): Promise<files.FileWriteShape> {
     const { actor, client } = this.#context;
-    return this.#shared.writes.write(write, { actor, ...(client === undefined ? {} : { client }) });
+    return this.#shared.writes.write(write, { actor, ...optional({ client }) });
   }
 }
 

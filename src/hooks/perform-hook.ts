@@ -5,6 +5,7 @@ import { endCall, endEarlier, forgetCall, NOT_KEPT, noteOpen } from "./end-calls
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";
 import type { SessionNote, SessionNotes } from "./session-note.ts";
+import { optional } from "../util/optional.ts";
 
 /** What a hook works with. */
 export interface HookDoors {
@@ -201,7 +202,7 @@ function requestOf({ adapter, call, owner }: Going, turn: string): ActionRequest
     actor: adapter.name,
     session: call.session,
     turn,
-    ...(call.toolCall === undefined ? {} : { toolCall: call.toolCall }),
+    ...optional({ toolCall: call.toolCall }),
     depth: call.depth,
     onFailure: "block",
     pid: owner,
@@ -226,7 +227,7 @@ async function afterTool(going: Going): Promise<readonly string[]> {
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
   try {
-    await endCall({ note, workspace }, { key, id, end: { outcome, ...(reason === undefined ? {} : { reason }) } });
+    await endCall({ note, workspace }, { key, id, end: { outcome, ...optional({ reason }) } });
   } finally {
     notes.put(call.session, note);
   }

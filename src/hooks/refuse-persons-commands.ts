@@ -2,6 +2,7 @@ import { basename, dirname } from "node:path";
 import { WHO_CAN } from "../core/values/agents-role.ts";
 import { type GuardedPlace, personsCommandIn } from "../core/shell/persons-commands.ts";
 import type { HookCall } from "./hook-call.ts";
+import { optional } from "../util/optional.ts";
 
 /** What the shell lines of an agent must not touch, and the variables that are known where they run. */
 export type Guarded = Omit<GuardedPlace, "cwd">;
@@ -18,7 +19,7 @@ export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded
   return {
     folders: [home, configFolder],
     variables: {
-      ...(userHome === undefined ? {} : { HOME: userHome }),
+      ...optional({ HOME: userHome }),
       ...(basename(home) === "chronicle" ? { XDG_STATE_HOME: dirname(home) } : {}),
       CHRONICLE_HOME: home,
       XDG_CONFIG_HOME: dirname(configFolder),

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { argumentBytes, environmentBytes, inheritedDescriptors, stillOpen } from "../disk/inherited.ts";
 import type { ByteWords } from "../util/byte-words.ts";
+import { optional } from "../util/optional.ts";
 
 /** What the process that started this one has handed to it, and a command that stands in our place must get as well. */
 export interface Inheritance {
@@ -19,7 +20,7 @@ function bytes(command: readonly string[]): ByteWords | undefined {
   const env = environmentBytes()?.filter((variable) => !isUtf8(variable)) ?? [];
   const words = command.some((word) => word.includes("\uFFFD")) ? lastWords(command) : undefined;
   if (env.length === 0 && words === undefined) return undefined;
-  return { env, ...(words === undefined ? {} : { command: words }) };
+  return { env, ...optional({ command: words }) };
 }
 
 /** The command stands at the end of the command line. `undefined`: it is as the strings have it, or something else stands there. */

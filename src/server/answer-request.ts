@@ -31,6 +31,7 @@ import { sendEvents } from "./answers/send-events.ts";
 import { sendJson, sendNothing, sendProblem } from "./answers/send.ts";
 import { discardRest, TooMuch, uploaded } from "./limits/slow-peer.ts";
 import { withoutFolders } from "./answers/without-folders.ts";
+import { optional } from "../util/optional.ts";
 
 /** What answering a request needs. */
 export interface Answering extends StoreParts {
@@ -231,7 +232,7 @@ export class RequestAnswer {
     const client = wordIn(headers[ACTING.client]) ?? (caller.isOwner ? undefined : caller.name);
     const who: ActingAs = {
       ...(isAgent ? { role: "agent", actor: actor ?? "agent" } : actor === undefined ? {} : { actor }),
-      ...(client === undefined ? {} : { client }),
+      ...optional({ client }),
       ...(caller.isOwner || (!isAgent && caller.workspaces === undefined) ? {} : { onlyInside: true }),
     };
     return workspace.as(who);
@@ -259,7 +260,7 @@ export class RequestAnswer {
     return {
       params,
       query: queryOf(query),
-      ...(body === undefined ? {} : { body }),
+      ...optional({ body }),
       ...(row.bytes !== undefined
         ? { content: uploaded(request, this.#with.limits, () => this.#mustStillHold()) }
         : {}),

@@ -16,6 +16,7 @@ import { groupRows, type RowGroup } from "./row-index.ts";
 import { ConcurrencyLimit } from "./limits/concurrency-limit.ts";
 import { SAFE_HEADERS, sendProblem } from "./answers/send.ts";
 import { discardRest } from "./limits/slow-peer.ts";
+import { optional } from "../util/optional.ts";
 
 /** What the whole server is made of. */
 export interface AppOptions extends Answering {
@@ -93,7 +94,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
       request[WAY] = { visit };
       app.routing(request, response);
     },
-    ...(options.upgrade === undefined ? {} : { upgrade: options.upgrade }),
+    ...optional({ upgrade: options.upgrade }),
     close: () => app.close(),
   };
 }

@@ -1,5 +1,6 @@
 import { isTroubleOfDisk, systemMessage, troubleInWords } from "../core/values/errno.ts";
 import { ChronicleError, errnoOf, hintOfSystemError } from "../core/values/errors.ts";
+import { optional } from "../util/optional.ts";
 
 /** The same trouble as an `IO` error that says what was tried (with which file); anything but a system error comes back as it is. */
 export function ioTrouble(error: unknown, doing: string, path?: string): unknown {
@@ -8,8 +9,8 @@ export function ioTrouble(error: unknown, doing: string, path?: string): unknown
   const hint = hintOfSystemError(error, errno);
   return new ChronicleError("IO", `${doing}: ${systemMessage(error)}`, {
     cause: error,
-    data: { errno, ...(path === undefined ? {} : { path }) },
-    ...(hint === undefined ? {} : { hint }),
+    data: { errno, ...optional({ path }) },
+    ...optional({ hint }),
   });
 }
 

@@ -5,6 +5,7 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import { readDiskFile } from "../disk/read-disk-file.ts";
 import type { WhereaboutsFile } from "../engine/log/context.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
+import { optional } from "../util/optional.ts";
 
 /** Where the folders of a workspace were, in one small file that is rewritten whole; and where they are. */
 export class FileWhereabouts implements WhereaboutsFile {
@@ -82,7 +83,7 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
     id: id ?? null,
     device: String(stat.dev),
     ...(mount === undefined ? {} : { mount: [mount.point, mount.root, ...topOf(disk, folder, mount, stat)].join(" ") }),
-    ...(mounting === undefined ? {} : { mounting }),
+    ...optional({ mounting }),
   };
 }
 

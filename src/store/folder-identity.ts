@@ -1,5 +1,6 @@
 import type { Disk } from "../disk/disk.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
+import { optional } from "../util/optional.ts";
 
 /** What tells a folder from every other one, as a workspace's record keeps it. */
 export interface FolderIdentity {
@@ -16,7 +17,7 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
   return {
     device: String(stat?.dev ?? 0n),
     inode: String(stat?.ino ?? 0n),
-    ...(born === undefined ? {} : { born }),
+    ...optional({ born }),
   };
 }
 

@@ -7,6 +7,7 @@ import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { WorkspaceLayout } from "../storage/files/layout.ts";
 import { refuseOtherHistory } from "../engine/log/refuse-other-history.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
+import { optional } from "../util/optional.ts";
 
 /** The record of itself that a workspace's log ends with, as far as it can be read. */
 interface LastRecord {
@@ -59,7 +60,7 @@ async function readRecords(log: FileEventLog, id: string): Promise<LastRecord> {
       if (first.problem === undefined) first = { problem, line: lineNumber };
     }
   }
-  return { ...(last === undefined ? {} : { last }), ...first };
+  return { ...optional({ last }), ...first };
 }
 
 function recordIn(bytes: Uint8Array): LastRecord["last"] {

@@ -6,6 +6,7 @@ import { sha256 } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import { runCommand } from "../util/run-command.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../engine/log/context.ts";
+import { optional } from "../util/optional.ts";
 
 /** The processes of this machine; the disk shows where a process is only waiting to be buried. */
 export function nodeProcesses(disk: Disk): Processes {
@@ -121,7 +122,7 @@ async function run(command: readonly string[], options: ProcessOptions): Promise
   // oxlint-disable-next-line node/no-process-env
   const env = { ...(options.env ?? process.env), ...moreEnv };
   try {
-    const more = { ...(descriptors === undefined ? {} : { descriptors }), ...(bytes === undefined ? {} : { bytes }) };
+    const more = { ...optional({ descriptors, bytes }) };
     const { exitCode, signal } = await runCommand(command, { cwd, env, ...more });
     return { exitCode, signal, code: signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal] };
   } catch (error) {

@@ -7,6 +7,7 @@ import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { lastWorkspaceRecord, problemText } from "./last-workspace-record.ts";
 import { placeOfRoot } from "../core/root-place.ts";
+import { optional } from "../util/optional.ts";
 
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
@@ -148,12 +149,12 @@ export function listedWorkspace(id: string, record: WorkspaceRecord, seq: number
   return {
     id,
     seq,
-    ...(name === undefined ? {} : { name }),
+    ...optional({ name }),
     folders: onDisk.map(placeOfRoot),
     single: onDisk[0]?.only !== undefined,
     device,
     inode,
-    ...(born === undefined ? {} : { born }),
+    ...optional({ born }),
     created,
     ...(archived === undefined ? {} : { archived: true }),
   };

@@ -10,6 +10,7 @@ import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
 import type { IngestColumns } from "./ingest-job.ts";
 import { toBatch, toResults } from "./ingest-results.ts";
 import { workerFile } from "./worker-file.ts";
+import { optional } from "../util/optional.ts";
 
 /** A batch is closed at this many bytes or paths, so that all workers finish at about the same time. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -204,7 +205,7 @@ class PoolMember {
     else if (reply.kind === "failed") {
       const { code, message, hint, errno } = reply;
       const data = errno === undefined ? {} : { data: { errno } };
-      this.#fail(new ChronicleError(code, message, { ...data, ...(hint === undefined ? {} : { hint }) }));
+      this.#fail(new ChronicleError(code, message, { ...data, ...optional({ hint }) }));
     } else {
       const scanned = this.#sent.shift();
       if (scanned !== undefined) this.#events.onColumns(scanned, reply.columns);

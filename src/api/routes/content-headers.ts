@@ -1,4 +1,5 @@
 import type { FileShape } from "../file-api.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A request's headers of Chronicle's own. */
 export const ACTING = {
@@ -39,7 +40,7 @@ export function fileOfHeaders(header: (name: string) => string | undefined): Fil
   const number = (name: string): number => Number(header(`chronicle-${name}`));
   return {
     path: decodeURIComponent(shown),
-    ...(exact === undefined ? {} : { path_b64: exact }),
+    ...optional({ path_b64: exact }),
     kind,
     size: number("size"),
     hash: /^(?:W\/)?"([^"]*)"$/.exec(header("etag") ?? "")?.[1] ?? "",

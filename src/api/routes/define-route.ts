@@ -6,6 +6,7 @@ import type { WorkspaceApi } from "../workspace-api.ts";
 import { complaintOf } from "./complaint.ts";
 import type { Answer, AnswerOf, Asked, Call, ContentReply, EventsReply, Received, ReplyKind } from "./route.ts";
 import type { RouteInput, RouteText, StoreRoute, SyncRoute, WorkspaceRoute } from "./row.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A query or body as a client makes it: what is not given is left out. */
 type Sent<T> = T extends readonly (infer Item)[]
@@ -89,7 +90,7 @@ function checked<Query extends z.ZodObject, Body extends z.ZodType>(
     query: fitting(query, received.query, "query") as Given<z.output<Query>>,
     body: fitting(body, received.body, "body") as Given<z.output<Body>>,
     content: received.content ?? nothing(),
-    condition: { ...(ifMatch === undefined ? {} : { ifMatch }), ...(requestId === undefined ? {} : { requestId }) },
+    condition: { ...optional({ ifMatch, requestId }) },
     lastEventId: lastEventId === undefined ? undefined : eventId(lastEventId),
     me,
     signal,

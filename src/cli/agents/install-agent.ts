@@ -5,6 +5,7 @@ import { readTextIfThere, removeUserFile, replaceUserFile } from "../../process/
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
 import { wholePath } from "../../core/tree/whole-path.ts";
 import type { Misfit } from "./json-dialect.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where an agent's files are looked for. */
 export interface AgentBase {
@@ -192,7 +193,7 @@ function named<T>(path: string, work: () => T): T {
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     throw new ChronicleError(error.code, `${path}: ${error.message}`, {
-      ...(error.hint === undefined ? {} : { hint: error.hint }),
+      ...optional({ hint: error.hint }),
       data: { path },
       cause: error,
     });

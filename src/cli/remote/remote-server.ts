@@ -11,6 +11,7 @@ import { bareTokenNote } from "./bare-token.ts";
 import { ownServer } from "./own-server.ts";
 import type { RemoteAddress } from "./remote-address.ts";
 import { remoteToken } from "./remote-token.ts";
+import { optional } from "../../util/optional.ts";
 
 const MOST_LISTED = 20;
 /** How long it is waited before a server that is starting is asked again, in milliseconds. */
@@ -51,7 +52,7 @@ export class RemoteServer {
       url: address.url === "unix:" ? ownServer(io) : address.url,
       acting,
       commandHints: true,
-      ...(token === undefined ? {} : { token }),
+      ...optional({ token }),
       ...(once ? { retry: { tries: 1, firstWait: 0, longestWait: 0 } } : {}),
     });
     return new RemoteServer(client, options);

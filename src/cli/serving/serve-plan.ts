@@ -4,6 +4,7 @@ import type { CommandContext } from "../support/context.ts";
 import type { PortPlan } from "../../daemon/serve-options.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { tlsPair } from "./tls-pair.ts";
+import { optional } from "../../util/optional.ts";
 
 const MAX_PORT = 65_535;
 
@@ -70,7 +71,7 @@ function outside(listen: string, { hosts, origins, tls, isBehind }: Outside): Po
       "the names by which clients ask for it, as in --allow-host files.example.org",
     );
   }
-  return { place: { host, port, ...(tls === undefined ? {} : { tls }) }, hosts, sharedWith: origins };
+  return { place: { host, port, ...optional({ tls }) }, hosts, sharedWith: origins };
 }
 
 function tlsFiles(cert: string | undefined, key: string | undefined, cwd: string): PortPlace["tls"] | undefined {

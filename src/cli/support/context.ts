@@ -19,6 +19,7 @@ import { usageError } from "../../process/usage-error.ts";
 import { UserPaths } from "../../process/user-path.ts";
 import { type WithGlobalOptions, withGlobalOptions } from "../table/with-global-options.ts";
 import { printable } from "../../process/printable.ts";
+import { optional } from "../../util/optional.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
@@ -174,7 +175,7 @@ export class CommandContext {
 
   #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {
     const { io, input } = this;
-    const acting = { ...(actor === undefined ? {} : { actor }), ...(role === undefined ? {} : { role }) };
+    const acting = { ...optional({ actor, role }) };
     const onNote = (note: string): void => this.note(note);
     // Loaded when it is needed: a command line without a server starts as fast as ever.
     this.#server ??= import("../remote/remote-server.ts").then(({ RemoteServer: Server }) =>

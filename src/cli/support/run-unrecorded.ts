@@ -5,6 +5,7 @@ import { runCommand } from "../../util/run-command.ts";
 import type { Io } from "../../process/io.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 import { startFailureCode } from "./start-failure.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Runs a command with our stdin, stdout and terminal and records nothing. Resolves to its exit code, as a shell has it. */
 export async function runUnrecorded(command: readonly string[], io: Io): Promise<number> {
@@ -15,7 +16,7 @@ export async function runUnrecorded(command: readonly string[], io: Io): Promise
       cwd: io.cwd(),
       env: { ...io.env },
       descriptors: io.inherited.descriptors(),
-      ...(bytes === undefined ? {} : { bytes }),
+      ...optional({ bytes }),
     });
     if (signal === "SIGINT") io.endBy(signal);
     return signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];

@@ -10,6 +10,7 @@ import { printable } from "../../process/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../render/restored.ts";
 import { ago } from "../render/when.ts";
 import { selectionOf } from "./selection.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Undo and redo differ in the method. */
 export interface Direction {
@@ -145,7 +146,7 @@ export async function stepBack(context: CommandContext, given: Direction): Promi
   const dryRun = input.flag("dryRun");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options: UndoOptions = {
-    ...(operation === undefined ? {} : { operation }),
+    ...optional({ operation }),
     ...(await selectionOf(context, workspace)),
     force: input.flag("force"),
     ...context.progress(),

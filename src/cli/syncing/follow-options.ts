@@ -4,6 +4,7 @@ import { bareTokenNote } from "../remote/bare-token.ts";
 import { remoteToken } from "../remote/remote-token.ts";
 import type { Input } from "../../process/input.ts";
 import { usageError } from "../../process/usage-error.ts";
+import { optional } from "../../util/optional.ts";
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 
@@ -21,11 +22,7 @@ export function followOptions({ input }: CommandContext): SyncSettings {
     throw usageError("--with-protected and --without-protected are opposites", "give one of them");
   return {
     ...(mode === undefined ? {} : { mode: modeOf(mode) }),
-    ...(filterTo === undefined ? {} : { filterTo }),
-    ...(filterFrom === undefined ? {} : { filterFrom }),
-    ...(policy === undefined ? {} : { policy }),
-    ...(editorFiles === undefined ? {} : { editorFiles }),
-    ...(debounceMs === undefined ? {} : { debounceMs }),
+    ...optional({ filterTo, filterFrom, policy, editorFiles, debounceMs }),
     ...(withProtected || input.flag("withoutProtected") ? { withProtected } : {}),
   };
 }

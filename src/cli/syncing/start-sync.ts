@@ -18,6 +18,7 @@ import { reached } from "./reached.ts";
 import { backgroundDesk, runningDesk } from "./sync-client.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 import { typedPath } from "../../process/typed-path.ts";
+import { optional } from "../../util/optional.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 
@@ -49,7 +50,7 @@ export async function startOptions(
   if (context.input.flag("withProtected")) await context.refuseAgent("--with-protected");
   return {
     upstream: url,
-    ...(workspace === undefined ? {} : { workspace }),
+    ...optional({ workspace }),
     folder: typedPath(context.io.cwd(), "the folder", folder),
     ...followOptions(context),
     ...(context.input.flag("force") ? { force: true } : {}),

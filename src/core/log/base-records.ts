@@ -4,6 +4,7 @@ import { notABase } from "./base-rows.ts";
 import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
 import { isTimestamp } from "./chain.ts";
 import type { EventOp, RecordBody } from "../values/event.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Bytes of a record row before its JSON: the tag, and the length. */
 const ROW_START = 5;
@@ -50,7 +51,7 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
   // Throws for a number that only a user's record may hold.
   if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
-  return { recordId, seq, ts, op, record, ...(recursionDepth === undefined ? {} : { recursionDepth }) } as BaseRecord;
+  return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }
 
 /** The JSON of a record's row. */

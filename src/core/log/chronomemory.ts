@@ -4,6 +4,7 @@ import type { Json, RecordBody } from "../values/event.ts";
 import { sha256 } from "../values/hash.ts";
 import { Checkpoint, type CheckpointRecord } from "./chronomemory-checkpoint.ts";
 import { plainValue, pythonText, readPythonJson, type PythonJson } from "./python-json.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * The on-disk form of the original chronomemory (`.chronomemory/events.wal`): one JSON object a line, with the fields
@@ -101,7 +102,7 @@ export function readChronomemory(bytes: Uint8Array, options: ReadOptions): Origi
     file: sha256(bytes),
     rounded: read.rounded + (checkpoint?.rounded ?? 0),
     ...(checkpoint === undefined ? {} : { checkpoint: checkpoint.taken }),
-    ...(tear === undefined ? {} : { tear }),
+    ...optional({ tear }),
   };
 }
 

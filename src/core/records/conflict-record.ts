@@ -5,6 +5,7 @@ import type { Hash } from "../values/hash.ts";
 import type { ConflictReason } from "../tree/merge-entry.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { oneOf, optionalText, text, whole } from "../values/record-fields.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * How a conflict was settled. `withdrawn`: the undo that met it was taken back itself; or a folder and its origin agree
@@ -58,7 +59,7 @@ export function encodeConflict(record: ConflictRecord): RecordBody {
   return {
     ...encodePath(path),
     state,
-    ...(settled === undefined ? {} : { settled }),
+    ...optional({ settled }),
     reason,
     ...(sync === undefined ? { undo } : encodeSync(sync)),
     met,
@@ -82,7 +83,7 @@ function decodeSync(body: RecordBody): SyncConflict | undefined {
     baseSeq: whole(body, "base_seq"),
     upstreamSeq: whole(body, "upstream_seq"),
     ...(body["since"] === undefined ? {} : { since: whole(body, "since") }),
-    ...(detail === undefined ? {} : { detail }),
+    ...optional({ detail }),
   };
 }
 
@@ -109,10 +110,10 @@ export function decodeConflict(body: RecordBody): ConflictRecord {
   return {
     path,
     state,
-    ...(settled === undefined ? {} : { settled }),
+    ...optional({ settled }),
     reason: oneOf(body, "reason", sync === undefined ? REASONS : SYNC_REASONS),
     undo: sync === undefined ? text(body, "undo") : "",
-    ...(sync === undefined ? {} : { sync }),
+    ...optional({ sync }),
     met: text(body, "met"),
     base: decodeState(path, body["base"]),
     current: decodeState(path, body["current"]),

@@ -5,6 +5,7 @@ import { isHash, type Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { damaged, hashOf, list, object, optionalText, orNull, text, texts, whole } from "../values/record-fields.ts";
 import { decodeRanges, type SeqRanges } from "../values/seq-ranges.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What the ids of records of erasures begin with. */
 export const ERASE = "erase:";
@@ -114,8 +115,8 @@ function decodeAsked(body: RecordBody): EraseAsked {
   const given = [path, match, content].filter((one) => one !== undefined);
   if (given.length !== 1) damaged("asked is not one of path, content and match");
   return {
-    ...(path === undefined ? {} : { path }),
+    ...optional({ path }),
     ...(content === undefined ? {} : { content: content as Hash }),
-    ...(match === undefined ? {} : { match }),
+    ...optional({ match }),
   };
 }

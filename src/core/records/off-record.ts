@@ -5,6 +5,7 @@ import { decodePath, encodePath } from "../values/file-record.ts";
 import { type Hash, sha256 } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { damaged, hashOf, list, object, optionalText, text, whole } from "../values/record-fields.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * The paths that were changed off the record, each with the marks by which captures know it and leave it out. Kept beside
@@ -67,8 +68,7 @@ export function encodeOffRecord({ salt, going, notes }: OffRecord): string {
     going: going.map(({ id, pid, pidMark, pidSpace, started }) => ({
       id,
       pid,
-      ...(pidMark === undefined ? {} : { pid_mark: pidMark }),
-      ...(pidSpace === undefined ? {} : { pid_space: pidSpace }),
+      ...optional({ pid_mark: pidMark, pid_space: pidSpace }),
       started,
     })),
     notes: notes.map(({ path, seq, state }) => ({ ...encodePath(path), seq, state: encodeState(state) })),
@@ -86,7 +86,7 @@ function encodeState(state: OffRecordState | undefined): Json {
     ctime_ns: String(ctimeNs),
     inode: String(ino),
     device: String(dev),
-    ...(seal === undefined ? {} : { seal }),
+    ...optional({ seal }),
   };
 }
 
@@ -101,8 +101,7 @@ export function decodeOffRecord(encoded: string): OffRecord {
       const pidMark = optionalText(one, "pid_mark");
       const pidSpace = optionalText(one, "pid_space");
       const marks = {
-        ...(pidMark === undefined ? {} : { pidMark }),
-        ...(pidSpace === undefined ? {} : { pidSpace }),
+        ...optional({ pidMark, pidSpace }),
       };
       return { id: text(one, "id"), pid: whole(one, "pid"), ...marks, started: text(one, "started") };
     }),

@@ -3,6 +3,7 @@ import type { Json, RecordBody } from "../values/event.ts";
 import { decodePath, encodePath } from "../values/file-record.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { flag, list, object, oneOf, optionalText, text } from "../values/record-fields.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * A path that no capture takes (a rule or a limit leaves it out), and that a session or action has changed. No iteration
@@ -50,7 +51,7 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
       path: decodePath(one),
       type: oneOf(one, "type", TYPES),
       reason: text(one, "reason") as OmissionReason,
-      ...(detail === undefined ? {} : { detail }),
+      ...optional({ detail }),
       kept: flag(one, "kept"),
       lost: flag(one, "lost"),
     };

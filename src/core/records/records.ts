@@ -25,6 +25,7 @@ import {
 } from "../values/record-fields.ts";
 import type { UpstreamChange } from "../tree/upstream-change.ts";
 import { decodeWithin, encodeWithin, type Within } from "./within.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * The records of Chronicle's own beside files: what stands in the log, as types, and the way there and back.
@@ -235,8 +236,7 @@ export function encodeSession(record: SessionRecord): RecordBody {
     notes: record.notes,
     actor: record.actor,
     pid: record.pid,
-    ...(record.pidMark === undefined ? {} : { pid_mark: record.pidMark }),
-    ...(record.pidSpace === undefined ? {} : { pid_space: record.pidSpace }),
+    ...optional({ pid_mark: record.pidMark, pid_space: record.pidSpace }),
     ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
     ...encodeWithin(record.within),
     ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
@@ -268,11 +268,10 @@ export function decodeSession(body: RecordBody): SessionRecord {
     notes: texts(body, "notes"),
     actor: text(body, "actor"),
     pid: whole(body, "pid"),
-    ...(pidMark === undefined ? {} : { pidMark }),
-    ...(pidSpace === undefined ? {} : { pidSpace }),
+    ...optional({ pidMark, pidSpace }),
     omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
     within: decodeWithin(body),
-    ...(aside === undefined ? {} : { aside }),
+    ...optional({ aside }),
   };
 }
 
@@ -311,7 +310,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
   const brings = optionalText(body, "brings");
   const aside = decodeAside(body);
   return {
-    ...(aside === undefined ? {} : { aside }),
+    ...optional({ aside }),
     kind: oneOf(body, "kind", INTENT_KINDS),
     state: oneOf(body, "state", INTENT_STATES),
     summary: text(body, "summary"),
@@ -321,10 +320,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     paths: whole(body, "paths"),
     fromSeq: whole(body, "from_seq"),
     ...decodeWrite(body),
-    ...(client === undefined ? {} : { client }),
-    ...(process === undefined ? {} : { process }),
-    ...(brings === undefined ? {} : { brings }),
-    ...(target === undefined ? {} : { target }),
+    ...optional({ client, process, brings, target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
     ...decodeSelective(body),
     ...decodeSynced(body),
@@ -362,7 +358,7 @@ type Selective = Pick<
 function decodeSelective(body: RecordBody): Selective {
   const selection = optionalText(body, "selection");
   return {
-    ...(selection === undefined ? {} : { selection }),
+    ...optional({ selection }),
     ...(body["takes"] === undefined ? {} : { takes: texts(body, "takes") }),
     ...(body["passes"] === undefined ? {} : { passes: texts(body, "passes") }),
     ...(body["took"] === undefined ? {} : { took: decodeRanges(body["took"]) }),

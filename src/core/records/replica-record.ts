@@ -1,6 +1,7 @@
 import type { EventDraft, Json, RecordBody } from "../values/event.ts";
 import type { ReconcileMode } from "../tree/reconcile.ts";
 import { damaged, flag, object, optionalText, text, texts, whole } from "../values/record-fields.ts";
+import { optional } from "../../util/optional.ts";
 
 const PREFIX = "replica:";
 
@@ -144,7 +145,7 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
   if (body["folder"] !== undefined) {
     const folder = object(body["folder"], "folder");
     const birth = optionalText(folder, "birth");
-    found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino"), ...(birth === undefined ? {} : { birth }) };
+    found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino"), ...optional({ birth }) };
   }
   return found;
 }
@@ -165,7 +166,7 @@ function standing(body: RecordBody): Partial<ReplicaRecord> {
   if (body["halted"] !== undefined) {
     const halted = object(body["halted"], "halted");
     const detail = optionalText(halted, "detail");
-    found.halted = { reason: text(halted, "reason"), ...(detail === undefined ? {} : { detail }) };
+    found.halted = { reason: text(halted, "reason"), ...optional({ detail }) };
   }
   return found;
 }

@@ -2,6 +2,7 @@ import type { Change } from "../values/change.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { list, object, optionalText, orNull, text } from "../values/record-fields.ts";
 import type { Json, RecordBody } from "../values/event.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where a tracked folder lies: on which device, and through which mount. */
 export interface RootPlace {
@@ -47,7 +48,7 @@ export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet
 export function mergeWhereabouts(last: Whereabouts | undefined, now: Whereabouts): Whereabouts {
   if (last === undefined) return now;
   const boot = now.boot ?? last.boot;
-  return { ...now, ...(boot === undefined ? {} : { boot }) };
+  return { ...now, ...optional({ boot }) };
 }
 
 function placeOf({ roots }: Whereabouts, id: string | null): RootPlace | undefined {
@@ -93,8 +94,7 @@ export function isLostInCrash({ path, before, after }: Change, unclean: UncleanE
 /** Whereabouts as JSON, for the file that keeps them. */
 export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): string {
   const body: Record<string, Json> = {
-    ...(boot === undefined ? {} : { boot }),
-    ...(followed === undefined ? {} : { followed }),
+    ...optional({ boot, followed }),
     roots: roots.map((root) => ({ ...root })),
   };
   return `${JSON.stringify(body)}\n`;
@@ -105,7 +105,7 @@ export function decodeWhereabouts(json: string): Whereabouts {
   const body = object(JSON.parse(json) as Json, "whereabouts");
   const boot = optionalText(body, "boot");
   const roots = list(body, "roots").map((item) => decodePlace(object(item, "a root")));
-  return { ...(boot === undefined ? {} : { boot }), ...(body["followed"] === true ? { followed: true } : {}), roots };
+  return { ...optional({ boot }), ...(body["followed"] === true ? { followed: true } : {}), roots };
 }
 
 function decodePlace(root: RecordBody): RootPlace {
@@ -113,7 +113,6 @@ function decodePlace(root: RecordBody): RootPlace {
   return {
     id: orNull(root, "id", text),
     device: text(root, "device"),
-    ...(mount === undefined ? {} : { mount }),
-    ...(mounting === undefined ? {} : { mounting }),
+    ...optional({ mount, mounting }),
   };
 }

@@ -15,6 +15,7 @@ import {
   whole,
 } from "../values/record-fields.ts";
 import { isRootId } from "../values/path.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The version of the format that this code reads and writes. */
 export const FORMAT_VERSION = 2;
@@ -100,7 +101,7 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
   const roots = record.roots.map((root) => ({
     id: root.id,
     folder: root.folder,
-    ...(root.only === undefined ? {} : { only: root.only }),
+    ...optional({ only: root.only }),
     filter: encodeFilter(root.filter),
     limits: {
       max_entries: root.limits.maxEntries,
@@ -115,11 +116,7 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
     roots,
     device,
     inode,
-    ...(born === undefined ? {} : { born }),
-    ...(keepsAside === undefined ? {} : { keeps_aside: keepsAside }),
-    ...(protectedNames === undefined ? {} : { protected_names: protectedNames }),
-    ...(name === undefined ? {} : { name }),
-    ...(archived === undefined ? {} : { archived }),
+    ...optional({ born, keeps_aside: keepsAside, protected_names: protectedNames, name, archived }),
     ...(from === undefined ? {} : { from: { ...from } }),
   };
 }
@@ -135,7 +132,7 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
     return {
       id: orNull(root, "id", text),
       folder: text(root, "folder"),
-      ...(only === undefined ? {} : { only }),
+      ...optional({ only }),
       filter: decodeFilter(root["filter"]),
       limits: {
         maxEntries: whole(limits, "max_entries"),
@@ -164,11 +161,10 @@ function decodeStanding(body: RecordBody): Standing {
   const born = optionalText(body, "born");
   const isOff = body["keeps_aside"] !== undefined && !flag(body, "keeps_aside");
   return {
-    ...(born === undefined ? {} : { born }),
+    ...optional({ born }),
     ...(isOff ? { keepsAside: false } : {}),
     ...(body["protected_names"] === undefined ? {} : { protectedNames: texts(body, "protected_names") }),
-    ...(name === undefined ? {} : { name }),
-    ...(archived === undefined ? {} : { archived }),
+    ...optional({ name, archived }),
     ...(body["from"] === undefined ? {} : { from: decodeOrigin(object(body["from"], "from")) }),
   };
 }

@@ -5,6 +5,7 @@ import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import { damaged, hashOf, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 import type { AcceptedEntry, RejectedEntry, WriteBackAnswer, WriteBackReason } from "./write-back.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * `writeback:<replica>`: up to which of its own changes a replica has its answers, with those to its last batch: sent
@@ -30,12 +31,12 @@ export function writeBackRecordId(replica: string): string {
 function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
-    ...(hash === undefined ? {} : { hash }),
+    ...optional({ hash }),
     accepted: accepted.map(({ localSeq, iteration, sequence }) => [localSeq, iteration, sequence]),
     rejected: rejected.map(({ localSeq, reason, currentSequence, kept }) => ({
       local_seq: localSeq,
       reason,
-      ...(currentSequence === undefined ? {} : { current_sequence: currentSequence }),
+      ...optional({ current_sequence: currentSequence }),
       ...(kept === undefined ? {} : { kept: { content_hash: kept.contentHash } }),
     })),
     ...(going.length === 0 ? {} : { going }),

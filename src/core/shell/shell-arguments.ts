@@ -1,6 +1,7 @@
 import { takesNext } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What the arguments of a command say it will touch. */
 export interface Arguments {
@@ -210,7 +211,7 @@ function git(words: readonly ShellWord[]): Arguments | undefined {
   const takesIgnored = verb === "clean" ? has(options, "xX") : verb === "stash" && has(options, "a", "--all");
   if (!takesIgnored) return undefined;
   const paths = verb === "clean" && operands.length > 0 ? operands : [HERE];
-  return { ...plain(paths, true), spares: ".git", ...(from === undefined ? {} : { from }) };
+  return { ...plain(paths, true), spares: ".git", ...optional({ from }) };
 }
 
 /** `rsync … DEST`: anything beneath a folder here may be overwritten, and with `--delete` be gone. */

@@ -3,6 +3,7 @@ import type { NameSweep } from "../filter/name-sweep.ts";
 import { argumentsOf, type Arguments } from "./shell-arguments.ts";
 import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-prefixes.ts";
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where a shell line runs. */
 export interface ShellPlace {
@@ -68,7 +69,7 @@ class Forecast {
   /** `$PWD` is only known where the line stays in its folder. */
   #variables(line: string, cwd: string): Readonly<Record<string, string>> {
     const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
-    return { ...(this.#home === undefined ? {} : { HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
+    return { ...optional({ HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
   }
 
   /** Notes what a command touches. Returns where the next one runs; `undefined`: not known. */
@@ -140,9 +141,9 @@ class Forecast {
     const names = word.glob < 0 ? undefined : patternIn(word.text, word.glob);
     const isDeep = deep || word.text.includes("/", word.glob);
     sweeps.set(`${isDeep} ${spares ?? ""}/${names ?? ""}`, {
-      ...(names === undefined ? {} : { names }),
+      ...optional({ names }),
       deep: isDeep,
-      ...(spares === undefined ? {} : { spares }),
+      ...optional({ spares }),
     });
   }
 }

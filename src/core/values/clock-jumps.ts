@@ -1,4 +1,5 @@
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * Times of a log whose clock was wrong for a while. Order is by seq; a time is what the writer's clock said. So times grow
@@ -62,7 +63,7 @@ export function spansBetween(
   return starts
     .map((start, i) => {
       const ts = behind.find((one) => one.from === start)?.ts;
-      return { from: start, to: (starts[i + 1] ?? to + 1) - 1, ...(ts === undefined ? {} : { ts }) };
+      return { from: start, to: (starts[i + 1] ?? to + 1) - 1, ...optional({ ts }) };
     })
     .reverse();
 }

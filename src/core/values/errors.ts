@@ -4,6 +4,7 @@
  */
 
 import { hintOfErrno, nameOfErrno, systemMessage } from "./errno.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Stable codes. Programs may rely on them; `api/problems.ts` maps each to an exit code. */
 export type ErrorCode =
@@ -74,7 +75,7 @@ export function codedError(error: unknown): unknown {
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
   const hint = hintOfSystemError(error, errno);
   return new ChronicleError("IO", plainMessage(error, errno), {
-    ...(hint === undefined ? {} : { hint }),
+    ...optional({ hint }),
     cause: error,
     data: { errno },
   });

@@ -13,6 +13,7 @@ import { isElsewhere, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { captureWithRules } from "../capture/capture-with-rules.ts";
 import { type EndOfOmitted, endOfOmitted } from "../capture/omitted-of-action.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
+import { optional } from "../../util/optional.ts";
 
 /** How an action ends. */
 export interface Closing {
@@ -50,9 +51,9 @@ export async function closingDraft(
     toSeq: found.changesTo,
     changed: changes.length,
     omittedChanges,
-    ...(aside === undefined ? {} : { aside }),
+    ...optional({ aside }),
     ...(omittedBefore === undefined || isFinal(state) ? {} : { omittedBefore }),
-    ...(reason === undefined ? {} : { reason }),
+    ...optional({ reason }),
   };
   return {
     op: "upsert",
@@ -80,9 +81,7 @@ export async function abandoning(
   for (const action of actions) {
     const closing = { state: "abandoned", reason: reason ?? whyGone(context, action) } as const;
     const omitted = ends?.get(action.id);
-    drafts.push(
-      await closingDraft(context, action, { found, ...closing, ...(omitted === undefined ? {} : { omitted }) }),
-    );
+    drafts.push(await closingDraft(context, action, { found, ...closing, ...optional({ omitted }) }));
   }
   return drafts;
 }

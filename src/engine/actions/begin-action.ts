@@ -25,6 +25,7 @@ import { ownerOf } from "../log/owner-process.ts";
 import { keepOmittedList } from "../facts/omitted-changes.ts";
 import type { OutsideDrafts } from "./outside.ts";
 import { omissionShape, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What an action touches that is no read. */
 export type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
@@ -196,9 +197,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     // What somebody elsewhere has named there is no place of this machine: nobody looks at it later.
     outside: context.outside.isClosed === true ? [] : targets.outside,
     actor,
-    ...(session === undefined ? {} : { session }),
-    ...(turn === undefined ? {} : { turn }),
-    ...(toolCall === undefined ? {} : { toolCall }),
+    ...optional({ session, turn, toolCall }),
     ...kept.place.within,
     previous: await lastBegunHash(context, kept.head.seq),
     ...ownerOf(context, pid),
@@ -208,8 +207,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     started: new Date(context.now()).toISOString(),
     ended: null,
     changed: null,
-    ...(omittedBefore === undefined ? {} : { omittedBefore }),
-    ...(asked.aside === undefined ? {} : { aside: asked.aside }),
+    ...optional({ omittedBefore, aside: asked.aside }),
     omittedChanges: [],
   };
 }

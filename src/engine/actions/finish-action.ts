@@ -23,6 +23,7 @@ import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import type { QuotaOptions } from "../log/quota.ts";
 import { changeShape, coverageShape, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
@@ -58,7 +59,7 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
       hint: "say done, failed or denied",
     });
   }
-  return { state: outcome, ...(reason === undefined ? {} : { reason }) };
+  return { state: outcome, ...optional({ reason }) };
 }
 
 /** Can the action end so still? What has ended as done or failed has run, whoever took it for denied. */

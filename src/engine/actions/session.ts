@@ -15,6 +15,7 @@ import { loggedSessions, type Session } from "../facts/logged-sessions.ts";
 import type { Place } from "../facts/nesting.ts";
 import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";
 import { omittedChangeShape } from "../facts/omitted-changes.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What a session begins with. */
 export interface SessionDraft {
@@ -55,7 +56,7 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
       ...ownerOf(context),
       omittedChanges: [],
       within,
-      ...(draft.aside === undefined ? {} : { aside: draft.aside }),
+      ...optional({ aside: draft.aside }),
     };
     await commit.append([sessionDraft({ ...record, id, depth })]);
     return { ...record, id, seq: head.seq + 1, depth };

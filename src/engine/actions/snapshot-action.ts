@@ -24,6 +24,7 @@ import { refuseOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/failure-coverage.ts";
 import { resolveTargets } from "../log/resolve-targets.ts";
 import { keepSwept } from "../capture/swept-paths.ts";
+import { optional } from "../../util/optional.ts";
 
 const DEFAULT_ACTOR = "agent";
 
@@ -90,7 +91,7 @@ async function keepAndBegin(context: Context, asked: Bare): Promise<readonly Sea
 /** Paths that it would sweep away although a rule keeps them out count as named, but for those that are kept aside. */
 async function withSwept(context: Context, bare: Bare): Promise<Bare> {
   const { named, aside, git } = await keepSwept(context, bare.targets, bare.quota);
-  const kept = { ...bare, git, ...(aside === undefined ? {} : { aside }) };
+  const kept = { ...bare, git, ...optional({ aside }) };
   if (named.length === 0) return kept;
   return { ...kept, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...named])] } };
 }

@@ -7,6 +7,7 @@ import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { keepFilters } from "../log/filters.ts";
 import { beginHistory, writeFirstBase } from "../commit/first-base.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The files that a hosted workspace begins with: none, or those of a state of another one. */
 export interface Seed {
@@ -32,7 +33,7 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
       filter,
       entries: entries.length,
       bytes: entries.reduce((sum, { size }) => sum + size, 0),
-      ...(message === undefined ? {} : { message }),
+      ...optional({ message }),
     };
     await beginHistory(context, commit, { workspace, base, snapshot, isAside: true });
     // Behind the base: an erasure is about what events before it name.

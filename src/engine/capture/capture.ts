@@ -30,6 +30,7 @@ import { doubtRecorded, noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 import { isSomeSkipped } from "../facts/skipped-operations.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Records what changed on disk since it was last looked at. */
 
@@ -275,9 +276,7 @@ async function attributed(
   const attribute = await attributor(context, {
     cause,
     head: given.head,
-    ...(late === undefined ? {} : { late }),
-    ...(reopened === undefined ? {} : { reopened }),
-    ...(unsure === undefined ? {} : { unsure }),
+    ...optional({ late, reopened, unsure }),
   });
   return changes.map((change) => ({
     ...change,

@@ -19,6 +19,7 @@ import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { recordHolders, withHolders } from "./record-holders.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * The one way of operations that change the files of a workspace: restore, rollback, undo, redo, the restore of a version and
@@ -252,7 +253,7 @@ async function apply<Shape>(
     ...(isWhole ? { left: completed.skipped.map(({ path }) => path) } : {}),
     changes: completed.changes,
     onBlocked: onBlockedOf(plan),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    ...optional({ onProgress }),
   });
   return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
 }

@@ -16,6 +16,7 @@ import { KEPT_BACK, secretError } from "../../core/shell/secret-error.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, Worktree } from "../../worktree/worktree.ts";
 import { refused } from "./change-files.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where a folder's files come from, and how it is filled. */
 export interface Filling {
@@ -74,7 +75,7 @@ async function filled(changes: readonly Change[], { options, token, contents, ta
       changes,
       contents,
       onBlocked: options.force === true ? "skip" : "fail",
-      ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
+      ...optional({ keepMtime: options.keepMtime }),
       onProgress: (done, total) => options.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
     });
     if (report.applied.length === 0 && report.blocked.length > 0) throw refused(report.blocked);

@@ -17,6 +17,7 @@ import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
 import { changesAside, stillKept } from "./keep-aside.ts";
 import type { OmittedPaths } from "../facts/omitted-changes.ts";
 import { readEvent } from "../log/read-events.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * The paths that no capture takes, at the end of an action that may have touched anything: those that it changed, and those
@@ -75,7 +76,7 @@ export async function endOfOmitted(
   const told = list === undefined ? stillTold(action, changes) : [];
   // A plan that was freed is still named: it says until when what is told was kept.
   const kept = aside ?? (told.length > 0 ? action.aside : undefined);
-  return { changes: [...told, ...changes], ...(kept === undefined ? {} : { aside: kept }) };
+  return { changes: [...told, ...changes], ...optional({ aside: kept }) };
 }
 
 /** What an earlier end has told of paths that cannot be compared any more. What had come to be is found by a look. */

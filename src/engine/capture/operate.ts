@@ -24,6 +24,7 @@ import { shownPath } from "../log/shape.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { tornWrite } from "./torn-write.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
@@ -90,14 +91,14 @@ export async function operate(context: Context, operation: Operation): Promise<O
       plan,
       paths: operation.changes.length,
       fromSeq: head.seq,
-      ...(operation.target === undefined ? {} : { target: operation.target }),
+      ...optional({ target: operation.target }),
       ...operation.selective,
       ...(operation.left === undefined || operation.left.length === 0 ? {} : { left: operation.left }),
-      ...(aside === undefined ? {} : { aside }),
+      ...optional({ aside }),
       ...(aside === undefined || operation.brings === undefined ? {} : { brings: operation.brings }),
-      ...(operation.contents === undefined ? {} : { contents: operation.contents }),
+      ...optional({ contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
-      ...(operation.proposals === undefined ? {} : { proposals: operation.proposals }),
+      ...optional({ proposals: operation.proposals }),
     };
     const done = await perform(context, commit, { id, intent, operation });
     return { ...done, aside: { ...done.aside, blocked: [...blocked, ...done.aside.blocked] } };
@@ -118,7 +119,7 @@ export function asideStepOf({
   brings,
 }: Pick<Operation, "kind" | "target" | "selective" | "brings">): Parameters<typeof asideOfStep>[1] {
   if (brings !== undefined) return { kind: "undo", target: brings };
-  return { kind, ...(target === undefined ? {} : { target }), ...selective };
+  return { kind, ...optional({ target }), ...selective };
 }
 
 /** The plan for paths that were kept aside, which is finished with the intent. */
@@ -268,7 +269,7 @@ async function carryOut(
     changes: operation.changes,
     contents: (hashes) => context.blobs.readMany(hashes),
     onBlocked: operation.onBlocked,
-    ...(operation.keepMtime === undefined ? {} : { keepMtime: operation.keepMtime }),
+    ...optional({ keepMtime: operation.keepMtime }),
     onProgress: (done, total) => operation.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
   });
   dropDerived(context, report.applied);

@@ -19,6 +19,7 @@ import { surroundings } from "./unclean-end.ts";
 import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { refuseMoved } from "../commit/refuse-moved.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Looks at the disk and reads what may have changed since it was last looked at; records nothing. */
 
@@ -115,10 +116,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   try {
     const report = await context.worktree.scan(
       {
-        ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
-        ...(options.only === undefined ? {} : { only: options.only }),
-        ...(options.named === undefined ? {} : { named: options.named }),
-        ...(options.holders === undefined ? {} : { holders: options.holders }),
+        ...optional({ paranoid: options.paranoid, only: options.only, named: options.named, holders: options.holders }),
         ...absent,
         elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),

@@ -7,6 +7,7 @@ import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { followSettings } from "../log/follow-settings.ts";
 import { rootToState } from "../state/root-to-state.ts";
+import { optional } from "../../util/optional.ts";
 
 /** How long after a hint a capture begins: editors and tools write in bursts. */
 const SETTLE_MS = 60;
@@ -132,7 +133,7 @@ export class Recorder {
     how: RecorderOptions["ends"] & { readonly named?: true } = {},
   ): Promise<Capture> {
     const { cause, onCapture } = this.#options;
-    const captured = await capture(this.#context, { ...how, cause, ...(only === undefined ? {} : { only }) });
+    const captured = await capture(this.#context, { ...how, cause, ...optional({ only }) });
     if (captured.changes.length > 0) {
       this.#roots.push(
         await withCommit(this.#context, async (commit) => rootToState(this.#context, (await commit.head()).seq)),

@@ -10,6 +10,7 @@ import type { UpstreamChange, WrittenState } from "../../core/tree/upstream-chan
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 import { holdDrafts } from "../log/hold.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The events of an operation. */
 
@@ -109,12 +110,10 @@ export function fileDraft(
     iteration,
     cause,
     actor,
-    ...(session === undefined ? {} : { session }),
-    ...(action === undefined ? {} : { action }),
-    ...(transaction === undefined ? {} : { transaction }),
+    ...optional({ session, action, transaction }),
     intent: id,
     // Somebody has decided for what the origin has.
-    ...(upstream === undefined ? {} : { upstream }),
+    ...optional({ upstream }),
   });
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
@@ -128,7 +127,7 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
     iteration,
     cause,
     ...whose,
-    ...(upstream === undefined ? {} : { upstream }),
+    ...optional({ upstream }),
   });
   return { op: "upsert", recordId: fileRecordId(path), record };
 }

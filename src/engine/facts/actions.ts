@@ -11,6 +11,7 @@ import { omittedChangeShape } from "./omitted-changes.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { coverageShape, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 const PREFIX = "action:";
 
@@ -267,7 +268,7 @@ export function actionShape(action: LoggedAction): ActionShape {
     changed: action.changed,
     pinned: action.pinned,
     coverage: coverageShape(action.coverage),
-    ...(action.reason === undefined ? {} : { reason: action.reason }),
+    ...optional({ reason: action.reason }),
     ...(action.omittedChanges.length === 0 ? {} : { omitted_changes: action.omittedChanges.map(omittedChangeShape) }),
   };
 }

@@ -8,6 +8,7 @@ import type { LoggedAction } from "./actions.ts";
 import { innermost, openBrackets, type Brackets } from "./brackets.ts";
 import type { Context } from "../log/context.ts";
 import { Nesting, type Bracket } from "./nesting.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Whose work a captured change is. */
 export interface Attribution {
@@ -117,7 +118,7 @@ function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   return {
     cause: inner?.action !== undefined ? "action" : inner?.run !== undefined ? "run" : "transaction",
     actor: action?.actor ?? run?.record.actor ?? transaction?.record.actor ?? "",
-    ...(session === undefined ? {} : { session }),
+    ...optional({ session }),
     ...(action === undefined ? {} : { action: action.id }),
     ...(transaction === undefined ? {} : { transaction: transaction.id }),
     depth: Math.max(0, greatestOf(beside.map((one) => one.depth))),

@@ -9,6 +9,7 @@ import { erasuresInForce } from "./erasures-in-force.ts";
 import type { OmittedPaths } from "./omitted-changes.ts";
 import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Sorts out of a look at the disk the files whose content was erased: they are neither stored nor recorded, and are named. */
 export class ErasedLook {
@@ -58,7 +59,7 @@ export async function erasedSince(
   );
   return fresh.map(({ path, reason, detail }, i) => {
     const type = rows[i]?.entry === undefined ? "created" : "modified";
-    return { path, type, reason, ...(detail === undefined ? {} : { detail }), kept: false, lost: false };
+    return { path, type, reason, ...optional({ detail }), kept: false, lost: false };
   });
 }
 

@@ -13,6 +13,7 @@ import type { Session } from "./logged-sessions.ts";
 import { ownersIn } from "./owners.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { allTransactions } from "./transactions.ts";
+import { optional } from "../../util/optional.ts";
 
 function selectiveOf(
   intent: IntentRecord,
@@ -69,7 +70,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
       fromSeq,
       toSeq: seq,
       ...selectiveOf(intent, conflicts.get(id) ?? []),
-      ...(intent.client === undefined ? {} : { client: intent.client }),
+      ...optional({ client: intent.client }),
       ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };
     const changed = intent.paths - (intent.skipped ?? 0);

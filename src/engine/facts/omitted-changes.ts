@@ -8,6 +8,7 @@ import type { PathStat } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 import { keepBytes } from "../log/keep-bytes.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * What a command does to paths that no capture takes. Only the omitted paths themselves are looked at: of an omitted
@@ -55,7 +56,7 @@ export async function keepOmittedList(context: Context, omitted: readonly Omissi
 
 function changeOf(path: WorkspacePath, { omission, stat }: ListedOmission, now: PathStat): OmittedChange[] {
   const { reason, detail } = omission;
-  const common = { path, reason, ...(detail === undefined ? {} : { detail }), kept: false };
+  const common = { path, reason, ...optional({ detail }), kept: false };
   if (now === undefined) return [{ ...common, type: "deleted", lost: true }];
   // A path that cannot be looked at is not known to have changed.
   if (now === "unknown" || isAsBefore(stat, now)) return [];
@@ -127,7 +128,7 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
     ...exactPath(path),
     change_type: type,
     reason,
-    ...(detail === undefined ? {} : { detail }),
+    ...optional({ detail }),
     kept,
     lost,
   };

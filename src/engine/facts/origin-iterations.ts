@@ -6,6 +6,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * What an origin says of iterations of a path that came from it, by its events. Whose they are, and of when, stands in the
@@ -48,8 +49,6 @@ function saidBy({ ts, record }: LogEvent, path: WorkspacePath): Partial<OriginIt
   return {
     timestamp: Date.parse(ts),
     actor,
-    ...(session === undefined ? {} : { session }),
-    ...(turn === undefined ? {} : { turn }),
-    ...(action === undefined ? {} : { action }),
+    ...optional({ session, turn, action }),
   };
 }

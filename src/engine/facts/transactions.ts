@@ -8,6 +8,7 @@ import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "../log/context.ts";
 import { isElsewhere, isOwnerAlive } from "../log/owner-process.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
+import { optional } from "../../util/optional.ts";
 
 const PREFIX = "transaction:";
 
@@ -113,14 +114,11 @@ function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape 
     started_at: one.startedAt,
     ...(one.finishedAt === null ? {} : { finished_at: one.finishedAt }),
     snapshots,
-    ...(one.name === undefined ? {} : { name: one.name }),
-    ...(one.parent === undefined ? {} : { parent: one.parent }),
+    ...optional({ name: one.name, parent: one.parent }),
     actor: one.actor,
-    ...(one.session === undefined ? {} : { session: one.session }),
-    ...(one.scope === undefined ? {} : { scope: one.scope }),
+    ...optional({ session: one.session, scope: one.scope }),
     ...(one.orphaned ? { orphaned: true as const } : {}),
-    ...(one.run === undefined ? {} : { run: one.run }),
-    ...(one.changed === undefined ? {} : { changed: one.changed }),
+    ...optional({ run: one.run, changed: one.changed }),
   };
 }
 

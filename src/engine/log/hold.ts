@@ -6,6 +6,7 @@ import type { IntentRecord } from "../../core/records/records.ts";
 import { idOfText } from "../../core/records/request-intent.ts";
 import type { UpstreamChange } from "../../core/tree/upstream-change.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * What of an origin cannot be brought into the folder now. The folder goes on without it, so the path must not count as
@@ -41,7 +42,7 @@ export function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[
     // The step that settles a conflict reconciles what lies beneath its path: that stands on nothing older any more.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
-      ...(since === undefined ? {} : { since }),
+      ...optional({ since }),
       origin,
       baseSeq: base?.seq ?? 0,
       upstreamSeq: upstream?.seq ?? 0,

@@ -1,4 +1,5 @@
 import type { Context } from "./context.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A process as a record names it. */
 export interface OwnerProcess {
@@ -25,8 +26,7 @@ export function ownerOf<T extends number | null = number>(
   const pidMark = processes.markOf(pid);
   return {
     pid,
-    ...(pidMark === undefined ? {} : { pidMark }),
-    ...(pidSpace === undefined ? {} : { pidSpace }),
+    ...optional({ pidMark, pidSpace }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Coverage, Omission } from "../../core/records/coverage.ts";
 import { displayPath, isUtf8Path, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { looksLikeRoot } from "../../core/text/shown-path.ts";
 import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
+import { optional } from "../../util/optional.ts";
 
 /** From the engine's values to the shapes that programs see. */
 
@@ -49,7 +50,7 @@ export function changeShape(change: Change): ChangeShape {
 
 /** An omission. */
 export function omissionShape(one: Omission): OmissionShape {
-  return { path: shownPath(one.path), reason: one.reason, ...(one.detail === undefined ? {} : { detail: one.detail }) };
+  return { path: shownPath(one.path), reason: one.reason, ...optional({ detail: one.detail }) };
 }
 
 /** A coverage receipt. */

@@ -8,6 +8,7 @@ import { offRecordAmong } from "../capture/off-record.ts";
 import { readDisk } from "../capture/read-disk.ts";
 import { rememberRecorded } from "../capture/remember-recorded.ts";
 import { shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * Why a path is or is not tracked. What is recorded stays tracked until it is gone, whatever the rules say by now. What the
@@ -27,8 +28,7 @@ export async function explain(context: Context, given: string): Promise<ExplainS
     tracked: recorded || (tracked && omitted === undefined),
     recorded,
     rule,
-    ...(pattern === undefined ? {} : { pattern }),
-    ...(source === undefined ? {} : { source }),
+    ...optional({ pattern, source }),
     ...(omitted === undefined ? {} : { omitted: { reason: omitted.reason, detail: omitted.detail ?? "" } }),
   };
 }

@@ -23,6 +23,7 @@ import { readEvents } from "../log/read-events.ts";
 import { originIterations } from "../facts/origin-iterations.ts";
 import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Reading the past: iterations, contents, events, manifests. */
 
@@ -51,9 +52,9 @@ export async function historyOf(
     const upstream = there.get(taken.get(row.seq)?.seq ?? 0);
     return {
       ...iterationShape(row, events.get(row.seq)),
-      ...(by === undefined ? {} : { pruned_by: by }),
+      ...optional({ pruned_by: by }),
       ...(hash === undefined || !erased.has(hash) ? {} : { erased_by: erasures.of(hash)?.seq ?? 0 }),
-      ...(upstream === undefined ? {} : { upstream }),
+      ...optional({ upstream }),
     };
   });
 }

@@ -9,6 +9,7 @@ import { resolveMoment } from "./moments.ts";
 import { isSecretEntry, protectedNames } from "../state/protected.ts";
 import { provePage } from "../state/proved-page.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The paths of a moment, in their order: a page costs what it holds, not what lies before it. Throws `NOT_FOUND`. */
 export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {
@@ -21,8 +22,7 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   // The folder itself is not in its listing.
   const behind = after === undefined ? folder : parseGivenPath(after);
   const page: EntryPage = {
-    ...(behind === undefined ? {} : { after: behind }),
-    ...(depth === undefined ? {} : { depth }),
+    ...optional({ after: behind, depth }),
   };
   const { rows, isCut } = await rowsOf(context.index.entriesAt(seq, folder, page), limit);
   await provePage(context, { seq, folder, depth, after: behind, isCut, rows });

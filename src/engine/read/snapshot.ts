@@ -16,6 +16,7 @@ import { refuseOverQuota } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
 import { coverageShape } from "../log/shape.ts";
 import { rootToState } from "../state/root-to-state.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A snapshot: its record, and where it stands. */
 export interface Snapshot extends SnapshotRecord {
@@ -59,7 +60,7 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
     const state = stateOf(seq, record, start);
     const by =
       state.compactedBy === undefined ? await prunedBy(context, state.stateSeq, state.stateSeq + 1) : undefined;
-    snapshots.push({ ...record, id, seq, ts, pinned, ...state, ...(by === undefined ? {} : { prunedBy: by }) });
+    snapshots.push({ ...record, id, seq, ts, pinned, ...state, ...optional({ prunedBy: by }) });
   }
   return snapshots.sort((a, b) => a.number - b.number);
 }
@@ -110,15 +111,13 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
     await capture(context, { cause: "capture", only: onRecord.map(parseGivenPath), onRecord: true });
   const captured = await capture(context, {
     cause: "capture",
-    ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
+    ...optional({ paranoid: options.paranoid }),
     ...(options.acceptDeletions === true ? { acceptsDeletions: true } : {}),
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    ...optional({ onProgress: options.onProgress }),
   });
   const snapshot = await nameMoment(context, captured, {
     cause: "snapshot",
-    ...(options.message === undefined ? {} : { message: options.message }),
-    ...(options.name === undefined ? {} : { name: options.name }),
-    ...(options.pin === undefined ? {} : { pin: options.pin }),
+    ...optional({ message: options.message, name: options.name, pin: options.pin }),
   });
   return snapshotShape(snapshot);
 }
@@ -147,9 +146,9 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
       filter,
       entries: captured.entries,
       bytes: captured.bytes,
-      ...(draft.name === undefined ? {} : { name: draft.name }),
+      ...optional({ name: draft.name }),
       ...(draft.message === undefined ? {} : { message: draft.message.toWellFormed() }),
-      ...(draft.session === undefined ? {} : { session: draft.session }),
+      ...optional({ session: draft.session }),
     };
     const id = context.newId();
     const [event] = await commit.append([{ op: "upsert", recordId: `snapshot:${id}`, record: encodeSnapshot(record) }]);
@@ -168,13 +167,12 @@ export function snapshotShape(snapshot: Snapshot): SnapshotShape {
     coverage: coverageShape(snapshot.coverage),
     timestamp: snapshot.ts,
     cause: snapshot.cause,
-    ...(snapshot.name === undefined ? {} : { name: snapshot.name }),
+    ...optional({ name: snapshot.name }),
     pinned: snapshot.pinned,
-    ...(snapshot.message === undefined ? {} : { message: snapshot.message }),
+    ...optional({ message: snapshot.message }),
     parent: snapshot.parent,
-    ...(snapshot.session === undefined ? {} : { session: snapshot.session }),
+    ...optional({ session: snapshot.session }),
     changed: snapshot.changed,
-    ...(snapshot.compactedBy === undefined ? {} : { compacted_by: snapshot.compactedBy }),
-    ...(snapshot.prunedBy === undefined ? {} : { pruned_by: snapshot.prunedBy }),
+    ...optional({ compacted_by: snapshot.compactedBy, pruned_by: snapshot.prunedBy }),
   };
 }

@@ -30,6 +30,7 @@ import { latestSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ScanReport, TrackedRoot } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { openNotes, orphanNotes } from "../facts/transactions.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where things stand; records nothing. */
 export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
@@ -45,7 +46,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     roots: folders.map(({ root, lacks, traits }) => ({
       id: root.id ?? null,
       path: root.folder,
-      ...(root.only === undefined ? {} : { only: root.only }),
+      ...optional({ only: root.only }),
       ...(lacks.length === 0 ? {} : { file_system: traits.fileSystem, lacks }),
     })),
     root: damage === undefined ? await provedRoot(context, head.seq) : "",

@@ -3,6 +3,7 @@ import type { OriginalLog } from "../../core/log/chronomemory.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, RecordBody, SealedEvent } from "../../core/values/event.ts";
 import { checkedDepth, plainRecord, userRecordId } from "./check-record.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * The events that an original log becomes: first one `import:` record, which keeps what our own events have no place for
@@ -39,7 +40,7 @@ function unverifiedIn({ checkpoint, tear }: OriginalLog): UnverifiedImportShape 
   if (checkpoint === undefined && tear === undefined) return undefined;
   const taken = checkpoint && { file_sha256: checkpoint.file, seq: checkpoint.seq, records: checkpoint.records.length };
   return {
-    ...(taken === undefined ? {} : { checkpoint: taken }),
+    ...optional({ checkpoint: taken }),
     ...(tear === undefined ? {} : { tear: { ...tear } }),
   };
 }
@@ -84,6 +85,6 @@ export function importShape(original: OriginalLog, sealed: readonly SealedEvent[
     rounded: original.rounded,
     seqs: [sealed[0]?.seq ?? 0, sealed.at(-1)?.seq ?? 0],
     head: { ...original.head },
-    ...(unverified === undefined ? {} : { unverified }),
+    ...optional({ unverified }),
   };
 }

@@ -14,6 +14,7 @@ import { untilSettled } from "../undo/before-change.ts";
 import type { Context } from "../log/context.ts";
 import { keepPlan, openIntents, perform, settable } from "../capture/operate.ts";
 import { noteRemembered } from "../capture/remember-recorded.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What a replica does about new events of its origin, as one step. Given again after a crash it is another step. */
 export interface UpstreamStep {
@@ -205,8 +206,7 @@ async function performStep(
       changes,
       // Half of a decision would be another one; what follows from the origin goes on without what cannot be written.
       onBlocked: decision === undefined ? "skip" : "fail",
-      ...(keepMtime === undefined ? {} : { keepMtime }),
-      ...(onProgress === undefined ? {} : { onProgress }),
+      ...optional({ keepMtime, onProgress }),
     },
   });
   if (done.id === undefined && decision === undefined) throw noRoom(done.blocked);

@@ -12,6 +12,7 @@ import { indexedFrom } from "../log/history-start.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { ReplicaState } from "./replica-state.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A change of a replica's own that its origin is to be told of; `localSeq` is its event in the replica's own log. */
 export type JournalEntry = WriteBackEntry;
@@ -159,9 +160,7 @@ class JournalReader {
       entry,
       seen,
       actor,
-      ...(session === undefined ? {} : { session }),
-      ...(turn === undefined ? {} : { turn }),
-      ...(action === undefined ? {} : { action }),
+      ...optional({ session, turn, action }),
     });
   }
 

@@ -14,13 +14,14 @@ import {
 } from "../../core/records/write-back-record.ts";
 import type { Context } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
+import { optional } from "../../util/optional.ts";
 
 const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
 
 /** Up to where the entries of a replica are decided, and the answers to its last batch. */
 export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
   const { settled, hash, accepted, rejected } = await recordOf(context, replica);
-  return { upTo: settled, ...(hash === undefined ? {} : { hash }), last: { accepted, rejected } };
+  return { upTo: settled, ...optional({ hash }), last: { accepted, rejected } };
 }
 
 async function recordOf(context: Context, replica: string): Promise<WriteBackRecord> {
@@ -58,7 +59,7 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   }
   return {
     batch: { ...batch, entries },
-    decided: { localSeq: settled, ...(hash === undefined ? {} : { eventHash: hash }) },
+    decided: { localSeq: settled, ...optional({ eventHash: hash }) },
     earlier: {
       accepted: accepted.filter(({ localSeq }) => asked.has(localSeq)),
       rejected: rejected.filter(({ localSeq }) => asked.has(localSeq)),

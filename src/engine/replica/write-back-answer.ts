@@ -9,6 +9,7 @@ import {
   type VersionRecord,
 } from "../../core/records/write-back-record.ts";
 import type { PlannedWriteBack, RefusedEntry } from "./write-back-plan.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A planned batch whose events are known. */
 export interface RecordedWriteBack {
@@ -64,7 +65,7 @@ export function answerOf(recorded: RecordedWriteBack): {
     ...done.filter(({ entry }) => resent.has(entry.localSeq)).map(({ entry }) => forgetting(replica, entry)),
     writeBackDraft(replica, {
       settled: last.localSeq,
-      ...(last.eventHash === undefined ? {} : { hash: last.eventHash }),
+      ...optional({ hash: last.eventHash }),
       ...kept,
       going: planned.going,
     }),

@@ -5,6 +5,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { type Claim, type ProofContext, provedState } from "./proved-state.ts";
 import { linesSay, type LineSays, startOf } from "./row-line.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Iterations, each proved by what recorded it: its own line, or the base on which the history starts. */
 
@@ -103,7 +104,7 @@ function refuseOther(
     at === undefined ||
     (before !== undefined && !sameEntry(rows[at - 1]?.entry, before.entry)) ||
     (now !== undefined && !sameEntry(rows.at(-1)?.entry, now.entry));
-  if (isOther) throw new IndexDisagrees(`about ${displayPath(path)}`, { path, ...(seq === undefined ? {} : { seq }) });
+  if (isOther) throw new IndexDisagrees(`about ${displayPath(path)}`, { path, ...optional({ seq }) });
 }
 
 function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {

@@ -1,12 +1,13 @@
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What only a conflict with an upstream has. */
 function syncPart({ sync, base }: ConflictRecord): Pick<ConflictShape, "cause" | "detail" | "base_hash"> {
   if (sync === undefined) return {};
   const { detail } = sync;
-  return { cause: "sync", base_hash: base?.hash ?? "", ...(detail === undefined ? {} : { detail }) };
+  return { cause: "sync", base_hash: base?.hash ?? "", ...optional({ detail }) };
 }
 
 /** A conflict of an undo with later work, or of a folder with its upstream, as programs see it. */
@@ -19,7 +20,7 @@ export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape
     ...exactPath(path),
     timestamp: met,
     state,
-    ...(settled === undefined ? {} : { settled }),
+    ...optional({ settled }),
     reason,
     undo_id: undo,
     current_hash: current?.hash ?? "",

@@ -25,6 +25,7 @@ import { settable } from "../capture/operate.ts";
 import { proposedBy, refuseWhole, SYNC_WORDS } from "./resolve-sync.ts";
 import { conflictsIn, openConflicts } from "../facts/open-conflicts.ts";
 import { changeShape, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * Parts of undos that did not merge, and what a folder and its upstream do not agree about, oldest first: open ones; with
@@ -86,7 +87,7 @@ async function planResolve(
     back: "decided",
     contents,
     conflicts: () => [settled],
-    ...(proposals === undefined ? {} : { proposals }),
+    ...optional({ proposals }),
     blocked: "whole",
     isNothing,
     report: async ({ changes, skipped, id }) => {

@@ -15,6 +15,7 @@ import { claimsOf, groupsOf, type OwnEvents, withoutPaths } from "../facts/own-w
 import { refuseGone } from "../capture/paths-gone.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
 export interface Inversion {
@@ -66,7 +67,7 @@ export async function planInversion(
     skipped: [...plan.skipped, ...[...(work.leaves ?? [])].map(changedMeanwhile)],
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    ...(isBlocked === undefined ? {} : { blocked: isBlocked }),
+    ...optional({ blocked: isBlocked }),
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
       const now = new Date(context.now()).toISOString();

@@ -13,6 +13,7 @@ import { makeable, neverSet } from "../capture/operate.ts";
 import type { Group, PathGroups } from "../facts/own-work.ts";
 import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What takes some work back. */
 export interface InversePlan {
@@ -117,7 +118,7 @@ export async function mergeGroups(
   const { entry, reason } = await merger.fold(groups, present, "ours");
   const made = merger.made(entry);
   const contents = made === undefined ? [] : [await batch.put(made)];
-  return { entry, ...(reason === undefined ? {} : { reason }), contents };
+  return { entry, ...optional({ reason }), contents };
 }
 
 /** Where a path ends up, and the first thing on the way that did not merge. */
@@ -154,8 +155,7 @@ class Merger {
 
   async #merge(sides: EntrySides, prefer: Preferred): Promise<Folded> {
     const merge = mergeEntry(sides, prefer);
-    if ("entry" in merge)
-      return { entry: merge.entry, ...(merge.conflict === undefined ? {} : { reason: merge.conflict }) };
+    if ("entry" in merge) return { entry: merge.entry, ...optional({ reason: merge.conflict }) };
     const { base, ours, theirs } = merge.contents;
     const { mode } = merge;
     const preferred = { ...(prefer === "ours" ? ours : theirs), mode };
@@ -168,7 +168,7 @@ class Merger {
     this.#made.set(hash, content);
     const entry: Entry = { ...ours, mode, hash, size: content.length };
     const reason = conflicts > 0 ? "content" : merge.conflict;
-    return { entry, ...(reason === undefined ? {} : { reason }) };
+    return { entry, ...optional({ reason }) };
   }
 
   async #read(entry: Entry): Promise<Buffer> {

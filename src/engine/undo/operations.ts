@@ -9,6 +9,7 @@ import { ownChanges, type OwnWork } from "../facts/own-changes.ts";
 import { ownersIn } from "../facts/owners.ts";
 import { listSessions } from "../actions/session.ts";
 import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
+import { optional } from "../../util/optional.ts";
 
 /** All finished operations, and last those of runs whose process is gone, as they will be once they are closed. */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
@@ -66,6 +67,6 @@ export function operationShape(operation: LoggedOperation, stack: UndoStack): Op
     to_seq: operation.toSeq,
     changed: operation.changed,
     undone: isUndone(operation, stack),
-    ...(operation.client === undefined ? {} : { client: operation.client }),
+    ...optional({ client: operation.client }),
   };
 }

@@ -15,6 +15,7 @@ import { allOffRecord } from "../capture/off-record.ts";
 import { orForced } from "./or-forced.ts";
 import { unseenPath } from "../capture/seen-absent.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
 export async function restore(
@@ -38,7 +39,7 @@ export async function restore(
       ? {}
       : { fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !force }) }),
     ...(force ? { blocked: "leave" } : {}),
-    ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
+    ...optional({ keepMtime: options.keepMtime }),
     report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),
   });
   return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));

@@ -19,6 +19,7 @@ import { asJson, endSession } from "../actions/session.ts";
 import { coverageShape, shownPath } from "../log/shape.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { commitRun, rollbackTransaction } from "./transaction.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The end of a run: what the command has left is recorded, and taken back if it failed and that was asked for. */
 
@@ -62,7 +63,7 @@ export async function finish(context: Context, session: Session, ending: Ending)
   const { changes: omittedChanges, aside } = await changesAside(context, { ...kept, entries }, hidden);
   const ended = await endSession(
     context,
-    { ...begun, notes, networkEvents, omittedChanges, ...(aside === undefined ? {} : { aside }) },
+    { ...begun, notes, networkEvents, omittedChanges, ...optional({ aside }) },
     {
       state: "ended",
       exitCode: end?.exitCode ?? null,

@@ -20,13 +20,14 @@ import { changeShape, shownPath } from "../log/shape.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { openTransaction, rollbackTransaction } from "./transaction.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Records what is there, so that what follows is the session's own. Returns what is there and no capture takes. */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
   const before = await capture(context, {
     cause: "capture",
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    ...optional({ onProgress: options.onProgress }),
   });
   const excess = before.exceeded[0];
   if (excess !== undefined) throw overLimit(context, excess);
@@ -100,9 +101,7 @@ export async function run(context: Context, options: RunOptions, within: readonl
     options.onStart?.();
     end = await context.processes.run(options.command, {
       cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
-      ...(options.env === undefined ? {} : { env: options.env }),
-      ...(options.descriptors === undefined ? {} : { descriptors: options.descriptors }),
-      ...(options.bytes === undefined ? {} : { bytes: options.bytes }),
+      ...optional({ env: options.env, descriptors: options.descriptors, bytes: options.bytes }),
       moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
     });
   } catch (error) {

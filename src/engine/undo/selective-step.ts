@@ -14,6 +14,7 @@ import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where a step of `undo` or `redo` stands. */
 export interface Step {
@@ -176,7 +177,7 @@ export async function partStep(
 ): Promise<Inversion | undefined> {
   if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
   const undone = { ...(await undoOf(context, await workOf(context, operation))), always: true };
-  return { ...undone, operation: operationShape(operation, stack), ...(leaves === undefined ? {} : { leaves }) };
+  return { ...undone, operation: operationShape(operation, stack), ...optional({ leaves }) };
 }
 
 /** An operation as a piece of work: its own events, those of what goes on within it, and what was kept aside for both. */

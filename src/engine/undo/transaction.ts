@@ -37,6 +37,7 @@ import {
 } from "../facts/transactions.ts";
 import { undoOf, undoWork } from "./undo-selection.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * Transactions: what is changed between their beginning and their end lands whole, or is taken back whole.
@@ -93,19 +94,18 @@ export async function openTransaction(
       startedAt: new Date(context.now()).toISOString(),
       finishedAt: null,
       fromSeq: seq,
-      ...(parent === undefined ? {} : { parent }),
+      ...optional({ parent }),
       ...(name === undefined ? {} : { name: name.toWellFormed() }),
       actor: options.actor ?? context.actor,
-      ...(session === undefined ? {} : { session }),
+      ...optional({ session }),
       ...(options.scope === "actions" ? { scope: options.scope } : {}),
-      ...(context.client === undefined ? {} : { client: context.client }),
+      ...optional({ client: context.client }),
       ...owner,
       ...(options.scope === "actions" && pid === context.processes.pid && owner.pidMark !== undefined
         ? { process: owner.pidMark }
         : {}),
       onOwnerDeath: options.onOwnerDeath ?? "rollback",
-      ...(run === undefined ? {} : { run }),
-      ...(action === undefined ? {} : { action }),
+      ...optional({ run, action }),
       ...(holds === undefined ? {} : { holds: holds.id }),
     };
     await commit.append([draftOf(id, record)]);
@@ -226,7 +226,7 @@ export async function rollbackTransaction(
   const undo = undone.undo_id ?? undefined;
   await finish(context, transaction.id, {
     status: "rolled_back",
-    ...(undo === undefined ? {} : { undo }),
+    ...optional({ undo }),
   });
   const stayed = [...(await stayedNotes(context, transaction)), ...(await erasedNotes(context))];
   const notes = [...undone.notes, ...leftNotes(transaction, undone), ...stayed];

@@ -13,6 +13,7 @@ import { type KeptVersion, mustHaveVersion, readVersions } from "../facts/kept-v
 import { findMerge } from "./merged-version.ts";
 import { settable } from "../capture/operate.ts";
 import { changeShape, exactPath, shownPath } from "../log/shape.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What replicas wrote back and lost against others' work, oldest first. Throws `PATH_INVALID`. */
 export async function listVersions(context: Context, { path }: VersionsOptions = {}): Promise<VersionShape[]> {
@@ -88,9 +89,7 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
     ...(entry === undefined ? {} : { permissions: entry.mode }),
     hash: entry?.hash ?? "",
     actor,
-    ...(session === undefined ? {} : { session }),
-    ...(turn === undefined ? {} : { turn }),
-    ...(action === undefined ? {} : { action }),
+    ...optional({ session, turn, action }),
     based_on: seen,
     lost_to: { seq: against, iteration: lost?.iteration ?? 0 },
     ...(isPresent ? { is_present: true } : {}),

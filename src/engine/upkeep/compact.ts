@@ -26,6 +26,7 @@ import { refuseUnsigned } from "../log/signing.ts";
 import { presentOf } from "./verify-copy.ts";
 import { verifyLog } from "./verify-log.ts";
 import { writeBase } from "./write-base.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * Moves the log into the archive and goes on in a new one that begins with a sentinel. While the archive is there nothing
@@ -152,7 +153,7 @@ async function verifyBeforeDrop(context: Context, { base, root, options }: ToVer
     notes: [],
     bound: seq,
     seqsOfInterest: new Set(kept === undefined ? [] : [kept.seq]),
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    ...optional({ onProgress: options.onProgress }),
     atEnd: async (index) => {
       const faults = (await checkBase(context.blobs, base, { root, against: index })) ?? [];
       addAll(

@@ -4,6 +4,7 @@ import { manifestRoot } from "../../core/tree/merkle.ts";
 import { pathInRoot, ROOT } from "../../core/values/path.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A state that a history can go on from. */
 export interface BaseState {
@@ -74,6 +75,6 @@ function piecesOf({ rows, records, roots: ids }: BaseState, { root, folders }: T
 function* withFolders(rows: readonly IterationRow[], folders: ReadonlyMap<string, Hash>): Generator<BaseEntry> {
   for (const { path, iteration, seq, entry } of rows) {
     const folderHash = entry?.kind === "dir" ? folders.get(path) : undefined;
-    yield { path, iteration, seq, entry, ...(folderHash === undefined ? {} : { folderHash }) };
+    yield { path, iteration, seq, entry, ...optional({ folderHash }) };
   }
 }

@@ -5,6 +5,7 @@ import { addAll } from "../../util/long-lists.ts";
 import type { Context, HistoryCopy } from "../log/context.ts";
 import { IndexAudit } from "./index-audit.ts";
 import { verifyLog, type Need } from "./verify-log.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where what is found goes. */
 export interface CopyFindings {
@@ -60,7 +61,7 @@ async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings)
 
 function within(copy: string, need: Need): Need {
   const places = need.places?.map((place) => `${copy}${place}`);
-  return { ...need, where: `${copy}${need.where}`, ...(places === undefined ? {} : { places }) };
+  return { ...need, where: `${copy}${need.where}`, ...optional({ places }) };
 }
 
 /** What is needed of a history, without what is not here by right: of a copy all that was left out, else what only tells of an origin's states. */

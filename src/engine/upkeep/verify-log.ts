@@ -32,6 +32,7 @@ import { laterCommitEnd } from "../log/torn-tail.ts";
 import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
 import { OwnContents } from "./verify-plans.ts";
 import { anchorFaults, faultOf, heldFaults } from "./verify-start.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where a content is needed: the first place found. */
 export interface Need {
@@ -410,7 +411,7 @@ class LogVerifier {
     if (places !== undefined && places.length < MOST_PLACES) places.push(where);
     const known = this.#needed.get(hash);
     if (known !== undefined && (!known.isUpstream || isUpstream)) return;
-    this.#needed.set(hash, { where, size, isUpstream, ...(places === undefined ? {} : { places }) });
+    this.#needed.set(hash, { where, size, isUpstream, ...optional({ places }) });
   }
 
   #placesOf(hash: Hash): string[] | undefined {

@@ -14,6 +14,7 @@ import { verifyCopy, presentOf } from "./verify-copy.ts";
 import { NO_HASH, verifyLog, type LogFindings, type Need, type VerifyLogOptions } from "./verify-log.ts";
 import { verifyPlans } from "./verify-plans.ts";
 import { verifySigning } from "./verify-signing.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A problem, before it is shown. */
 export type Problem = VerifyProblemShape;
@@ -52,7 +53,7 @@ export async function examine(
     notes,
     bound: Math.max(indexed.seq, (await provedHead(context))?.seq ?? 0),
     placesOf,
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    ...optional({ onProgress: options.onProgress }),
     seqsOfInterest: seqsOfInterest(indexed, given, kept),
   });
   const held: Held = { log, notes };
@@ -73,7 +74,7 @@ export async function examine(
     needed,
     quick: options.quick === true,
     problems,
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    ...optional({ onProgress: options.onProgress }),
   });
   const shape: VerifyShape = {
     ok: problems.length === 0,

@@ -13,6 +13,7 @@ import { shownPath } from "../log/shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
 import { receiveContent, type ReceivedContent } from "./write-content.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A write whose paths and options are sound, and whose content is here. */
 export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
@@ -134,9 +135,7 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
   }
   checkActorName(actor);
   return {
-    ...(actor === undefined ? {} : { actor }),
-    ...(session === undefined ? {} : { session }),
-    ...(requestId === undefined ? {} : { requestId }),
+    ...optional({ actor, session, requestId }),
   };
 }
 

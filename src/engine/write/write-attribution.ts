@@ -6,6 +6,7 @@ import { innermost, openBrackets, type Brackets, type OpenTransaction } from "..
 import type { Context } from "../log/context.ts";
 import { Nesting, placeOf } from "../facts/nesting.ts";
 import type { ReadyWrite } from "./ready-write.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Whose a write is. */
 export type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
@@ -28,7 +29,7 @@ export async function writeAttributor(context: Context, head: Head): Promise<(wr
     return {
       // The queue's default actor is whoever opened the workspace; an action knows better who works.
       actor: actor ?? action?.actor ?? write.by.writer.actor,
-      ...(its === undefined ? {} : { session: its }),
+      ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),
       ...(transaction === undefined ? {} : { transaction: transaction.id }),
     };

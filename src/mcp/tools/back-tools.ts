@@ -9,6 +9,7 @@ import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
+import { optional } from "../../util/optional.ts";
 
 const force = z
   .boolean()
@@ -89,7 +90,7 @@ const undo = defineTool({
     }
     const result = await workspace.undo({
       ...selection,
-      ...(operation === undefined ? {} : { operation }),
+      ...optional({ operation }),
       dryRun: dry,
       force: forced,
     });

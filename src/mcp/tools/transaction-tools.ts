@@ -9,6 +9,7 @@ import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
+import { optional } from "../../util/optional.ts";
 
 const HINTS = { NOT_FOUND: "list_transactions lists the ids there are" };
 const MAX_SNAPSHOTS = 50;
@@ -63,7 +64,7 @@ const begin = defineTool({
   run: async (workspace, { name, session }): Promise<Answer> => {
     const own = session ?? (await onlySession(workspace));
     const transaction = await workspace.beginTransaction({
-      ...(name === undefined ? {} : { name }),
+      ...optional({ name }),
       session: own ?? NO_SESSION,
       scope: "actions",
       actor: "agent",

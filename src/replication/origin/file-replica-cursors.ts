@@ -4,6 +4,7 @@ import { readDiskFile } from "../../disk/read-disk-file.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
 import type { Timers } from "../../util/timers.ts";
 import { type KeptReplica, MemoryReplicaCursors, type ReplicaCursors } from "./replica-cursors.ts";
+import { optional } from "../../util/optional.ts";
 
 /** `<replica> <sequence>` in each line, after the first one; then who holds it, percent-encoded. */
 const MAGIC = "chronicle replica cursors 2";
@@ -146,7 +147,7 @@ function* parse(bytes: Buffer | undefined, path: string): Generator<readonly [st
     const [, replica, sequence, encoded] = LINE.exec(line) ?? [];
     const holder = encoded === undefined ? undefined : decoded(encoded);
     if (replica === undefined || !Number.isSafeInteger(Number(sequence)) || holder === null) throw damaged(path);
-    yield [replica, { sequence: Number(sequence), ...(holder === undefined ? {} : { holder }) }];
+    yield [replica, { sequence: Number(sequence), ...optional({ holder }) }];
   }
 }
 

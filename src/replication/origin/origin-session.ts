@@ -26,6 +26,7 @@ import { type SecretContents, SessionContents } from "../contents/session-conten
 import type { ReplicaCursors } from "./replica-cursors.ts";
 import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/log/signed-head.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What an origin serves its replicas from. One for all sessions of a workspace. */
 export interface OriginOptions {
@@ -229,7 +230,7 @@ export class OriginSession {
       type: "Heartbeat",
       agent_sequence: head.seq,
       agent_iteration: this.#push.iteration,
-      ...(away === undefined ? {} : { folder_away_since: away }),
+      ...optional({ folder_away_since: away }),
     });
   }
 
@@ -335,7 +336,7 @@ export class OriginSession {
   /** What the replica is told of its own entries; from here on nobody else may send some as this replica. */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);
-    return { settled_local_seq: upTo, ...(hash === undefined ? {} : { settled_hash: hash }) };
+    return { settled_local_seq: upTo, ...optional({ settled_hash: hash }) };
   }
 
   /** Is this event one of the log's, and near enough? If not, the replica is told. */

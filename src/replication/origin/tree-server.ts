@@ -7,6 +7,7 @@ import { MAX_CHILDREN, MAX_HEAD_BYTES, MAX_PIECE_BYTES } from "../protocol/limit
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import type { AskedFolder, ListedChild, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
+import { optional } from "../../util/optional.ts";
 
 type FoldersRequest = MessageOf<"TreeRequest">;
 type Request = FoldersRequest | MessageOf<"ErasuresRequest">;
@@ -164,7 +165,7 @@ function childToFields({ name, row, hash, touched }: ListedChild): Child {
     hash: hash ?? null,
     sequence,
     iteration,
-    ...(touched === undefined ? {} : { touched }),
+    ...optional({ touched }),
     ...(entry?.class === undefined ? {} : { class: entry.class }),
   };
 }

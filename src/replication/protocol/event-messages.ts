@@ -10,6 +10,7 @@ import { isRefusedPath } from "../../core/values/record-fields.ts";
 import { pathFromFields, pathToFields, type PathFields, type StateFields } from "./fields.ts";
 import { INLINE_BELOW_BYTES, MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits.ts";
 import type { MessageOf } from "./messages.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Events as messages, and back. What is told beside a line must be what the line says: nobody has to believe it. */
 
@@ -102,9 +103,7 @@ export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Renam
 
 function pathOnly({ filepath, filepath_b64, root }: PathFields): PathFields {
   return {
-    ...(filepath === undefined ? {} : { filepath }),
-    ...(filepath_b64 === undefined ? {} : { filepath_b64 }),
-    ...(root === undefined ? {} : { root }),
+    ...optional({ filepath, filepath_b64, root }),
   };
 }
 

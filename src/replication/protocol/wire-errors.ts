@@ -1,5 +1,6 @@
 import { ChronicleError, type ErrorCode, STARTING } from "../../core/values/errors.ts";
 import type { MessageOf } from "./messages.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The codes that are known here. Another one, of a later version, is taken for `IO`. */
 const KNOWN: Readonly<Record<ErrorCode, true>> = {
@@ -50,8 +51,8 @@ function shortened(text: string): string {
 export function errorFromMessage({ code, message, hint, about }: MessageOf<"Error">): ChronicleError {
   const known = Object.hasOwn(KNOWN, code) ? (code as ErrorCode) : "IO";
   return new ChronicleError(known, `the other side says: ${message}`, {
-    ...(hint === undefined ? {} : { hint }),
-    data: { peer: true, code, ...(about === undefined ? {} : { about }) },
+    ...optional({ hint }),
+    data: { peer: true, code, ...optional({ about }) },
   });
 }
 

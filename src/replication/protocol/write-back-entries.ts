@@ -2,6 +2,7 @@ import { SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
 import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
 import { pathFromFields, pathToFields } from "./fields.ts";
 import type { MessageOf } from "./messages.ts";
+import { optional } from "../../util/optional.ts";
 
 type WireEntry = MessageOf<"WriteBack">["entries"][number];
 
@@ -17,14 +18,14 @@ export function entryToWire(
   pathFromFields(fields);
   return {
     local_seq: localSeq,
-    ...(eventHash === undefined ? {} : { event_hash: eventHash }),
+    ...optional({ event_hash: eventHash }),
     ...fields,
     kind: entry?.kind ?? "absent",
     content_hash: entry?.hash ?? null,
     size: entry?.size ?? 0,
     permissions: entry?.mode ?? 0,
     is_deletion: entry === undefined,
-    ...(inline === undefined ? {} : { inline_content: inline }),
+    ...optional({ inline_content: inline }),
     mtime_ms: Math.max(0, entry?.mtimeMs ?? 0),
     master_rowid_seen: seen,
     // Whoever has no name is still somebody.
@@ -53,7 +54,7 @@ export function entryFromWire(wire: WireEntry): WriteBackEntry {
           hash: content_hash ?? undefined,
         };
   const { local_seq: localSeq, event_hash: eventHash, master_rowid_seen: seen, actor } = wire;
-  return { localSeq, ...(eventHash === undefined ? {} : { eventHash }), path, entry, seen, actor, ...whose(wire) };
+  return { localSeq, ...optional({ eventHash }), path, entry, seen, actor, ...whose(wire) };
 }
 
 interface Whose {
@@ -64,9 +65,7 @@ interface Whose {
 
 function whose({ session, turn, action }: Whose): Pick<WriteBackEntry, "session" | "turn" | "action"> {
   return {
-    ...(session === undefined ? {} : { session }),
-    ...(turn === undefined ? {} : { turn }),
-    ...(action === undefined ? {} : { action }),
+    ...optional({ session, turn, action }),
   };
 }
 
@@ -82,7 +81,7 @@ export function answerToWire({ accepted, rejected }: WriteBackAnswer): MessageOf
     rejected: rejected.map(({ localSeq, reason, currentSequence, kept }) => ({
       local_seq: localSeq,
       reason,
-      ...(currentSequence === undefined ? {} : { current_sequence: currentSequence }),
+      ...optional({ current_sequence: currentSequence }),
       ...(kept === undefined ? {} : { kept: { content_hash: kept.contentHash } }),
     })),
   };
@@ -99,7 +98,7 @@ export function answerFromWire({ accepted, rejected }: MessageOf<"WriteBackResul
     rejected: rejected.map(({ local_seq: localSeq, reason, current_sequence, kept }) => ({
       localSeq,
       reason,
-      ...(current_sequence === undefined ? {} : { currentSequence: current_sequence }),
+      ...optional({ currentSequence: current_sequence }),
       ...(kept === undefined ? {} : { kept: { contentHash: kept.content_hash } }),
     })),
   };

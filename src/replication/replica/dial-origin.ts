@@ -7,6 +7,7 @@ import { FramedChannel } from "../channels/framed-channel.ts";
 import { SocketWire } from "../channels/socket-wire.ts";
 import { WebSocketWire } from "../channels/web-socket-wire.ts";
 import { MAX_FRAME_BYTES } from "../protocol/limits.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Where an origin is, and as whom it is asked. */
 export interface OriginAddress {
@@ -173,5 +174,5 @@ function reasonOf(cause: Error): string {
 }
 
 function unavailable(message: string, hint: string, cause: unknown): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", message, { hint, ...(cause === undefined ? {} : { cause }) });
+  return new ChronicleError("UNAVAILABLE", message, { hint, ...optional({ cause }) });
 }

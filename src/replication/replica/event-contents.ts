@@ -12,6 +12,7 @@ import { addAll } from "../../util/long-lists.ts";
 import type { ContentIntake } from "./content-intake.ts";
 import type { EarlyFiles } from "./early-files.ts";
 import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
+import { optional } from "../../util/optional.ts";
 
 /** An event that has arrived, and its content where that came along (and was checked). */
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
@@ -148,9 +149,9 @@ export class EventContents {
         if (!isWanted && entry?.hash !== undefined) unwanted.push(entry.hash);
         return isWanted;
       });
-      return contentsOfRows({ ...rows, ...(entries === undefined ? {} : { entries }) }, event);
+      return contentsOfRows({ ...rows, ...optional({ entries }) }, event);
     });
-    return { gone: await this.#intake.ensure({ hashes, ...(onTaken === undefined ? {} : { onTaken }) }), unwanted };
+    return { gone: await this.#intake.ensure({ hashes, ...optional({ onTaken }) }), unwanted };
   }
 }
 

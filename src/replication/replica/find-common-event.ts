@@ -6,6 +6,7 @@ import type { Message, MessageOf } from "../protocol/messages.ts";
 import { isFromPeer } from "../protocol/wire-errors.ts";
 import type { Mirror } from "./mirror.ts";
 import { replicaHello } from "./replica-hello.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What an origin is asked with which of its events it still has. */
 export interface CommonEventParts {
@@ -72,8 +73,7 @@ async function ask(parts: CommonEventParts, seq: number): Promise<Said> {
   try {
     const hello = replicaHello({
       sandboxId,
-      ...(workspace === undefined ? {} : { workspace }),
-      ...(token === undefined ? {} : { token }),
+      ...optional({ workspace, token }),
       upstream: { head: { seq, hash } },
     });
     await channel.send(hello);

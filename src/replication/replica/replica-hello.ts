@@ -2,6 +2,7 @@ import type { Head } from "../../core/values/event.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import type { Capability } from "../protocol/capabilities.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What a replica says of itself. */
 interface Introduction {
@@ -38,9 +39,9 @@ export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
     type: "Hello",
     versions: [PROTOCOL_VERSION],
     capabilities: capabilitiesOf({ mirror, withProtected }),
-    ...(asked === undefined ? {} : { workspace: asked }),
+    ...optional({ workspace: asked }),
     sandbox_id: sandboxId,
-    ...(token === undefined ? {} : { token }),
+    ...optional({ token }),
     head: { sequence, hash },
     settled_local_seq: journal?.settledTo ?? 0,
   };

@@ -8,6 +8,7 @@ import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import { Patience } from "../contents/patience.ts";
+import { optional } from "../../util/optional.ts";
 
 /** A folder to be asked for. */
 export interface WantedFolder {
@@ -119,9 +120,7 @@ export class TreeFetch {
     const { name: after, name_b64: after_b64 } = last === undefined ? {} : nameToFields(nameFromFields(last));
     return {
       ...pathToFields(path),
-      ...(after === undefined ? {} : { after }),
-      ...(after_b64 === undefined ? {} : { after_b64 }),
-      ...(hash === undefined ? {} : { hash }),
+      ...optional({ after, after_b64, hash }),
     };
   }
 }

@@ -4,6 +4,7 @@ import type { Caller } from "./caller.ts";
 import type { Refusal } from "./guard.ts";
 import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
 import { hashToken, isExpired, type TokenStore } from "./token.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Wrong tokens from one address: a few may be mistakes. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
@@ -70,7 +71,7 @@ export class Authenticator {
     if (record === undefined) return unlessAway(this.#options.others?.(token));
     if (isExpired(record, now)) return undefined;
     const { id, name, role, workspaces, replicas } = record;
-    const limits = { ...(workspaces === null ? {} : { workspaces }), ...(replicas === undefined ? {} : { replicas }) };
+    const limits = { ...(workspaces === null ? {} : { workspaces }), ...optional({ replicas }) };
     return { id: `token:${id}`, name, role, isOwner: false, ...limits };
   }
 }

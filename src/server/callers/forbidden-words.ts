@@ -2,6 +2,7 @@ import type { Role } from "../../api/routes/role.ts";
 import type { Route } from "../../api/routes/row.ts";
 import { WHO_CAN } from "../../core/values/agents-role.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What a row does, within a sentence. */
 function workOf({ summary }: Pick<Route, "summary">): string {
@@ -30,7 +31,7 @@ export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role)
   const isOfMethod = message === `${NOT_FOR_AGENTS}${String(data["what"])}`;
   const hint = role === "operator" ? error.hint : error.hint?.replace(WHO_CAN, TOKEN_CAN);
   return new ChronicleError("FORBIDDEN", isOfMethod ? `${NOT_FOR_AGENTS}${workOf(row)}` : message, {
-    ...(hint === undefined ? {} : { hint }),
+    ...optional({ hint }),
     data,
     cause: error,
   });

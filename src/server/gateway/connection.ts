@@ -8,6 +8,7 @@ import { problemOf, type ProblemSetting } from "../answers/problem.ts";
 import { openFor } from "../callers/scope.ts";
 import { answerQuestion } from "./answer-question.ts";
 import { type GatewayMessage, marksOf, type Question, readMessage, type RequestId } from "./messages.ts";
+import { optional } from "../../util/optional.ts";
 
 /** So many messages of one connection are worked on at once; others wait, and then nothing more is read of it. */
 const MOST_AT_ONCE = 8;
@@ -159,7 +160,7 @@ export class GatewayConnection {
     const signal = AbortSignal.any([end.signal, lease.gone]);
     const { after, prefix } = message;
     try {
-      const wanted = { ...(after === undefined ? {} : { after }), ...(prefix === undefined ? {} : { prefix }) };
+      const wanted = { ...optional({ after, prefix }) };
       for await (const event of viewOf(lease).events({ ...wanted, signal })) {
         if (!(await this.#send({ type: "event", ...marks, event }))) return;
       }
@@ -182,8 +183,8 @@ export class GatewayConnection {
 
   #complaint(error: unknown): Record<string, unknown> {
     const { code, detail, hint, data, id } = problemOf(error, this.#setting);
-    const more = { ...(hint === undefined ? {} : { hint }), ...(data === undefined ? {} : { data }) };
-    return { code, message: detail, ...more, ...(id === undefined ? {} : { id }) };
+    const more = { ...optional({ hint, data }) };
+    return { code, message: detail, ...more, ...optional({ id }) };
   }
 
   /** Resolves when the system has taken it. False: the client is gone, or was cut off for taking nothing. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { moment, path } from "../../api/routes/fields.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The messages that a gateway's client sends: JSON, one in each WebSocket message. docs/gateway.md has the table. */
 
@@ -78,5 +79,5 @@ export function marksOf(given: unknown): { readonly request_id: RequestId | null
   const marks = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
   if (!marks.success) return { request_id: null };
   const { request_id, session_id } = marks.data;
-  return { request_id, ...(session_id === undefined ? {} : { session_id }) };
+  return { request_id, ...optional({ session_id }) };
 }

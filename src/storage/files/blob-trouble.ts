@@ -1,6 +1,7 @@
 import { hintOfErrno } from "../../core/values/errno.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
+import { optional } from "../../util/optional.ts";
 
 /** The stored bytes of a content are not that content. */
 export function corrupt(hash: Hash, where: string, why: string): ChronicleError {
@@ -32,11 +33,10 @@ export function poisoned(what: string, { why, errno, cause, path, stays }: Still
   return new ChronicleError("POISONED", `${what} takes no writes: an earlier sync failed, and ${why}`, {
     hint,
     data: {
-      ...(errno === undefined ? {} : { errno }),
-      ...(path === undefined ? {} : { path }),
+      ...optional({ errno, path }),
       ...(stays === true ? { stays } : {}),
     },
-    ...(cause === undefined ? {} : { cause }),
+    ...optional({ cause }),
   });
 }
 

@@ -2,6 +2,7 @@ import { hintOfErrno } from "../../core/values/errno.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { refusedWrite, whyNotWritable } from "../../disk/probe-writes.ts";
+import { optional } from "../../util/optional.ts";
 
 const GENERIC = 1;
 const BUSY = 5;
@@ -109,7 +110,7 @@ function diskError(error: Error, code: number, { disk, path, isDerived }: Databa
   return new ChronicleError("IO", `${path}: ${error.message} (${why})`, {
     cause: error,
     hint: `${derived}${next ?? "check the disk, and try again"}`,
-    data: { path, sqlite: code, ...(known === undefined ? {} : { errno: known }) },
+    data: { path, sqlite: code, ...optional({ errno: known }) },
   });
 }
 

@@ -44,6 +44,7 @@ import type { RestoreWorkers } from "../apply/restore-workers.ts";
 import { StatCache } from "../scan/stat-cache.ts";
 import { TrashBin } from "../apply/trash-bin.ts";
 import { type RootsWatchHandle, watchRoots } from "./watch.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What a worktree on a disk is made of. */
 export interface DiskWorktreeOptions {
@@ -236,7 +237,7 @@ export class DiskWorktree implements Worktree {
     const unreadable = unreadableNow(fs, inner);
     return {
       ...explainOnDisk(fs, open.root, inner, this.#gitOf(open)),
-      ...(unreadable === undefined ? {} : { unreadable }),
+      ...optional({ unreadable }),
     };
   }
 

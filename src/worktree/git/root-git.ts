@@ -16,6 +16,7 @@ import {
 } from "./git-repository.ts";
 import { isSameStat } from "../files/same-stat.ts";
 import type { TrackedRoot } from "../worktree.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What is remembered of a repository, beside the ignore files that the root itself holds. */
 export interface KnownGit {
@@ -190,7 +191,7 @@ export class RootGit {
       const detail = `not used: ${problem}. What git tracks although a rule leaves it out is not recorded`;
       this.problems.push({ source: path, detail });
     }
-    const index = { stat, names, ...(problem === undefined ? {} : { problem }) };
+    const index = { stat, names, ...optional({ problem }) };
     const isKnown = known !== undefined && known.mark === mark && known.index?.names === names;
     if (isKnown && fresh !== undefined) return known;
     const tracked = problem !== undefined ? [] : isKnown ? known.tracked : this.#againstRules(repository, spec);

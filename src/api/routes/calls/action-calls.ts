@@ -9,6 +9,7 @@ import type {
   VersionsOptions,
 } from "../../action-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** Sessions, actions, transactions, conflicts. No process of the caller's is known to the server: nothing ends with one. */
 
@@ -182,6 +183,6 @@ export const resolveConflict = defineCall({
   reply: { json: "ResolveShape" },
   ask: (conflict: string, { keep, content }: ResolveOptions) => ({
     query: { conflict, keep },
-    ...(content === undefined ? {} : { content }),
+    ...optional({ content }),
   }),
 });

@@ -6,6 +6,7 @@ import { number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 import type { SyncRoute } from "../row.ts";
 import { withoutUndefined } from "../without-undefined.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** About folders of the server's machine that follow other stores' workspaces: for their owner alone. */
 
@@ -158,7 +159,7 @@ const resolve = syncRoute(calls.resolveSync, {
   answer: (on, { params: { sync = "" }, body: { path: at, keep, content_b64, from } }) =>
     on.resolve(sync, at, {
       keep,
-      ...(from === undefined ? {} : { from }),
+      ...optional({ from }),
       ...(content_b64 === undefined ? {} : { content: new Uint8Array(Buffer.from(content_b64, "base64")) }),
     }),
 });

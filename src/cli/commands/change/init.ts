@@ -9,6 +9,7 @@ import { printable } from "../../../process/printable.ts";
 import { secretsLine } from "../../render/secrets.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { typedPath } from "../../../process/typed-path.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** Only what was given: the rest is the workspace's own, or the default. */
 function chosenConfig(input: Input): Partial<ConfigShape> {
@@ -61,7 +62,7 @@ export async function init(context: CommandContext): Promise<number> {
   const { workspace, result } = await store.init({
     roots: (input.args.length === 0 ? ["."] : input.args).map((path) => typedPath(io.cwd(), "the path", path)),
     ...config,
-    ...(adopt === undefined ? {} : { adopt }),
+    ...optional({ adopt }),
     force: input.flag("force"),
     ...context.progress(),
   });

@@ -16,6 +16,7 @@ import { usageError } from "../../../process/usage-error.ts";
 import { checkWritable, isThere, writeWholeFile } from "../../../process/user-files.ts";
 import { typedPath } from "../../../process/typed-path.ts";
 import { printable } from "../../../process/printable.ts";
+import { optional } from "../../../util/optional.ts";
 
 interface Recorded {
   readonly result: RunShape;
@@ -48,14 +49,14 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   const bytes = io.inherited.bytes(command);
   const result = await workspace.run({
     command,
-    ...(within === undefined ? {} : { within }),
+    ...optional({ within }),
     // From here to the end of this process an interrupt is the command's alone: what it leaves is recorded and told
     // even if Ctrl-C is typed again.
     onStart: () => void io.onInterrupt(() => undefined),
     cwd,
     env: io.env,
     descriptors: io.inherited.descriptors(),
-    ...(bytes === undefined ? {} : { bytes }),
+    ...optional({ bytes }),
     rollbackOnFailure: input.flag("rollbackOnFailure"),
     ...(networkFile === undefined ? {} : { networkEvents: () => readJsonList(networkFile, cwd) }),
     notes: input.list("note"),

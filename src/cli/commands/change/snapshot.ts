@@ -4,6 +4,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { coverageLines } from "../../render/changes.ts";
 import { counted } from "../../render/counted.ts";
 import { printable } from "../../../process/printable.ts";
+import { optional } from "../../../util/optional.ts";
 
 async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Promise<SnapshotOptions> {
   const { input } = context;
@@ -12,8 +13,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   const onRecord: string[] = [];
   for (const typed of input.list("onRecord")) onRecord.push(await paths.toWorkspace(typed));
   return {
-    ...(message === undefined ? {} : { message }),
-    ...(name === undefined ? {} : { name }),
+    ...optional({ message, name }),
     pin: input.flag("pin"),
     paranoid: input.flag("paranoid"),
     ...(input.flag("acceptDeletions") ? { acceptDeletions: true } : {}),

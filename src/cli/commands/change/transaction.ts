@@ -11,6 +11,7 @@ import { printable } from "../../../process/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
 import { ago } from "../../render/when.ts";
 import { usageError } from "../../../process/usage-error.ts";
+import { optional } from "../../../util/optional.ts";
 
 type Verb = (context: CommandContext, id: string | undefined) => Promise<number>;
 
@@ -40,8 +41,7 @@ async function begin(context: CommandContext): Promise<number> {
   if (input.flag("keep") && input.number("pid") === undefined)
     throw usageError("--keep says what becomes of it when its process is gone", "add --pid <pid>");
   const options: TransactionOptions = {
-    ...(name === undefined ? {} : { name }),
-    ...(session === undefined ? {} : { session }),
+    ...optional({ name, session }),
     // A person begins it for what is done to the folder from here on, also where a server keeps the history.
     scope: "folder",
     // This process ends at once: without another owner it stays until it is told.

@@ -11,6 +11,7 @@ import { columns } from "../../render/columns.ts";
 import { counted } from "../../render/counted.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** So many contents are shown line by line. */
 const MOST_SHOWN = 20;
@@ -27,9 +28,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
     );
   const what = typed === undefined || isHash(typed) ? typed : await context.paths(workspace).toWorkspace(typed);
   return {
-    ...(what === undefined ? {} : { what }),
-    ...(match === undefined ? {} : { match }),
-    ...(reason === undefined ? {} : { reason }),
+    ...optional({ what, match, reason }),
   };
 }
 

@@ -7,6 +7,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { isUnknownPath } from "../../support/find-file.ts";
 import { modeText } from "../../render/changes.ts";
 import { columns } from "../../render/columns.ts";
+import { optional } from "../../../util/optional.ts";
 
 const LETTERS = { file: "-", symlink: "l", dir: "d" } as const;
 
@@ -22,9 +23,7 @@ async function listed(
   } catch (error) {
     if (!isUnknownPath(error)) throw error;
     const { at } = how;
-    const beside = await workspace
-      .files({ depth: 1, ...parentOf(path), ...(at === undefined ? {} : { at }) })
-      .catch(() => undefined);
+    const beside = await workspace.files({ depth: 1, ...parentOf(path), ...optional({ at }) }).catch(() => undefined);
     const file = beside?.files.find((one) => one.path === path && one.kind !== "dir");
     if (beside === undefined || file === undefined) throw error;
     return { seq: beside.seq, files: [file], next: null };
@@ -44,8 +43,7 @@ export async function files(context: CommandContext): Promise<number> {
   const [depth, at] = [input.number("depth"), input.text("at")];
   const path = typed === undefined ? undefined : await paths.toWorkspace(typed);
   const result = await listed(workspace, path, {
-    ...(depth === undefined ? {} : { depth }),
-    ...(at === undefined ? {} : { at }),
+    ...optional({ depth, at }),
   });
   if (context.json) {
     context.printJson(result);

@@ -5,15 +5,14 @@ import type { CommandContext } from "../../support/context.ts";
 import type { Input } from "../../../process/input.ts";
 import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
+import { optional } from "../../../util/optional.ts";
 
 const SHOWN_TO_PEOPLE = 50;
 
 function optionsOf(input: Input): LogOptions {
   const [from, to, prefix] = [input.number("from"), input.number("to"), input.text("prefix")];
   return {
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
-    ...(prefix === undefined ? {} : { prefix }),
+    ...optional({ from, to, prefix }),
     reverse: input.flag("reverse"),
   };
 }

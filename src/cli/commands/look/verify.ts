@@ -7,6 +7,7 @@ import { readUserFile } from "../../../process/read-json-list.ts";
 import { columns } from "../../render/columns.ts";
 import { counted } from "../../render/counted.ts";
 import { printable } from "../../../process/printable.ts";
+import { optional } from "../../../util/optional.ts";
 
 async function expectedHead(context: CommandContext): Promise<string | undefined> {
   const file = context.input.text("expect");
@@ -95,7 +96,7 @@ export async function verify(context: CommandContext): Promise<number> {
   const repairFrom = await repairPlaces(context, workspace, opened);
   const result = await workspace.verify({
     quick: context.input.flag("quick"),
-    ...(expect === undefined ? {} : { expect }),
+    ...optional({ expect }),
     ...(repairFrom.length === 0 ? {} : { repairFrom }),
     ...context.progress(),
   });

@@ -24,6 +24,7 @@ import { plannedPorts } from "../../serving/serve-plan.ts";
 import { refuseLongSocket } from "../../serving/socket-length.ts";
 import { tellAlreadyThere, tellListening } from "../../serving/tell-serving.ts";
 import { typedPath } from "../../../process/typed-path.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** How long after its start the process looks after the hook's image, in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
@@ -70,7 +71,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const server = new StoreServer({
     ...{ store, configFolder, userHome: io.userHome, disk, run, version: io.version, idleMs, ports },
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
-    ...(oidc === undefined ? {} : { oidc }),
+    ...optional({ oidc }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
     // Who was started by a hook is started anywhere.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
@@ -81,7 +82,7 @@ export async function serve(context: CommandContext): Promise<number> {
     onFolder: (hosted) => tellFolder(context, hosted),
     onWatching: (watched, left) => tellWatching(context, watched, left),
     onUnwritten: (line) => io.err.write(`chronicle: ${printable(line.split("\n", 1)[0] ?? "")}\n`),
-    ...(watchMost === undefined ? {} : { watchMost }),
+    ...optional({ watchMost }),
     ...(input.flag("replication") ? { replicaDoor: (onError: OnError) => doorOf(store, onError) } : {}),
     syncs: (onError: OnError) =>
       syncsOf(store, onError, findSyncProcess(disk, { env: io.env, home: store.home, uid }, io.version)),

@@ -12,6 +12,7 @@ import { printable } from "../../../process/printable.ts";
 import { expiryOf } from "../../serving/expiry.ts";
 import { FileTokenStore } from "../../../daemon/file-token-store.ts";
 import { usageError } from "../../../process/usage-error.ts";
+import { optional } from "../../../util/optional.ts";
 
 const ID_BYTES = 6;
 const MAX_NAME = 100;
@@ -124,7 +125,7 @@ function nameOf(text: string | undefined, role: Role, id: string): string {
 
 /** All but the hash. */
 function shown({ id, name, role, workspaces, replicas, created, expires }: TokenRecord): object {
-  return { id, name, role, workspaces, ...(replicas === undefined ? {} : { replicas }), created, expires };
+  return { id, name, role, workspaces, ...optional({ replicas }), created, expires };
 }
 
 function what(record: TokenRecord): string {

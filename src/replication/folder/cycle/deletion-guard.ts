@@ -8,6 +8,7 @@ import type { CyclePath, SettledDecision } from "../ground/decide-cycle.ts";
 import { checkLoss, countLost, enoughKept, type Loss } from "./guards.ts";
 import type { IgnoredPaths } from "./ignored-paths.ts";
 import type { CycleSides, FileHistory } from "./read-cycle.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** Entries that went from the folder, and those that went from the origin. */
 export interface Lost {
@@ -96,8 +97,7 @@ export async function weighDeletions(
     older: { local: local.older, upstream: upstream.older },
     ignored: { local: countLost(here) - local.lost, upstream: countLost(there) - upstream.lost },
     halted: {
-      ...(local.halt === undefined ? {} : { local: local.halt }),
-      ...(upstream.halt === undefined ? {} : { remote: upstream.halt }),
+      ...optional({ local: local.halt, remote: upstream.halt }),
     },
   };
 }

@@ -52,6 +52,7 @@ import {
   type LossDecision,
   type Losses,
 } from "./deletion-guard.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** What a folder is synced with. */
 export interface CycleParts {
@@ -291,7 +292,7 @@ export class FolderCycle implements Disposable {
       ...rest,
       ...(paused === true ? { paused } : {}),
       ...(stopped === true ? { stopped } : {}),
-      ...(halted === undefined ? {} : { halted }),
+      ...optional({ halted }),
     };
     this.#noteRecord(record, await this.#materializer.write(record), true);
   }
@@ -537,7 +538,7 @@ export class FolderCycle implements Disposable {
     const { folder: known } = this.#record;
     const isNew = known === undefined || checkRoot(known, folder) !== undefined || isElsewhere(known, folder);
     const { keeps: _ends, filteredTo, ...before } = this.#record;
-    const record = { ...before, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
+    const record = { ...before, ...this.#progress(), applied: head, ...optional({ folder }) };
     let report: UpstreamReport | undefined;
     const isSaid = (this.#keeps ?? filteredTo) !== undefined || isNew || !this.#knowsNames;
     if (!isNothing || isSaid || (await this.#isNews(planned))) {

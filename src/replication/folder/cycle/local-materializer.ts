@@ -9,6 +9,7 @@ import { adoptFolder } from "../../../engine/commit/adopt.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import { applyUpstream, type UpstreamReport } from "../../../engine/replica/apply-upstream.ts";
 import type { Mirror } from "../../replica/mirror.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** One step of a folder towards its origin. */
 export interface Materialised {
@@ -96,8 +97,6 @@ export class LocalMaterializer {
 function workOf({ actor, session, turn, action }: FileRecord): RemoteWork {
   return {
     actor,
-    ...(session === undefined ? {} : { session }),
-    ...(turn === undefined ? {} : { turn }),
-    ...(action === undefined ? {} : { action }),
+    ...optional({ session, turn, action }),
   };
 }

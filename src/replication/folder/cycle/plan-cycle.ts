@@ -7,6 +7,7 @@ import type { BlockedPath } from "../../../worktree/worktree.ts";
 import type { CyclePath, SettledDecision } from "../ground/decide-cycle.ts";
 import { settable } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** What a plan is made from, beside the decisions. */
 export interface CycleGround {
@@ -60,7 +61,7 @@ function changeOf({ path, sides, decision }: SettledDecision, at: CyclePath): Up
   if (sameEntry(sides.local, decision.local)) return undefined;
   const change = { path, before: at.local, after: decision.local, base: at.base };
   if (!sameEntry(decision.local, settable(at.remote))) return { ...change, cause: "merge" };
-  return { ...change, cause: "replica", ...(at.upstream === undefined ? {} : { upstream: at.upstream }) };
+  return { ...change, cause: "replica", ...optional({ upstream: at.upstream }) };
 }
 
 interface Proposing {

@@ -10,6 +10,7 @@ import { settledInWords } from "../../../engine/undo/resolve-sync.ts";
 import type { BlockedPath } from "../../../worktree/worktree.ts";
 import { settable, type CyclePath } from "../ground/decide-cycle.ts";
 import { keepContents } from "../ground/settle-merges.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** How somebody settles a conflict between a folder and its origin. */
 export interface Resolution {
@@ -94,7 +95,7 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
   if (sameEntry(settable(local), after)) return [];
-  return [{ path, before: local, after, cause: "replica", base, ...(upstream === undefined ? {} : { upstream }) }];
+  return [{ path, before: local, after, cause: "replica", base, ...optional({ upstream }) }];
 }
 
 async function merged(blobs: BlobStore, { path, base, local, remote }: CyclePath): Promise<Uint8Array> {

@@ -6,6 +6,7 @@ import type { Channel } from "../../channel.ts";
 import { replicaHello } from "../../replica/replica-hello.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { isRefusal } from "./connection-keeper.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** What an origin says to somebody who asks whether a folder may follow it. */
 export type OriginAnswer =
@@ -47,7 +48,7 @@ export async function askOrigin({ connect, timers, signal, ...asked }: OriginQue
         sandboxId: `asks-${sha256(token ?? "").slice(0, 32)}`,
         upstream: { head: EMPTY_HEAD },
         withProtected,
-        ...(workspace === undefined ? {} : { asked: workspace }),
+        ...optional({ asked: workspace }),
       }),
     );
     for await (const message of channel.receive()) {

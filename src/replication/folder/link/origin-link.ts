@@ -11,6 +11,7 @@ import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
 import { lackedContents } from "../paths/lacked-contents.ts";
 import { isViolation } from "../../protocol/wire-errors.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** What a replica talks to its origin with. */
 export interface OriginLinkOptions {
@@ -135,7 +136,7 @@ export class OriginLink {
       // What a folder has already is no news: it is for the step to say what is.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
-      ...(asked === undefined ? {} : { asked }),
+      ...optional({ asked }),
       wants: (path) => rules.isShared(path, false),
       lacked: async () => this.#lacked(),
       onRegained: this.#options.onRegained,

@@ -9,6 +9,7 @@ import { erasedPaths, leftOutPaths, notHeldPaths } from "../paths/left-out-paths
 import type { NotHeld } from "../paths/not-held-paths.ts";
 import { troubleOf } from "./sync-trouble.ts";
 import type { LinkState } from "./connection-keeper.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** All that is known of a sync. */
 export interface SyncFacts {
@@ -60,13 +61,12 @@ export function syncShape(facts: SyncFacts): SyncShape {
     folder: facts.folder,
     upstream: record.url,
     workspace: record.origin === "" ? (record.workspace ?? "") : record.origin,
-    ...(record.workspace === undefined ? {} : { asked: record.workspace }),
+    ...optional({ asked: record.workspace }),
     mode: record.mode,
     state: stateOf(facts),
     ...(halted === undefined ? {} : { halted: halted.reason }),
     ...told(facts),
-    ...(reason === undefined ? {} : { reason }),
-    ...(hint === undefined ? {} : { hint }),
+    ...optional({ reason, hint }),
     peer: facts.wasReached ? record.url : null,
     ...(facts.originAwaySince === undefined
       ? {}
@@ -79,7 +79,7 @@ export function syncShape(facts: SyncFacts): SyncShape {
     applied: facts.applied,
     head: facts.head,
     ...trouble(facts),
-    ...(facts.progress === undefined ? {} : { progress: facts.progress }),
+    ...optional({ progress: facts.progress }),
   };
 }
 

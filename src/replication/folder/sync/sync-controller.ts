@@ -24,6 +24,7 @@ import { SharedNames } from "../paths/shared-names.ts";
 import { SyncFeed, type SyncNews } from "./sync-feed.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
+import { optional } from "../../../util/optional.ts";
 
 /** What a controller works with. */
 export interface SyncControllerOptions {
@@ -130,7 +131,7 @@ export class SyncController implements SyncRunner {
     const known = (id === undefined ? undefined : this.#running.get(id)?.sync.record) ?? place?.record;
     const { url, workspace, withProtected } = recordFor(known, start, "");
     const token = start.token ?? (id === undefined ? undefined : places.tokenOf(id));
-    const asked = { url, token, ...(workspace === undefined ? {} : { workspace }) };
+    const asked = { url, token, ...optional({ workspace }) };
     const answer = await askOrigin({
       connect: (signal) => places.dial(asked, signal),
       ...{ workspace, token, withProtected, timers: this.#timers, signal: this.#closing.signal },
@@ -361,5 +362,5 @@ async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pic
 }
 
 function beginOptions({ upstream: url, workspace, force = false }: SyncStart): BeginOptions {
-  return { force, follows: { url, ...(workspace === undefined ? {} : { workspace }) } };
+  return { force, follows: { url, ...optional({ workspace }) } };
 }

@@ -9,6 +9,7 @@ import { haltTrouble } from "../link/sync-trouble.ts";
 import type { SyncPlace } from "./sync-places.ts";
 import { upstreamUrl } from "../../../core/text/upstream-url.ts";
 import { wholePath } from "../../../core/tree/whole-path.ts";
+import { optional } from "../../../util/optional.ts";
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 const MOST_DEBOUNCE_MS = 60_000;
@@ -60,12 +61,7 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
   return {
     ...withFilterTo(before, filterTo ?? before.filterTo),
     url,
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(filterFrom === undefined ? {} : { filterFrom }),
-    ...(policy === undefined ? {} : { policy }),
-    ...(editorFiles === undefined ? {} : { editorFiles }),
-    ...(debounceMs === undefined ? {} : { debounceMs }),
+    ...optional({ workspace, mode, filterFrom, policy, editorFiles, debounceMs }),
     ...(withProtected === true ? { withProtected } : {}),
   };
 }
@@ -155,7 +151,7 @@ export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsew
     folder,
     upstream: record.url,
     workspace: record.origin === "" ? (record.workspace ?? "") : record.origin,
-    ...(record.workspace === undefined ? {} : { asked: record.workspace }),
+    ...optional({ asked: record.workspace }),
     mode: record.mode,
     state:
       stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",

@@ -1,0 +1,9 @@
+/** The fields of an object that have a value. */
+type Present<T extends object> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
+
+/** Leaves out the fields that are `undefined`, for a target whose optional fields must be absent: `{ id, ...optional({ hint }) }`. */
+export function optional<T extends object>(fields: T): Present<T> {
+  const present: { [Name in keyof T]?: T[Name] } = {};
+  for (const name in fields) if (fields[name] !== undefined) present[name] = fields[name];
+  return present as Present<T>;
+}
