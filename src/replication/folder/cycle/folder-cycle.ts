@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Progress } from "../../../api/workspace-api.ts";
 import type { Change } from "../../../core/values/change.ts";
-import type { ConflictRecord, IdentifiedConflict } from "../../../core/records/conflict-record.ts";
+import type { IdentifiedConflict } from "../../../core/records/conflict-record.ts";
 import type { NameRules } from "../../../core/tree/find-collisions.ts";
 import type { Hash } from "../../../core/values/hash.ts";
 import { foldersAbove, type WorkspacePath } from "../../../core/values/path.ts";
@@ -26,6 +26,7 @@ import { checkRoot, isElsewhere, ROOT_REPLACED } from "./guards.ts";
 import type { GitPaths } from "../paths/git-paths.ts";
 import { holdFolders } from "./hold-folders.ts";
 import { ignoredOn } from "./ignored-paths.ts";
+import type { CycleOutcome } from "./cycle-outcome.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { haltedSync } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
@@ -76,25 +77,6 @@ export interface CycleParts {
   readonly onDue: () => void;
   readonly onProgress?: (progress: Progress) => void;
 }
-
-/** What became of a cycle. */
-export type CycleOutcome =
-  /** Somebody was faster: it is to be done again. */
-  | { readonly kind: "moved" }
-  /** Something is being deleted: wait until that is over. */
-  | { readonly kind: "restless"; readonly waitMs: number }
-  /** A commit of the origin has come in part only: the rest is on its way. */
-  | { readonly kind: "partial" }
-  | { readonly kind: "halted"; readonly halt: ReplicaHalt }
-  | {
-      readonly kind: "done";
-      /** Paths of the folder that were changed. */
-      readonly applied: number;
-      /** Conflicts that were opened, went on or were settled. */
-      readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
-      /** Something was written that the origin is to hear of, or that is to be looked at once more. */
-      readonly isMore: boolean;
-    };
 
 /** What is changed of a record; `undefined` takes a thing away. */
 export interface RecordChange {

@@ -5,7 +5,8 @@ import { asFatal } from "../../as-fatal.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { Arrivals } from "../link/arrivals.ts";
-import { PART_MS, type CycleOutcome, type FolderCycle } from "../cycle/folder-cycle.ts";
+import type { CycleOutcome } from "../cycle/cycle-outcome.ts";
+import { PART_MS, type FolderCycle } from "../cycle/folder-cycle.ts";
 import type { LossDecision } from "../cycle/deletion-guard.ts";
 import type { SyncEvent } from "./sync-event.ts";
 
