@@ -39,7 +39,7 @@ import { openParts } from "./open-parts.ts";
 import { notePartsOf } from "./parts-of.ts";
 import { removeTree } from "../store/remove-tree.ts";
 import { RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
-import { placeOfRoot } from "../core/root-place.ts";
+import { placeOfRoot } from "../core/tree/root-place.ts";
 import { refuseUnsafe, rootsFrom } from "../store/roots.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";

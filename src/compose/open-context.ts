@@ -35,7 +35,7 @@ import { NO_INGEST } from "../workers/no-ingest.ts";
 import { listedWorkspace, RootsCache } from "../store/roots-cache.ts";
 import { retentionOf, type RetentionInputs } from "../store/retention-files.ts";
 import { FileTraitsMemory } from "../store/traits-memory.ts";
-import { placeOfRoot } from "../core/root-place.ts";
+import { placeOfRoot } from "../core/tree/root-place.ts";
 import type { StoreGauge } from "../store/store-gauge.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";

@@ -32,10 +32,25 @@ export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "conf
   const own = folderIn(env, "CHRONICLE_HOME");
   const chosen = store === undefined ? own : typedPath(cwd, "--store", store);
   const config = folderIn(env, "XDG_CONFIG_HOME");
-  const home =
-    chosen ?? join(folderIn(env, "XDG_STATE_HOME") ?? join(knownHome(userHome), ".local", "state"), "chronicle");
+  const home = chosen ?? usualHome(inputs);
   const configFolder = join(config ?? join(knownHome(userHome), ".config"), "chronicle");
   return { home, configFolder, ...(userHome === "" ? {} : { userHome: knownHome(userHome) }) };
+}
+
+function usualHome({ env, userHome }: PlaceInputs): string {
+  return join(folderIn(env, "XDG_STATE_HOME") ?? join(knownHome(userHome), ".local", "state"), "chronicle");
+}
+
+/**
+ * The folders in which Chronicle keeps its own, for whoever asks before something is written to a place that was named: the store, the
+ * configuration folder, and with `--store` also the store that is used without it. Throws `USAGE`, as `placesOf`.
+ */
+export function ownFolders(inputs: PlaceInputs): readonly string[] {
+  const { home, configFolder } = placesOf(inputs);
+  const { env, userHome, store } = inputs;
+  const isKnown = folderIn(env, "CHRONICLE_HOME") ?? folderIn(env, "XDG_STATE_HOME") ?? userHome;
+  if (store === undefined || isKnown === "") return [home, configFolder];
+  return [home, configFolder, placesOf({ ...inputs, store: undefined }).home];
 }
 
 /** The user's home folder. Throws `USAGE` where it is not known, as for a user of a container that no list of users has. */

@@ -1,7 +1,7 @@
 import { ChronicleError } from "../core/values/errors.ts";
 import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
-import { isIn, placeOfRoot } from "../core/root-place.ts";
+import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 
 /** Why a history that stands already does not go on at the places that somebody names. */
 

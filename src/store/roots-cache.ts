@@ -6,7 +6,7 @@ import { makeFolders, readDerived } from "./file-head-keeper.ts";
 import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { lastWorkspaceRecord, problemText } from "./last-workspace-record.ts";
-import { placeOfRoot } from "../core/root-place.ts";
+import { placeOfRoot } from "../core/tree/root-place.ts";
 import { optional } from "../util/optional.ts";
 
 /** A workspace, as the store's list shows it. */

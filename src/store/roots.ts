@@ -1,12 +1,12 @@
 import type { InitOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
-import { isOneName } from "../core/tree/find-collisions.ts";
-import { decodeName } from "../core/values/path.ts";
-import { isIn, placeOfRoot } from "../core/root-place.ts";
+import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
+import { liesIn, listedName } from "../disk/lies-in.ts";
+import { ownFolderAround } from "../disk/refuse-own-folders.ts";
 import { changedRoot } from "../engine/commit/config.ts";
 import { personalPlace, type StorePlaces } from "./personal-place.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
@@ -31,7 +31,7 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
 /** A file that lies in two roots would be recorded twice, and put back twice. */
 function refuseNested(disk: Disk, places: readonly Place[]): void {
   for (const [i, inner] of places.entries()) {
-    const outer = places.find((one, at) => at !== i && one.only === undefined && liesIn(disk, inner, one.folder));
+    const outer = places.find((one, at) => at !== i && one.only === undefined && isWithin(disk, inner, one.folder));
     const twin = places.find((one, at) => at < i && placeOfRoot(one) === placeOfRoot(inner));
     if (outer === undefined && twin === undefined) continue;
     const path = placeOfRoot(inner);
@@ -42,21 +42,9 @@ function refuseNested(disk: Disk, places: readonly Place[]): void {
   }
 }
 
-/** Does a place lie in a folder, by its path, or since one on the way is that folder: by another spelling, or a bind mount? */
-function liesIn(disk: Disk, place: Place, folder: string): boolean {
-  if (isIn(placeOfRoot(place), folder) || isIn(spelled(disk, place.folder), spelled(disk, folder))) return true;
-  const wanted = disk.lstat(folder);
-  for (let at = place.folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
-    const stat = disk.lstat(at);
-    if (stat !== undefined && stat.ino === wanted?.ino && stat.dev === wanted.dev) return true;
-    if (at === "/") return false;
-  }
-}
-
-/** A folder by the names under which those on the way to it list them: some disks make up other numbers for each spelling. */
-function spelled(disk: Disk, folder: string): string {
-  const names = folder.split("/").filter((name) => name !== "");
-  return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
+/** A single file lies in its folder, and is none. */
+function isWithin(disk: Disk, place: Place, folder: string): boolean {
+  return isIn(placeOfRoot(place), folder) || liesIn(disk, place.folder, folder);
 }
 
 interface Place {
@@ -75,19 +63,6 @@ function placeOf(disk: Disk, given: string): Place {
   const slash = path.lastIndexOf("/");
   const folder = path.slice(0, slash) || "/";
   return { folder, only: listedName(disk, folder, path.slice(slash + 1)) };
-}
-
-/** The name by which a folder lists a file: on a disk that folds names, others lead to it as well. */
-function listedName(disk: Disk, folder: string, name: string): string {
-  try {
-    const names = disk.list(folder).map((one) => decodeName(one.name));
-    const folded = { caseInsensitive: true, normalise: true };
-    return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
-  } catch (error) {
-    // A folder that may be entered, and not be listed.
-    if (errnoOf(error) === undefined) throw error;
-    return name;
-  }
 }
 
 function resolved(disk: Disk, given: string): string {
@@ -118,14 +93,12 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
   return id;
 }
 
-/** Folders that nobody means to track whole, and the store itself. Throws `UNSAFE`. */
+/** Folders that nobody means to track whole, and the store itself. `folder`: without links. Throws `UNSAFE`. */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
-  for (const own of [options.home, options.configFolder]) {
-    if (folder === own || folder.startsWith(`${own}/`)) {
-      throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
-        hint: "choose another folder",
-      });
-    }
+  if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
+    throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
+      hint: "choose another folder",
+    });
   }
   const what = options.force ? undefined : personalPlace(disk, folder, options);
   if (what === undefined) return;

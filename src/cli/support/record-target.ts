@@ -1,6 +1,7 @@
 import type { RecordStoreApi } from "../../api/record-api.ts";
 import type { CommandContext } from "./context.ts";
 import { usageError } from "../../process/usage-error.ts";
+import { writtenPath } from "./written-path.ts";
 import { typedPath } from "../../process/typed-path.ts";
 
 /** Works on the records of `--folder`, else of the current folder's workspace. */
@@ -17,7 +18,7 @@ export async function withRecords<T>(
   const wait = input.number("wait");
   const { openRecordStore } = await import("../../open.ts");
   await using store = await openRecordStore({
-    folder: typedPath(io.cwd(), "--folder", folder),
+    folder: how.readOnly ? typedPath(io.cwd(), "--folder", folder) : writtenPath(context, "--folder", folder),
     ...how,
     ...(wait === undefined ? {} : { waitMs: wait * 1000 }),
   });

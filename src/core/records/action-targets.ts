@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { ChronicleError } from "../values/errors.ts";
 import { sweepsName, type NameSweep } from "../filter/name-sweep.ts";
 import { MAX_PATH_BYTES, parsePath, pathInRoot, type WorkspacePath } from "../values/path.ts";
-import { placeOfRoot } from "../root-place.ts";
+import { placeOfRoot } from "../tree/root-place.ts";
 import { shellPaths } from "../shell/shell-paths.ts";
 
 /** What a tool is given, as far as it says what will be touched. */

@@ -5,7 +5,7 @@ import {
   type TargetPayload,
   type TargetRoot,
 } from "../../core/records/action-targets.ts";
-import { isIn, placeOfRoot } from "../../core/root-place.ts";
+import { isIn, placeOfRoot } from "../../core/tree/root-place.ts";
 import type { OutsideFiles } from "../../worktree/outside-files.ts";
 import type { Context } from "../log/context.ts";
 

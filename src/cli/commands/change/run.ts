@@ -10,11 +10,11 @@ import { OFF_RECORD_VARIABLE } from "../../../process/off-record-variable.ts";
 import { readJsonList } from "../../../process/read-json-list.ts";
 import { runSummary } from "../../render/run-summary.ts";
 import { reportError } from "../../support/report-error.ts";
+import { writtenPath } from "../../support/written-path.ts";
 import { runUnrecorded } from "../../support/run-unrecorded.ts";
 import { startFailureCode } from "../../support/start-failure.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { checkWritable, isThere, writeWholeFile } from "../../../process/user-files.ts";
-import { typedPath } from "../../../process/typed-path.ts";
 import { printable } from "../../../process/printable.ts";
 import { optional } from "../../../util/optional.ts";
 
@@ -70,11 +70,11 @@ async function record(context: CommandContext, command: readonly string[]): Prom
 }
 
 /** Before the command runs: a summary that cannot be written would be missed only when its work is done. */
-function checkSummary({ input, io }: CommandContext): void {
-  const file = input.text("summary");
+function checkSummary(context: CommandContext): void {
+  const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    checkWritable(typedPath(io.cwd(), "--summary", file));
+    checkWritable(writtenPath(context, "--summary", file));
   } catch (error) {
     if (error instanceof ChronicleError) throw error;
     throw usageError(
@@ -89,7 +89,8 @@ function writeSummary(context: CommandContext, cwd: string, result: RunShape): v
   const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    writeWholeFile(typedPath(cwd, "--summary", file), `${JSON.stringify(result, null, 2)}\n`);
+    // Once more: the command may have made a link of a folder on the way.
+    writeWholeFile(writtenPath(context, "--summary", file, cwd), `${JSON.stringify(result, null, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     context.say(printable(`chronicle: the summary could not be written to ${file}: ${why}`));
@@ -116,11 +117,11 @@ export async function run(context: CommandContext): Promise<number> {
   const command = input.args;
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
   if (input.flag("otr")) refuseKept(context);
-  checkSummary(context);
   if (input.flag("otr")) return runOffRecord(context, command);
   const cwd = io.cwd();
   let recorded: Recorded;
   try {
+    checkSummary(context);
     recorded = await record(context, command);
   } catch (error) {
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };

@@ -3,6 +3,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { AgentConfig, Scope } from "../../agents/agent-config.ts";
 import { AGENT_CONFIGS } from "../../agents/agent-table.ts";
 import { agentStatus, type AgentStatus, statusLines } from "../../agents/agent-status.ts";
+import { refuseOwn } from "../../support/written-path.ts";
 import { type AgentBase, carryOut, type FilePlan, planInstall, planUninstall } from "../../agents/install-agent.ts";
 import { isHookCurrent, wantedFor, writeHookScript } from "../../agents/installed-hook.ts";
 import { type AgentTest, testAgent } from "../../agents/test-agent.ts";
@@ -82,6 +83,9 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   });
   const mends = what === "install" && !isHookCurrent(io, places);
   if (!dryRun) {
+    // A link, or an agent's own folder that a variable names, may lead there.
+    if (what === "install")
+      for (const { path } of all.flatMap(({ plans }) => plans)) refuseOwn(context, "an agent's configuration", path);
     if (what === "install") writeHookScript(io, places);
     for (const { plans } of all) carryOut(plans);
   }

@@ -6,6 +6,7 @@ import type { SyncRunner } from "../../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { NodeDisk } from "../../../disk/node-disk.ts";
 import type { CommandContext } from "../../support/context.ts";
+import { writtenPath } from "../../support/written-path.ts";
 import { askServer, whoAnswers } from "../../../daemon/ask-server.ts";
 import { addDiagnostic } from "../../../daemon/diagnostics.ts";
 import { makeHookImage } from "../../../daemon/make-hook-image.ts";
@@ -53,7 +54,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const uid = ownUid();
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");
-  const run = wanted === undefined ? usual : { ...usual, socket: typedPath(io.cwd(), "--socket", wanted) };
+  const run = wanted === undefined ? usual : { ...usual, socket: namedSocket(context, usual, wanted) };
   refuseLongSocket(run.socket, true);
   const ports = plannedPorts(context);
   const oidc = plannedOidc(context, ports.length > 0);
@@ -100,6 +101,12 @@ export async function serve(context: CommandContext): Promise<number> {
     endUncaught();
     endInterrupt();
   }
+}
+
+/** The door is where clients look for the socket in any case: of all of the store it may be named. */
+function namedSocket(context: CommandContext, { door }: RunFolder, wanted: string): string {
+  const path = typedPath(context.io.cwd(), "--socket", wanted);
+  return path === door ? path : writtenPath(context, "--socket", wanted);
 }
 
 /** For the hooks that run when this process has left. Later: the one that started it is waiting for an answer. */

@@ -1,0 +1,29 @@
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { refuseOwnFolders } from "../../disk/refuse-own-folders.ts";
+import type { Input } from "../../process/input.ts";
+import type { Io } from "../../process/io.ts";
+import { ownFolders } from "../../process/places.ts";
+import { typedPath } from "../../process/typed-path.ts";
+
+/** Where a command is given, and with which options. */
+interface Given {
+  readonly io: Io;
+  readonly input: Input;
+}
+
+/**
+ * A path of this machine that a command is to write to, as `typedPath` reads it. Throws `USAGE`, as that does, and `UNSAFE` for a place
+ * in the store or in the configuration folder, for persons as well: nobody wants a summary there. `what` names the option or argument.
+ * `cwd`: where the command was given, if the folder may be gone by now.
+ */
+export function writtenPath(given: Given, what: string, typed: string, cwd: string = given.io.cwd()): string {
+  const path = typedPath(cwd, what, typed);
+  refuseOwn(given, what, path, cwd);
+  return path;
+}
+
+/** The same for a path that is absolute already. Throws `UNSAFE`. */
+export function refuseOwn({ io, input }: Given, what: string, path: string, cwd: string = io.cwd()): void {
+  const inputs = { env: io.env, userHome: io.userHome, cwd, store: input.text("store") };
+  refuseOwnFolders(new NodeDisk(), path, what, ownFolders(inputs));
+}
