@@ -3,7 +3,9 @@ import { workspaceLayout } from "../storage/files/layout.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { LoggedErasure } from "../core/records/erasures.ts";
 import type { Hash } from "../core/values/hash.ts";
+import { wholePath } from "../core/tree/whole-path.ts";
 import type { Disk } from "../disk/disk.ts";
+import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { aliveContents, type AliveOptions } from "../engine/upkeep/alive.ts";
@@ -30,6 +32,9 @@ import { optional } from "../util/optional.ts";
 
 /** What an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
+  const { configFolder, layout, backends } = parts;
+  const refuseOwn = (what: string, given: string): void =>
+    refuseOwnFolders(backends.disk, wholePath("the folder", given), what, [layout.home, configFolder]);
   const tasks: StoreTasks = {
     home: parts.layout.home,
     fileFaults: () => {
@@ -48,11 +53,19 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     stored: (hashes) => parts.blobs.has(hashes),
     repairSource: (place) => repairSource(parts.backends.disk, place),
     setAside: (files) => setAside(parts, files),
-    refuseFilled: async (folder) => refuseFilled(parts.backends.disk, folder),
-    emptyWorktree: async (folder) =>
-      emptyWorktree(parts.backends, folder, { crew: restoreWorkers(parts), traitsOf: traitsOf(parts, false) }),
+    refuseFilled: async (folder) => {
+      refuseOwn("a restore", folder);
+      refuseFilled(parts.backends.disk, folder);
+    },
+    emptyWorktree: async (folder) => {
+      refuseOwn("a restore", folder);
+      return emptyWorktree(parts.backends, folder, { crew: restoreWorkers(parts), traitsOf: traitsOf(parts, false) });
+    },
     usage: () => storeUsage(parts),
-    newFolder: newFolders(parts.backends.disk),
+    newFolder: async (folder, stem, files) => {
+      refuseOwn("a backup", folder);
+      return newFolders(parts.backends.disk)(folder, stem, files);
+    },
     noteGivenUp: async (what) => noteGivenUp(parts, workspaceId, what),
     takes: (options) => parts.gauge.takes(options),
     grew: (bytes) => parts.gauge.grew(bytes),

@@ -22,6 +22,7 @@ import { listConflicts } from "../engine/undo/conflicts.ts";
 import type { Context } from "../engine/log/context.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
+import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
 import { refuseProcessPath } from "../store/refuse-process-path.ts";
 import { refuseSystemFolder } from "../store/refuse-system-folder.ts";
 import { RootsCache } from "../store/roots-cache.ts";
@@ -62,6 +63,8 @@ export class FileSyncPlaces implements SyncPlaces {
 
   async begin(folder: string, { force = false, follows }: BeginOptions = {}): Promise<string> {
     refuseProcessPath(this.#disk, folder);
+    const { layout, configFolder } = this.#parts;
+    refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
     // Before anything is made, and once more for where a link leads.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);

@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openStore, openSyncs } from "../../src/open.ts";
 import { Sandbox } from "../cli/sandbox.ts";
+import { Project } from "../helpers/project.ts";
 
 /** No option or argument that names a place to be written to reaches the store or the configuration folder, whoever gives it. */
 
@@ -84,9 +86,31 @@ describe("Truth: a summary goes nowhere into Chronicle's own folders", { timeout
 });
 
 describe("Truth: nothing is restored, kept or begun in Chronicle's own folders", { timeout: 240_000 }, () => {
+  it("an agent mints no token by a restore", async () => {
+    const { box, config } = await begun();
+    using _box = box;
+    await box.must(["token", "create", "--role", "reader"]);
+    const token = { id: "aaaaaaaaaaaa", name: "x", role: "operator", workspaces: null, hash: "0".repeat(64) };
+    box.write("aaaaaaaaaaaa.json", JSON.stringify(token));
+    await box.must(["snapshot"], { env: AGENT });
+    for (const tokens of [join(config, "tokens"), join(config, "fresh")]) {
+      const ran = await box.call(["restore", "latest", "--to", tokens, "aaaaaaaaaaaa.json"], { env: AGENT });
+      expect([ran.code, ran.stderr]).toEqual([6, expect.stringContaining("may not lead to")]);
+    }
+    expect((await box.must(["token", "list"])).stdout).not.toContain("operator");
+  });
+
   it.each<readonly [string, (store: string, config: string) => readonly string[]]>([
+    ["restore --to", (store) => ["restore", "latest", "--to", join(store, "blobs", "xx")]],
+    ["restore --to, only said", (store) => ["restore", "latest", "--dry-run", "--to", join(store, "blobs", "xx")]],
+    ["record backup", (store) => ["record", "backup", join(store, "workspaces", "zz")]],
     ["record --folder", (_, config) => ["record", "put", "x", "{}", "--folder", join(config, "records")]],
     ["serve --socket", (store) => ["serve", "--socket", join(store, "lock.db")]],
+    ["sync start", (store) => ["sync", "start", "http://127.0.0.1:9#x", join(store, "zz"), "--foreground"]],
+    ["replicate", (store) => ["replicate", join(store, "zz"), "--ws-connect", "http://127.0.0.1:9"]],
+    ["init", (store) => ["init", join(store, "workspaces")]],
+    ["init in a store of its own", (store) => ["--store", `${store}-2`, "init", store]],
+    ["-C", (store) => ["--store", `${store}-2`, "-C", store, "snapshot"]],
   ])("%s", async (_, words) => {
     const { box, config, kept } = await begun();
     using _box = box;
@@ -113,5 +137,32 @@ describe("Truth: nothing is restored, kept or begun in Chronicle's own folders",
     const named = await box.call(["agents", "install", "codex"], { env: { CODEX_HOME: join(config, "codex") } });
     expect([named.code, named.stderr]).toEqual([6, expect.stringContaining("may not lead to")]);
     expect(kept()).toEqual(before);
+  });
+
+  it("in the library, also where the store is known by a link", async () => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    const made = await project.init();
+    const link = join(project.base, "by-link");
+    symlinkSync(project.home, link);
+    const refused = { code: "UNSAFE", message: expect.stringContaining("may not lead to") };
+    for (const to of [join(project.home, "blobs", "xx"), join(link, "xx"), project.configFolder]) {
+      await expect(made.restore("latest", { to })).rejects.toMatchObject(refused);
+      await expect(made.records.backup(to)).rejects.toMatchObject(refused);
+    }
+    await made.close();
+    const store = await openStore({ home: link, configFolder: project.configFolder });
+    await expect(store.init({ roots: [join(project.home, "workspaces")] })).rejects.toMatchObject({ code: "UNSAFE" });
+    const runner = openSyncs(store, () => undefined);
+    const follows = { upstream: "http://127.0.0.1:9", workspace: "w", mode: "one-way-safe" } as const;
+    const inside = join(project.home, "workspaces", "zz");
+    await expect(runner.start({ ...follows, folder: inside })).rejects.toMatchObject(refused);
+    expect(existsSync(inside)).toBe(false);
+    await runner.close();
+    const workspace = await store.open({ folder: project.folder, role: "agent" });
+    await expect(workspace.restore("latest", { to: join(project.home, "xx") })).rejects.toMatchObject(refused);
+    await expect(workspace.restore("latest", { to: join(project.base, "elsewhere") })).resolves.toMatchObject({});
+    await workspace.close();
+    await store.close();
   });
 });

@@ -6,6 +6,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { isAgents, isWithinAgents } from "./agents-command.ts";
 import type { Input } from "../../process/input.ts";
 import type { Io } from "../../process/io.ts";
+import { refuseOwn } from "./written-path.ts";
 import { newHistoryLines } from "./new-history.ts";
 import { type Paint, paintFor } from "../../process/paint.ts";
 import { placesOf } from "../../process/places.ts";
@@ -185,6 +186,7 @@ export class CommandContext {
   }
 
   async #begin(store: StoreApi): Promise<WorkspaceApi> {
+    refuseOwn(this, "a history", this.io.cwd());
     const { workspace, result } = await store.init({ roots: [this.io.cwd()], ...this.progress() });
     const begun = this.closing(workspace);
     // Somebody else may have begun it meanwhile.

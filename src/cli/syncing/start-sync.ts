@@ -4,6 +4,7 @@ import type { SyncApi, SyncMode, SyncRunner, SyncShape, SyncStart } from "../../
 import { ChronicleError } from "../../core/values/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../support/context.ts";
+import { writtenPath } from "../support/written-path.ts";
 import { ownUid, syncRunFolder } from "../../daemon/run-folder.ts";
 import { placesOf } from "../../process/places.ts";
 import { counted } from "../render/counted.ts";
@@ -17,7 +18,6 @@ import { showSyncs } from "./live-syncs.ts";
 import { reached } from "./reached.ts";
 import { backgroundDesk, runningDesk } from "./sync-client.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
-import { typedPath } from "../../process/typed-path.ts";
 import { optional } from "../../util/optional.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
@@ -51,7 +51,7 @@ export async function startOptions(
   return {
     upstream: url,
     ...optional({ workspace }),
-    folder: typedPath(context.io.cwd(), "the folder", folder),
+    folder: writtenPath(context, "the folder", folder),
     ...followOptions(context),
     ...(context.input.flag("force") ? { force: true } : {}),
     ...upstreamToken(context, url),

@@ -3,12 +3,12 @@ import type { ConfigShape } from "../../../api/shapes.ts";
 import type { InitShape } from "../../../api/store-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import type { Input } from "../../../process/input.ts";
+import { writtenPath } from "../../support/written-path.ts";
 import { repositoryLines } from "../../support/new-history.ts";
 import { coverageLines } from "../../render/changes.ts";
 import { printable } from "../../../process/printable.ts";
 import { secretsLine } from "../../render/secrets.ts";
 import { usageError } from "../../../process/usage-error.ts";
-import { typedPath } from "../../../process/typed-path.ts";
 import { optional } from "../../../util/optional.ts";
 
 /** Only what was given: the rest is the workspace's own, or the default. */
@@ -60,7 +60,7 @@ export async function init(context: CommandContext): Promise<number> {
   const config = chosenConfig(input);
   const store = await context.store();
   const { workspace, result } = await store.init({
-    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => typedPath(io.cwd(), "the path", path)),
+    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => writtenPath(context, "the path", path)),
     ...config,
     ...optional({ adopt }),
     force: input.flag("force"),

@@ -2,24 +2,24 @@ import { EXIT } from "../../../api/problems.ts";
 import type { RestoreShape } from "../../../api/shapes.ts";
 import type { RestoreOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { isFixed, parseMoment } from "../../../core/values/moment.ts";
+import { writtenPath } from "../../support/written-path.ts";
 import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
 import { counted } from "../../render/counted.ts";
 import { printable } from "../../../process/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
-import { typedPath } from "../../../process/typed-path.ts";
 
 const PREVIEW_LINES = 40;
 
 async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Promise<RestoreOptions> {
-  const { input, io } = context;
+  const { input } = context;
   const paths = context.paths(workspace);
   const wanted = await Promise.all(input.args.slice(1).map((path) => paths.toWorkspace(path)));
   const to = input.text("to");
   return {
     ...(wanted.length === 0 ? {} : { paths: wanted }),
-    ...(to === undefined ? {} : { to: typedPath(io.cwd(), "--to", to) }),
+    ...(to === undefined ? {} : { to: writtenPath(context, "--to", to) }),
     keepMtime: input.flag("mtime"),
     force: input.flag("force"),
     ...context.progress(),

@@ -4,12 +4,12 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { RecordBody } from "../../../core/values/event.ts";
 import { plainValue, readPythonJson } from "../../../core/log/python-json.ts";
 import type { CommandContext } from "../../support/context.ts";
+import { writtenPath } from "../../support/written-path.ts";
 import { withRecords } from "../../support/record-target.ts";
 import { columns } from "../../render/columns.ts";
 import { counted } from "../../render/counted.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
-import { typedPath } from "../../../process/typed-path.ts";
 
 interface Verb {
   readonly readOnly: boolean;
@@ -166,7 +166,7 @@ async function compact(context: CommandContext, records: RecordStoreApi): Promis
 }
 
 async function backup(context: CommandContext, records: RecordStoreApi): Promise<number> {
-  const path = await records.backup(typedPath(context.io.cwd(), "the folder", idOf(context)));
+  const path = await records.backup(writtenPath(context, "the folder", idOf(context)));
   if (context.json) context.printJson({ path });
   else context.print(printable(path));
   return EXIT.done;
