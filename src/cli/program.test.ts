@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "./table/command-table.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import { CHRONICLE_VALUED, PERSONS_VERBS } from "../core/shell/persons-commands.ts";
+import { CHRONICLE_VALUED, WRITING_VERBS } from "../core/shell/chronicle-words.ts";
+import { PERSONS_VERBS } from "../core/shell/persons-commands.ts";
 import { loadAction } from "./load-action.ts";
 import { parseCommandLine } from "./program.ts";
 import { GLOBAL_OPTIONS } from "./table/spec.ts";
@@ -140,6 +141,17 @@ describe("what the hooks read of a command line", () => {
     // None of them is a flag of another verb.
     const plain = flags.filter((line) => !line.includes("<")).flatMap(names);
     expect(plain.filter((name) => CHRONICLE_VALUED.has(name))).toEqual([]);
+  });
+
+  it("knows which options of the verbs that write to a named place take a value", () => {
+    for (const [name, { valued }] of WRITING_VERBS) {
+      const options = COMMANDS.find((spec) => spec.name === name)?.options ?? [];
+      const flags = options.map((option) => option.flags).filter((line) => line.includes("<"));
+      const names = flags.flatMap((line) => line.match(/(?<![\w-])--?[a-zA-Z][a-z-]*/g) ?? []);
+      expect([name, [...valued].toSorted()]).toEqual([name, names.toSorted()]);
+      const plain = options.flatMap((option) => (option.flags.includes("<") ? [] : option.flags.split(", ")));
+      expect(plain.filter((flag) => CHRONICLE_VALUED.has(flag))).toEqual([]);
+    }
   });
 
   it("takes a value for one as the command line does, whatever it looks like", () => {

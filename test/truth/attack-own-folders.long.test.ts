@@ -166,3 +166,27 @@ describe("Truth: nothing is restored, kept or begun in Chronicle's own folders",
     await store.close();
   });
 });
+
+describe("Truth: the hooks refuse what leads there before it runs", { timeout: 120_000 }, () => {
+  it("a summary, a restore and a line of another tool", async () => {
+    const { box, config, log } = await begun();
+    using _box = box;
+    const asked = (command: string) => {
+      const call = { session_id: "s-1", cwd: box.project, transcript_path: "/t", permission_mode: "default" };
+      const tool = { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, tool_use_id: "t-1" };
+      return box.run(["hook", "claude", "--direct"], { input: JSON.stringify({ ...call, ...tool }) });
+    };
+    for (const line of [
+      `chronicle run --summary ${config}/key.pem -- true`,
+      `chronicle run --summary=${log} -- true`,
+      "chronicle restore latest --to $XDG_CONFIG_HOME/chronicle/tokens a.json",
+      "rm -rf ${CHRONICLE_HOME:-/x}",
+      `tar -xf x.tar -C ${box.store}`,
+    ]) {
+      const { stdout, stderr } = asked(line);
+      expect([line, stdout + stderr]).toEqual([line, expect.stringContaining("an agent may not do this")]);
+    }
+    const { code, stdout, stderr } = asked("chronicle run --summary s.json -- true");
+    expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining("may not")]);
+  });
+});

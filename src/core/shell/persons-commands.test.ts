@@ -8,6 +8,9 @@ const PLACE = {
   folders: ["/home/u/.local/state/chronicle", "/home/u/.config/chronicle"],
 };
 
+const STORE = "/home/u/.local/state/chronicle";
+const KEY = "/home/u/.config/chronicle/key.pem";
+
 function judged(line: string): string | undefined {
   return personsCommandIn(line, PLACE);
 }
@@ -92,6 +95,28 @@ describe("commands that only a person may give", () => {
     ["chronicle \\\n  forget 01JD -y", "chronicle forget"],
     ["\\\n\\\n\t\\\nchronicle \\\n\\\n forget x", "chronicle forget"],
     ["chronicle -C \\\n .. gc", "chronicle gc"],
+    ["$'chronicle' forget x -y", "chronicle forget"],
+    ["$'\\x63hron\\151cle' $'\\u0067c'", "chronicle gc"],
+    ["coproc chronicle gc", "chronicle gc"],
+    ["trap 'chronicle gc' EXIT", "chronicle gc"],
+    ["trap -- 'ls; chronicle gc' EXIT", "chronicle gc"],
+    ["alias c=chronicle; c gc", "chronicle gc"],
+    ["alias -- c='npx chronicle' d=ls; sudo c gc", "chronicle gc"],
+    ["flock x chronicle gc", "chronicle gc"],
+    ["flock -w 5 x -c 'ls; chronicle gc'", "chronicle gc"],
+    ["parallel chronicle ::: gc", "chronicle gc"],
+    ["parallel -j 2 chronicle {} -y ::: list forget", "chronicle forget"],
+    ["parallel ::: 'chronicle gc' ls", "chronicle gc"],
+    ['tmux new -d "chronicle gc"', "chronicle gc"],
+    ["tmux -L x new-session -d -s n chronicle gc", "chronicle gc"],
+    ["tmux send-keys -t n 'ls; chronicle gc' Enter", "chronicle gc"],
+    ["screen -dmS n chronicle gc", "chronicle gc"],
+    ["watch 'ls; chronicle gc'", "chronicle gc"],
+    ["taskset -c 0 chronicle gc", "chronicle gc"],
+    ["sh -c '$0 $1' chronicle gc", "chronicle gc"],
+    ["sh -c '\"$@\"' x chronicle gc", "chronicle gc"],
+    ["for c in chronicle; do $c gc; done", "chronicle gc"],
+    ["chronicle sync resolve x --merge --tool 'ls; chronicle gc'", "chronicle gc"],
   ])("%s", (line, told) => {
     expect(judged(line)).toBe(told);
   });
@@ -116,6 +141,49 @@ describe("commands that only a person may give", () => {
     ["chronicle -C ~/.local/state run rm -rf chronicle", "/home/u/.local/state/chronicle"],
     ["chronicle --directory=/ run -C ~/.local/state -- rm -rf chronicle", "/home/u/.local/state/chronicle"],
     ["stdbuf -o L rm -rf $CHRONICLE_HOME", "/home/u/.local/state/chronicle"],
+    ["rm -rf ${CHRONICLE_HOME:-/x}", STORE],
+    ['rm -rf "${CHRONICLE_HOME%/}"/blobs', `${STORE}/blobs`],
+    ["rm -rf ${CHRONICLE_HOME:?}", STORE],
+    ["rm -rf ${CHRONICLE_HOME%/*}", "/home/u/.local/state"],
+    [`sh -c 'rm -rf "$0"' ${STORE}`, STORE],
+    [`sh -c 'rm -rf "$2"' a b ${STORE}`, STORE],
+    [`sh -c 'rm -rf "$@"' x /tmp/y ${STORE}`, STORE],
+    [`bash -c 'rm -rf \${1}1' x /tmp/y; rm -rf $'${STORE}'`, STORE],
+    ["tar -xf x.tar -C $CHRONICLE_HOME", STORE],
+    ["tar xfC x.tar $CHRONICLE_HOME", STORE],
+    ["cd $CHRONICLE_HOME && tar xf /tmp/x.tar", STORE],
+    ["tar --extract --directory=$CHRONICLE_HOME/blobs -f x.tar", `${STORE}/blobs`],
+    ["tar --remove-files -cf x.tar ~/.local", "/home/u/.local"],
+    ["tar -cf ~/.config/chronicle/key.pem x", KEY],
+    ["unzip -o x.zip -d $CHRONICLE_HOME", STORE],
+    ["7z x a.7z -o$CHRONICLE_HOME", STORE],
+    ["zip -rm x.zip $CHRONICLE_HOME", STORE],
+    ["gzip ~/.config/chronicle/key.pem", KEY],
+    ["git clone x $CHRONICLE_HOME/y", `${STORE}/y`],
+    ["git init $CHRONICLE_HOME", STORE],
+    ["git -C $CHRONICLE_HOME reset --hard", STORE],
+    ["git --git-dir=/tmp/g --work-tree=$CHRONICLE_HOME checkout -f", STORE],
+    ["git -C ~ clean -fdx", "/home/u"],
+    ["mount --bind /tmp/x $CHRONICLE_HOME", STORE],
+    ["sudo umount $CHRONICLE_HOME", STORE],
+    ["chattr +i $CHRONICLE_HOME", STORE],
+    [`sqlite3 ${STORE}/blobs/index.db "delete from x"`, `${STORE}/blobs/index.db`],
+    ["ln ~/.config/chronicle/key.pem k", KEY],
+    ["nano ~/.config/chronicle/key.pem", KEY],
+    ["scp h:x ~/.config/chronicle/key.pem", KEY],
+    ["chronicle run --summary ~/.config/chronicle/key.pem -- true", KEY],
+    ["chronicle run --note x --summary=$CHRONICLE_HOME/lock.db -- true", `${STORE}/lock.db`],
+    ["chronicle -C ~/.config/chronicle run --summary key.pem true", KEY],
+    ["npx chronicle restore latest --to ~/.config/chronicle/tokens a.json", "/home/u/.config/chronicle/tokens"],
+    ["chronicle restore --to=$CHRONICLE_HOME/blobs/xx -y 3", `${STORE}/blobs/xx`],
+    ["chronicle record backup $CHRONICLE_HOME/workspaces/zz", `${STORE}/workspaces/zz`],
+    ["chronicle record put x {} --folder $CHRONICLE_HOME/r", `${STORE}/r`],
+    ["chronicle import --from chronomemory x --folder $CHRONICLE_HOME/r", `${STORE}/r`],
+    ["chronicle serve --socket $CHRONICLE_HOME/lock.db", `${STORE}/lock.db`],
+    ["chronicle sync start --mode one-way-safe http://h:1#w $CHRONICLE_HOME/y", `${STORE}/y`],
+    ["chronicle replicate --connect /s $CHRONICLE_HOME/y", `${STORE}/y`],
+    ["chronicle init $CHRONICLE_HOME", STORE],
+    ["chronicle sync resolve x --merge --tool 'rm -rf $CHRONICLE_HOME'", STORE],
     ["sed -i s/24/0/ ~/.config/chronicle/forgotten/a.json", "/home/u/.config/chronicle/forgotten/a.json"],
   ])("%s", (line, told) => {
     expect(judged(line)).toBe(told);
@@ -167,6 +235,35 @@ describe("commands that only a person may give", () => {
     "$X forget y",
     "chronicle $(cat verb) x",
     "chronicle '' forget",
+    "$'a\\xff' gc",
+    "trap - EXIT",
+    "trap 'rm -rf build' EXIT",
+    "alias c=ls; c gc",
+    "flock x make",
+    "parallel echo ::: chronicle gc",
+    "tmux kill-session -t chronicle",
+    "sh -c 'echo \"$0\"' chronicle gc",
+    "sh -c 'rm -rf \"$0\"' build",
+    "rm -rf ${BUILD:-build}",
+    "rm -rf ${CHRONICLE_HOME:+build}",
+    "tar -czf b.tgz $CHRONICLE_HOME",
+    "tar -tf x.tar -C $CHRONICLE_HOME",
+    "tar -xf x.tar -C ~/project",
+    "unzip -l x.zip -d $CHRONICLE_HOME",
+    "zip -r b.zip $CHRONICLE_HOME",
+    "git -C $CHRONICLE_HOME status",
+    "git clone x y",
+    "gzip -c ~/.config/chronicle/config.yaml",
+    "sqlite3 -readonly $CHRONICLE_HOME/blobs/index.db 'select 1'",
+    "scp ~/.config/chronicle/config.yaml h:",
+    "chronicle run --summary s.json -- true",
+    "chronicle restore latest --to /tmp/x $CHRONICLE_HOME",
+    "chronicle record backup /tmp/b",
+    "chronicle record put backup $CHRONICLE_HOME/x",
+    "chronicle verify --repair-from $CHRONICLE_HOME",
+    "chronicle sync resolve x --merge --tool 'meld $LOCAL $MERGED'",
+    "chronicle sync status $CHRONICLE_HOME",
+    "chronicle --store $CHRONICLE_HOME list",
   ])("passes: %s", (line) => {
     expect(judged(line)).toBeUndefined();
   });
@@ -202,5 +299,14 @@ describe("commands that only a person may give", () => {
     judged(`rm -rf ${"{a,b}".repeat(10_000)} ${"*?".repeat(10_000)}x ~/${"*".repeat(200)}/x`);
     judged("$(".repeat(30_000));
     judged("eval ".repeat(10_000));
+    for (const piece of [
+      "watch ",
+      "parallel a ::: b ",
+      "sh -c '\"$@\"' a ",
+      "alias a=b b=a;a ",
+      "${HOME%/*}",
+      "$'\\x41'",
+    ])
+      judged(piece.repeat(10_000));
   });
 });

@@ -1,8 +1,11 @@
 import { posix } from "node:path";
 import { globPattern } from "../filter/glob-pattern.ts";
-import { argumentsOf, XARGS_VALUED } from "./shell-arguments.ts";
-import { type GivenOptions, readOptions, takesNext } from "./shell-options.ts";
+import { readChronicle, WRITING_VERBS } from "./chronicle-words.ts";
+import { guardedArguments } from "./guarded-arguments.ts";
+import { argumentsOf } from "./shell-arguments.ts";
+import type { GivenOptions } from "./shell-options.ts";
 import { ASSIGNMENT, isScriptFlag, SHELLS, withoutPrefixes } from "./shell-prefixes.ts";
+import { commandsRunBy, findExec, linesRunBy } from "./shell-runners.ts";
 import { readShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 
 /** Where a shell line of an agent runs, and what it must not touch. */
@@ -17,49 +20,12 @@ export interface GuardedPlace {
 
 /** So deep lines within lines are read (`sh -c`, `eval`, `$(…)`). */
 const MOST_NESTED = 5;
+/** So many arguments of a script are each tried as its only one. */
+const MOST_EACH = 4;
 /** So many commands of one line are looked at. */
 const MOST_COMMANDS = 10_000;
 
-/** Programs that run another one, with the options of theirs that take a value. */
-const RUNNERS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Object.entries({
-    npx: "-p --package -c --call",
-    bunx: "-p --package",
-    pnpx: "",
-    node: "-r --require --import --loader -C --conditions --env-file",
-    nodejs: "-r --require --import --loader -C --conditions --env-file",
-    bun: "",
-    deno: "",
-    xargs: [...XARGS_VALUED].join(" "),
-    watch: "-n --interval",
-    parallel: "-j",
-    chroot: "",
-    unshare: "",
-    script: "",
-    strace: "-e -o",
-    busybox: "",
-  }).map(([name, options]) => [name, new Set(options.split(" "))]),
-);
-/** Words of package managers before the command that they run. */
-const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ["npm", new Set(["exec", "x"])],
-  ["pnpm", new Set(["exec", "dlx"])],
-  ["yarn", new Set(["exec", "dlx", "run"])],
-  ["bun", new Set(["x", "run"])],
-  ["deno", new Set(["run"])],
-]);
-
 const CHRONICLE = /^(?:chronicle(?:\.(?:[cm]?js|cmd))?|@chronicle-dev\/chronicle(?:@.*)?)$/;
-/** Options of `chronicle`, and of the verbs that are a person's, that take a value. A test holds them to the command line's own. */
-export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
-  (
-    "-C -w --directory --workspace --store --remote --token-file --wait " +
-    "--summary --network-events --note -m --message --name --on-record --match --reason " +
-    "--keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --keep-within " +
-    "--max-snapshots --max-age-days --min-age-hours"
-  ).split(" "),
-);
-
 type Judge = (given: GivenOptions) => boolean;
 
 const always: Judge = () => true;
@@ -100,7 +66,9 @@ export function personsCommandIn(line: string, place: GuardedPlace): string | un
 
 class Guard {
   readonly #folders: readonly (readonly string[])[];
-  readonly #variables: Record<string, string>;
+  #variables: Record<string, string>;
+  /** What the line has other names stand for. */
+  readonly #aliases = new Map<string, readonly ShellWord[]>();
   #commands = 0;
 
   constructor({ folders, variables }: GuardedPlace) {
@@ -130,18 +98,35 @@ class Guard {
     return undefined;
   }
 
-  /** Notes the variables to which the line gives literal values. */
+  /** Notes the variables to which the line gives literal values, and its aliases. */
   #learn(line: string): void {
     for (const step of readShell(line, this.#variables).steps) {
       if (step === "(" || step === ")") continue;
-      const words = /^(?:export|declare|local|readonly|typeset)$/.test(step.words[0]?.text ?? "")
-        ? step.words.slice(1)
-        : step.words;
+      const [first, ...rest] = step.words;
+      if (first?.text === "for") this.#loop(rest);
+      if (first?.text === "alias") this.#name(rest);
+      const words = /^(?:export|declare|local|readonly|typeset)$/.test(first?.text ?? "") ? rest : step.words;
       for (const { text, known } of words) {
         const at = text.indexOf("=");
         if (!ASSIGNMENT.test(text)) break;
         if (known && text[at - 1] !== "+") this.#variables[text.slice(0, at)] = text.slice(at + 1);
       }
+    }
+  }
+
+  /** `for NAME in WORD`: of several words the first. */
+  #loop([variable, key, value]: readonly ShellWord[]): void {
+    if (key?.text !== "in" || variable?.known !== true || value?.known !== true) return;
+    this.#variables[variable.text] = value.text;
+  }
+
+  #name(words: readonly ShellWord[]): void {
+    for (const { text, known } of words) {
+      const at = text.indexOf("=");
+      const name = text.slice(0, at);
+      const meant = split([{ text: text.slice(at + 1), known, glob: -1 }]);
+      // `alias ls='ls -l'`: within it the name is the program's.
+      if (known && at > 0 && meant[0]?.text !== name) this.#aliases.set(name, meant);
     }
   }
 
@@ -152,8 +137,6 @@ class Guard {
   }
 
   #judge(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
-    this.#commands += 1;
-    if (this.#commands > MOST_COMMANDS) return undefined;
     for (const output of command.outputs) {
       const hit = this.#touched(output, cwd, false);
       if (hit !== undefined) return hit;
@@ -163,41 +146,58 @@ class Guard {
 
   #words(words: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
     const [name, ...rest] = words;
-    if (name === undefined || !name.known || depth > MOST_NESTED) return undefined;
+    this.#commands += 1;
+    if (name === undefined || !name.known || depth > MOST_NESTED || this.#commands > MOST_COMMANDS) return undefined;
+    const meant = this.#aliases.get(name.text);
+    if (meant !== undefined) return this.#words(split(withoutPrefixes([...meant, ...rest])), cwd, depth + 1);
     const tool = posix.basename(name.text);
     if (CHRONICLE.test(tool) || CHRONICLE.test(name.text)) return this.#chronicle(rest, cwd, depth);
-    if (SHELLS.has(tool) || tool === "eval") return this.#script(tool, rest, { cwd, depth });
-    const run = commandRunBy(tool, rest);
-    const found = run === undefined ? undefined : this.#words(split(withoutPrefixes(run)), cwd, depth + 1);
-    return found ?? this.#script(tool, rest, { cwd, depth }) ?? this.#arguments(tool, rest, cwd);
+    if (SHELLS.has(tool)) return this.#script(rest, cwd, depth);
+    for (const line of linesRunBy(tool, rest)) {
+      const found = this.#inner(line, cwd, depth);
+      if (found !== undefined) return found;
+    }
+    for (const run of tool === "find" ? [findExec(rest)] : commandsRunBy(tool, rest)) {
+      const found = this.#words(split(withoutPrefixes(run)), cwd, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return this.#arguments(tool, rest, cwd);
   }
 
-  /** `chronicle VERB …`, and what `chronicle run` is given to run. */
+  /** `chronicle VERB …`, what it is given to run, and where it is to write. */
   #chronicle(words: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
     const line = readChronicle(words);
     if (line === undefined) return undefined;
     const { verb, given, folder } = line;
     if (PERSONS_VERBS.get(verb)?.(given) === true) return `chronicle ${verb}${SHOWN[verb] ?? ""}`;
-    if (verb !== "run") return undefined;
     const at = folder === undefined ? cwd : this.#within(folder, cwd);
+    for (const place of WRITING_VERBS.get(verb)?.places(given) ?? []) {
+      const hit = this.#touched(place, at, false);
+      if (hit !== undefined) return hit;
+    }
+    const tool = verb === "sync" ? given.values.get("--tool") : undefined;
+    if (tool !== undefined) return this.#inner([tool], at, depth);
+    if (verb !== "run") return undefined;
     return this.#words(split(withoutPrefixes(given.operands)), at, depth + 1);
   }
 
-  /** `sh -c '…'`, `eval …`, `npx -c '…'`, `find … -exec …`. */
-  #script(
-    tool: string,
-    rest: readonly ShellWord[],
-    { cwd, depth }: { readonly cwd: string | undefined; readonly depth: number },
-  ): string | undefined {
-    if (tool === "find") {
-      const at = rest.findIndex(({ text }) => /^-(?:exec|execdir|ok|okdir)$/.test(text));
-      return at < 0 ? undefined : this.#words(withoutPrefixes(rest.slice(at + 1)), cwd, depth + 1);
+  /** `sh -c LINE NAME ARGUMENT…`: the line with `$0`, `$1` and so on. */
+  #script(rest: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
+    const flag = rest.findIndex(({ text }) => isScriptFlag(text));
+    const line = flag < 0 ? undefined : rest[flag + 1];
+    if (line === undefined) return undefined;
+    const words = rest.slice(flag + 2);
+    const known = words.slice(0, 10).flatMap(({ text, known: isKnown }, at) => (isKnown ? [[String(at), text]] : []));
+    const given = words.slice(1).filter((word) => word.known);
+    // `"$@"` is several words: all of them as the words of a command, and each as its only argument.
+    const each = depth <= 1 && /\$\{?[@*]/.test(line.text) ? given.slice(0, MOST_EACH).map(({ text }) => text) : [];
+    const outer = this.#variables;
+    for (const all of [given.map(({ text }) => text).join(" "), ...each]) {
+      this.#variables = { ...outer, ...Object.fromEntries(known), "@": all, "*": all };
+      const found = this.#inner([line], cwd, depth);
+      this.#variables = outer;
+      if (found !== undefined) return found;
     }
-    if (tool === "eval") return this.#inner(rest, cwd, depth);
-    const isShell = SHELLS.has(tool);
-    const flag = rest.findIndex(({ text }) => (isShell ? isScriptFlag(text) : text === "-c" || text === "--call"));
-    const takesScript = isShell || /^(?:npx|npm|su|script)$/.test(tool);
-    if (flag >= 0 && takesScript) return this.#inner(rest.slice(flag + 1, flag + 2), cwd, depth);
     return undefined;
   }
 
@@ -209,13 +209,15 @@ class Guard {
   /** A folder above what is guarded counts where what lies beneath it goes with it. */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);
-    if (touched === undefined) return undefined;
-    const isGone = touched.deep && !/^ch(?:mod|own|grp)$/.test(tool);
-    for (const word of touched.paths) {
-      const hit = this.#touched(word, cwd, isGone);
-      if (hit !== undefined) return hit;
-    }
-    return touched.into === undefined ? undefined : this.#touched(touched.into.target, cwd, false);
+    const guarding = guardedArguments(tool, rest);
+    const isGone = touched?.deep === true && !/^ch(?:mod|own|grp)$/.test(tool);
+    const at = touched?.from === undefined ? cwd : this.#within(touched.from, cwd);
+    const all = [
+      ...(touched?.paths ?? []).map((word) => this.#touched(word, at, isGone)),
+      ...(touched?.into === undefined ? [] : [this.#touched(touched.into.target, at, false)]),
+      ...(guarding?.paths ?? []).map((word) => this.#touched(word, cwd, guarding?.deep === true)),
+    ];
+    return all.find((hit) => hit !== undefined);
   }
 
   #touched(word: ShellWord, cwd: string | undefined, deep: boolean): string | undefined {
@@ -254,47 +256,4 @@ function split(words: readonly ShellWord[]): readonly ShellWord[] {
 
 function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "");
-}
-
-/** The command that a program is given to run. */
-function commandRunBy(tool: string, rest: readonly ShellWord[]): readonly ShellWord[] | undefined {
-  const verbs = PACKAGE_VERBS.get(tool);
-  const valued = RUNNERS.get(tool);
-  if (verbs === undefined && valued === undefined) return undefined;
-  const at = firstOperand(rest, valued ?? new Set(["-p", "--package", "--prefix", "-C", "-w"]));
-  const isVerb = verbs?.has(rest[at]?.text ?? "") === true;
-  if (verbs !== undefined && valued === undefined && !isVerb) return undefined;
-  if (!isVerb) return rest.slice(at);
-  const after = rest.slice(at + 1);
-  return after.slice(firstOperand(after, new Set(["-p", "--package"])));
-}
-
-function firstOperand(words: readonly ShellWord[], valued: ReadonlySet<string>): number {
-  let at = 0;
-  for (;;) {
-    const text = words[at]?.text ?? "";
-    if (text === "--") return at + 1;
-    if (!text.startsWith("-")) return at;
-    at += takesNext(text, valued) ? 2 : 1;
-  }
-}
-
-/** The words behind `chronicle`; `undefined`: help is asked for, or the verb is not known. */
-function readChronicle(words: readonly ShellWord[]):
-  | {
-      readonly verb: string;
-      /** What stands behind the verb. */
-      readonly given: GivenOptions;
-      /** The folder in which it works. */
-      readonly folder: ShellWord | undefined;
-    }
-  | undefined {
-  const before = readOptions(words, CHRONICLE_VALUED, "the first operand");
-  const [verb, ...rest] = before.operands;
-  if (verb?.known !== true) return undefined;
-  const given = readOptions(rest, CHRONICLE_VALUED, verb.text === "run" ? "the first operand" : "the end");
-  const all = [given, before];
-  if (all.some(({ options }) => options.has("--help") || options.has("-h"))) return undefined;
-  const folders = all.flatMap(({ values }) => values.get("--directory") ?? values.get("-C") ?? []);
-  return { verb: verb.text, given, folder: folders[0] };
 }

@@ -97,6 +97,7 @@ describe("what a shell line will probably touch", () => {
     ["echo $(rm a", ""],
     ["", ""],
     ["npm test", ""],
+    ["rm $'a\\x62'; > ${HOME:-x}/c", "/w/ab /home/u/c"],
   ];
   test.each(cases)("%s", (line, expected) => {
     expect(paths(line)).toBe(expected);

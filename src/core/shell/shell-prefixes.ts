@@ -16,7 +16,7 @@ const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     stdbuf: "-i -o -e --input --output --error",
     exec: "-a",
     timeout: "-k -s --kill-after --signal",
-    ...Object.fromEntries("nohup command builtin setsid".split(" ").map((name) => [name, ""])),
+    ...Object.fromEntries("nohup command builtin setsid coproc".split(" ").map((name) => [name, ""])),
     ...Object.fromEntries("then do else elif if while until ! {".split(" ").map((name) => [name, ""])),
   }).map(([name, options]) => [name, new Set(options.split(" "))]),
 );

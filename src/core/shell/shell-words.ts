@@ -5,6 +5,8 @@
  * line that is cut off or badly quoted gives what was understood so far. One pass, each character once; never throws.
  */
 
+import { ansiText, parameterValue } from "./expansions.ts";
+
 /** One word. */
 export interface ShellWord {
   readonly text: string;
@@ -254,29 +256,42 @@ class ShellReader {
     const c = this.#line[this.#at] ?? "";
     if (c === "(" || c === "{") return this.#skipNested(c, c === "(" ? ")" : "}");
     if (c === "'") {
-      // `$'…'`: what its escapes stand for is left to the shell.
-      this.#at += 1;
-      this.#known = false;
-      while (this.#at < this.#line.length && this.#line[this.#at] !== "'") {
-        this.#at += this.#line[this.#at] === "\\" ? 2 : 1;
-      }
-      this.#at += 1;
+      this.#ansiQuoted();
       return;
     }
     const from = this.#at;
-    while (NAME.test(this.#line[this.#at] || " ")) this.#at += 1;
+    // `$10` is `$1`, and a `0`.
+    if (/[0-9]/.test(c)) this.#at += 1;
+    else while (NAME.test(this.#line[this.#at] || " ")) this.#at += 1;
     if (this.#at === from && "@*#?$!-".includes(c || " ")) this.#at += 1;
     if (this.#at === from) this.#text += "$";
     else this.#substitute(this.#line.slice(from, this.#at));
   }
 
+  /** `$'…'`. */
+  #ansiQuoted(): void {
+    const from = this.#at + 1;
+    this.#at = from;
+    while (this.#at < this.#line.length && this.#line[this.#at] !== "'") {
+      this.#at += this.#line[this.#at] === "\\" ? 2 : 1;
+    }
+    const text = this.#at < this.#line.length ? ansiText(this.#line.slice(from, this.#at)) : undefined;
+    if (text === undefined) this.#known = false;
+    else this.#text += text;
+    this.#at += 1;
+  }
+
+  #valueOf(name: string): string | undefined {
+    return Object.hasOwn(this.#variables, name) ? this.#variables[name] : undefined;
+  }
+
   #substitute(name: string): void {
-    const value = Object.hasOwn(this.#variables, name) ? this.#variables[name] : undefined;
+    const value = this.#valueOf(name);
     if (value === undefined) this.#known = false;
     else this.#text += value;
   }
 
-  /** `$(…)` and `${…}`, with what is nested in them; `${NAME}` is a variable as any other. */
+  /** `$(…)` and `${…}`, with what is nested in them. */
   #skipNested(open: string, close: string): void {
     const from = this.#at + 1;
     let depth = 0;
@@ -290,8 +305,9 @@ class ShellReader {
       if (depth === 0) break;
     }
     const inner = this.#line.slice(from, this.#at - 1);
-    if (open === "{" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(inner)) this.#substitute(inner);
-    else this.#known = false;
+    const value = open === "{" ? parameterValue(inner, (name) => this.#valueOf(name)) : undefined;
+    if (value === undefined) this.#known = false;
+    else this.#text += value;
     if (open === "(") this.inner.push(inner);
   }
 }

@@ -1,0 +1,167 @@
+import { type GivenOptions, readOptions } from "./shell-options.ts";
+import type { ShellWord } from "./shell-words.ts";
+
+/**
+ * Of programs that write or remove where their words say, and whose writes nobody forecasts for a tool call: what must not be one
+ * of the guarded folders. `deep`: what lies beneath goes with it.
+ */
+export interface Guarding {
+  readonly paths: readonly ShellWord[];
+  readonly deep: boolean;
+}
+
+type Reader = (words: readonly ShellWord[]) => Guarding;
+
+const HERE: ShellWord = { text: ".", known: true, glob: -1 };
+const NOTHING: Guarding = { paths: [], deep: false };
+
+function given(words: readonly ShellWord[], valued: string): GivenOptions {
+  return readOptions(words, new Set(valued.split(" ")), "the end");
+}
+
+function hasAny({ options }: GivenOptions, names: string): boolean {
+  return names.split(" ").some((name) => options.has(name));
+}
+
+function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
+  return names.split(" ").flatMap((name) => values.get(name) ?? []);
+}
+
+/** All operands; none with an option of `unless`. */
+function operands(valued = "", unless = ""): Reader {
+  return (words) => {
+    const read = given(words, valued);
+    return hasAny(read, unless) ? NOTHING : { paths: read.operands, deep: false };
+  };
+}
+
+/** The values of options. */
+function named(options: string): Reader {
+  return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
+}
+
+const TAR_VALUED = "-C -f -T -X -K -N -V -L -b -H -g -F -I --directory --file --files-from --exclude-from --exclude";
+
+function tar(words: readonly ShellWord[]): Guarding {
+  const read = given(withDash(words), TAR_VALUED);
+  const folders = valuesOf(read, "-C --directory");
+  if (hasAny(read, "-x --extract --get")) return { paths: folders.length > 0 ? folders : [HERE], deep: false };
+  if (hasAny(read, "-t --list -d --diff --compare")) return NOTHING;
+  const archives = valuesOf(read, "-f --file");
+  return read.options.has("--remove-files")
+    ? { paths: [...archives, ...read.operands], deep: true }
+    : { paths: archives, deep: false };
+}
+
+/** `tar xfC FILE FOLDER`: the letters' values follow in their order. */
+function withDash(words: readonly ShellWord[]): readonly ShellWord[] {
+  const [first, ...rest] = words;
+  if (first === undefined || !/^[a-zA-Z]+$/.test(first.text)) return words;
+  const valued = new Set(TAR_VALUED.split(" "));
+  const apart: ShellWord[] = [];
+  for (const letter of first.text) {
+    apart.push({ ...first, text: `-${letter}` });
+    const value = valued.has(`-${letter}`) ? rest.shift() : undefined;
+    if (value !== undefined) apart.push(value);
+  }
+  return [...apart, ...rest];
+}
+
+function unzip(words: readonly ShellWord[]): Guarding {
+  const read = given(words, "-d -x -P");
+  if (hasAny(read, "-l -t -p -v -z -Z")) return NOTHING;
+  const folders = valuesOf(read, "-d");
+  return { paths: folders.length > 0 ? folders : [HERE], deep: false };
+}
+
+function sevenZip(words: readonly ShellWord[]): Guarding {
+  const into = words.filter(({ text }) => /^-o./.test(text)).map((word) => ({ ...word, text: word.text.slice(2) }));
+  return { paths: [...into, ...words.slice(1, 2)], deep: false };
+}
+
+function zip(words: readonly ShellWord[]): Guarding {
+  const read = given(words, "-x -i -b -t -n");
+  const moves = hasAny(read, "-m --move");
+  return { paths: moves ? read.operands : read.operands.slice(0, 1), deep: moves };
+}
+
+const GIT_READS = new Set(
+  "log status show diff ls-files ls-tree rev-parse cat-file grep blame describe rev-list show-ref shortlog".split(" "),
+);
+/** Their operands are folders that they make or fill. */
+const GIT_MAKES = new Set(["clone", "init", "worktree", "submodule"]);
+
+function git(words: readonly ShellWord[]): Guarding {
+  const before = readOptions(words, new Set("-C -c --git-dir --work-tree --namespace".split(" ")), "the first operand");
+  const [verb, ...rest] = before.operands;
+  if (verb === undefined || GIT_READS.has(verb.text)) return NOTHING;
+  const behind = given(rest, "-b -o -c -u -m -e --branch --origin --depth --separate-git-dir --output");
+  const places = [
+    ...valuesOf(before, "-C --git-dir --work-tree"),
+    ...valuesOf(behind, "--separate-git-dir --output"),
+    ...(GIT_MAKES.has(verb.text) ? behind.operands : []),
+  ];
+  return { paths: [...places, HERE], deep: false };
+}
+
+function sqlite(words: readonly ShellWord[]): Guarding {
+  return words.some(({ text }) => /^--?readonly$/.test(text)) ? NOTHING : operands()(words);
+}
+
+function openssl(words: readonly ShellWord[]): Guarding {
+  return { paths: words.filter((_, at) => words[at - 1]?.text === "-out"), deep: false };
+}
+
+/** The last one: from where it is copied stays as it is. */
+function target(words: readonly ShellWord[]): Guarding {
+  const last = given(words, "-P -i -o -F -S -c -l -J").operands.at(-1);
+  return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };
+}
+
+/** Another name of a file of Chronicle's, through which it could be written. */
+function ln(words: readonly ShellWord[]): Guarding {
+  return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
+}
+
+const each = (names: string, reader: Reader): (readonly [string, Reader])[] =>
+  names.split(" ").map((name) => [name, reader]);
+
+const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ...each("tar bsdtar gtar", tar),
+  ["unzip", unzip],
+  ...each("7z 7za 7zr 7zz", sevenZip),
+  ["zip", zip],
+  ["cpio", named("-D --directory -O -F --file")],
+  ...each(
+    "gzip gunzip bzip2 bunzip2 xz unxz lzma zstd unzstd compress uncompress",
+    operands("-S -T -o", "-c -l -t --stdout --list --test"),
+  ),
+  ["git", git],
+  ...each("mount umount fusermount fusermount3", operands("-t -o --types --options")),
+  ...each("chattr setfacl setfattr chflags chcon", operands("-m -x -n -v --modify --remove")),
+  ...each("ed ex vi vim nvim nano pico emacs micro rename prename", operands("-c -s -S -u")),
+  ...each("rimraf trash trash-put srm wipe fallocate mkfifo mknod", (words) => ({
+    ...operands("-l -o -m")(words),
+    deep: true,
+  })),
+  ...each("sqlite3 litecli", sqlite),
+  ...each("scp", target),
+  ["ln", ln],
+  [
+    "patch",
+    (words) => ({
+      paths: [...valuesOf(given(words, "-d -o -i -p"), "-d -o"), ...given(words, "-d -o -i -p").operands],
+      deep: false,
+    }),
+  ],
+  ["curl", named("--output-dir")],
+  ["wget", named("-P --directory-prefix")],
+  ["openssl", openssl],
+  ["ssh-keygen", named("-f")],
+  ["gpg", named("-o --output")],
+]);
+
+/** What a command with these arguments may write or remove; `undefined`: nobody knows. */
+export function guardedArguments(tool: string, words: readonly ShellWord[]): Guarding | undefined {
+  return READERS.get(tool)?.(words);
+}
