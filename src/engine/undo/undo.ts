@@ -93,7 +93,11 @@ async function planStep(context: Context, asked: StepHow): Promise<FilePlan<Undo
   });
   const { direction, operation } = stepMeant(operations, { direction: asked.direction, operation: picked });
   const lost = direction === "undo" ? await lostNotes(context, await worksWithin(context, operation)) : [];
-  const how = { ...asked, notes: [...asked.notes, ...lost] };
+  const how = {
+    ...asked,
+    notes: [...asked.notes, ...lost],
+    command: `chronicle ${asked.direction} ${picked.id.slice(0, 8)}`,
+  };
   const step = { direction, operations, stack };
   const selective =
     (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
@@ -120,6 +124,8 @@ async function worksWithin(context: Context, { id, kind }: LoggedOperation): Pro
 }
 
 interface WholeStep extends Step, StepHow {
+  /** The command that names this step, whatever is done meanwhile. */
+  readonly command: string;
   /** What the operation did. */
   readonly own: OwnWork;
   readonly sorted: Sorted;
@@ -129,12 +135,12 @@ interface WholeStep extends Step, StepHow {
 async function planWhole(
   context: Context,
   operation: LoggedOperation,
-  { options, notes, present, own, sorted: { clean, edited, now }, ...step }: WholeStep,
+  { options, notes, present, command, own, sorted: { clean, edited, now }, ...step }: WholeStep,
 ): Promise<FilePlan<UndoShape>> {
   const { direction, stack } = step;
   const forced = options.force === true;
   const left = forced ? [] : edited.map((one) => one.blocked);
-  if (left.length > 0) throw editedSince(left, direction);
+  if (left.length > 0) throw editedSince(left, command);
   const conflicts = await conflictsOfStep(context, operation, direction);
   const isDone = isUndone(operation, stack) === (direction === "undo") && clean.length + edited.length === 0;
   const isNothing =
@@ -298,14 +304,15 @@ async function sort(context: Context, wanted: readonly Change[], unrecorded: rea
   return { clean, edited, now };
 }
 
-function editedSince(paths: readonly BlockedPath[], direction: Direction): ChronicleError {
+/** `command`: names what was to be done. Without that, it could be about another operation. */
+function editedSince(paths: readonly BlockedPath[], command: string): ChronicleError {
   const shown = paths.slice(0, 8).map((one) => shownPath(one.path));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
   return new ChronicleError(
     "REFUSED",
     `nothing was changed, because these were edited since: ${shown.join(", ")}${more}`,
     {
-      hint: `\`chronicle ${direction} --force\` takes them along (what is there now is recorded first); \`--dry-run\` shows what it would do`,
+      hint: `\`${command} --force\` takes them along (what is there now is recorded first); \`--dry-run\` shows what it would do`,
       data: { edited: paths.map(skippedShape) },
     },
   );
