@@ -5,6 +5,7 @@ import type { EventDraft, Json } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { encodeSession, type SessionRecord } from "../../core/records/records.ts";
+import { changedAsOmitted, changedAside, endOfAside } from "../capture/aside-now.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { withCommit } from "../commit/commit.ts";
@@ -15,6 +16,7 @@ import { loggedSessions, type Session } from "../facts/logged-sessions.ts";
 import type { Place } from "../facts/nesting.ts";
 import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";
 import { omittedChangeShape } from "../facts/omitted-changes.ts";
+import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /** What a session begins with. */
@@ -122,7 +124,8 @@ function isGone(context: Context, session: SessionRecord): boolean {
 async function asAbandoned(context: Context, session: Session): Promise<Session> {
   const { seq } = await context.index.head();
   const { changes } = await changesOfSession(context, session.id, { fromSeq: session.fromSeq, toSeq: seq });
-  return { ...session, state: "abandoned", changed: changes.length, seq, unclosed: true };
+  const kept = session.aside === undefined ? [] : changedAsOmitted(await changedAside(context, session.aside));
+  return { ...session, state: "abandoned", changed: changes.length, seq, omittedChanges: kept, unclosed: true };
 }
 
 /** A session of this workspace by its whole id, as programs give it: a beginning of another one's id is none. */
@@ -141,25 +144,48 @@ export async function closeAbandoned(context: Context): Promise<readonly string[
   for (const { id, seq, depth, record } of await openSessions(context)) {
     if (!isGone(context, record)) continue;
     const session = await asAbandoned(context, { ...record, id, seq, depth });
-    await endSession(context, session, {
+    notes.push(wordlessEnd(await endAbandoned(context, session)));
+  }
+  await closeDeadActions(context);
+  return notes;
+}
+
+/** Writes the end of a session whose process is gone, with what became of the paths that were kept aside for it. */
+async function endAbandoned(context: Context, session: Session): Promise<Session> {
+  // From the first content until the session's record names it: no collector.
+  using _lease = await context.blobs.lease();
+  const { aside: before, ...rest } = session;
+  const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, before);
+  return endSession(
+    context,
+    { ...rest, omittedChanges: changes, ...optional({ aside }) },
+    {
       state: "abandoned",
       exitCode: null,
       signal: null,
       merkleRoots: session.merkleRoots,
       snapshots: session.snapshots,
       changed: session.changed,
-    });
-    notes.push(wordlessEnd(session));
-  }
-  await closeDeadActions(context);
-  return notes;
+    },
+  );
+}
+
+/** So many of the paths that were kept aside are named. */
+const MOST_NAMED = 5;
+
+/** What became of paths that were kept aside: none of it was recorded before the process died. */
+function keptText({ omittedChanges }: Session): string {
+  const kept = omittedChanges.filter((one) => one.kept).map(({ path }) => shownPath(path));
+  if (kept.length === 0) return "";
+  const more = kept.length > MOST_NAMED ? ` and ${kept.length - MOST_NAMED} more` : "";
+  return `, but for what the rules leave out and was kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo brings that back)`;
 }
 
 /** What is to be known of a session whose process is gone. */
 export function wordlessEnd(session: Session): string {
   const what = session.command.length === 0 ? session.kind : session.command.join(" ");
   const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;
-  return `the session ${session.id.slice(0, 8)} (${what}) ended without a word: ${paths} recorded as its own; what was not recorded before its process died does not count as its work`;
+  return `the session ${session.id.slice(0, 8)} (${what}) ended without a word: ${paths} recorded as its own; what was not recorded before its process died does not count as its work${keptText(session)}`;
 }
 
 /** A session as programs see it. */

@@ -11,6 +11,7 @@ import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { changedAside } from "./aside-now.ts";
 import { isGitState, outermost } from "./git-state.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { stillLost } from "../facts/omitted-changes.ts";
@@ -84,6 +85,7 @@ async function withInner(context: Context, ids: readonly string[]): Promise<Read
 /** What a piece of work did to paths that no capture takes. */
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly aside?: Aside;
+  readonly state?: string;
   /** It has compared all of them with what was there as it began. */
   readonly comparesAll: boolean;
 }
@@ -93,7 +95,8 @@ async function workOf(context: Context, id: string): Promise<AsideWork | undefin
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) {
     const session = decodeSession((await readEvent(context, run)).record);
-    return { ...session, comparesAll: session.kind !== "agent" };
+    // A run that was killed has compared nothing; who closes it compares what was kept aside, and no more.
+    return { ...session, comparesAll: session.kind !== "agent" && session.state === "ended" };
   }
   const rollback = await context.index.record(`intent:${id}`);
   if (rollback !== undefined) {
@@ -128,11 +131,13 @@ function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspaceP
 
 async function asideOfWork(
   context: Context,
-  { aside, omittedChanges }: AsideWork,
+  { aside, omittedChanges, state }: AsideWork,
 ): Promise<AsideStep & { readonly git: readonly WorkspacePath[] }> {
   const git = omittedChanges.filter(isGitState).map(({ path }) => path);
   if (aside === undefined) return { changes: [], blocked: [], git };
-  const changes = await readAside(context, aside.plan);
+  // The plan of a run that was killed, and that nobody has closed yet, says nothing of what became of the paths.
+  const isUnclosed = state === "running";
+  const changes = isUnclosed ? await changedAside(context, aside) : await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
   if (changes.length + erased.length > 0) return { changes, blocked: erased, git };
   const detail = `it was kept aside until ${aside.until}, and was freed`;
