@@ -90,8 +90,11 @@ export async function changesAside(
       const isMeant = before !== undefined || (type === "created" && isKept);
       // What was kept as it was is kept as it is, however it has grown: an undo writes over it.
       const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
-      const after = isMeant ? await entryNow(context, batch, { path, most }) : "other";
-      if (after === "other" || (before === undefined && after === undefined)) told.push(change);
+      const found = isMeant ? await entryNow(context, batch, { path, most }) : "other";
+      // What was kept stays kept, whatever has taken its place: the plan says that it is gone.
+      const after = found === "other" && before !== undefined ? undefined : found;
+      if (after === "other" || (before === undefined && (after === undefined || after.kind === "dir")))
+        told.push(change);
       else if (!sameEntry(before, after)) {
         room -= after?.size ?? 0;
         plan.push({ path, before, after });
@@ -192,7 +195,8 @@ async function entryNow(
 ): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
   if (stat === undefined) return undefined;
-  if (stat === "unknown" || stat.kind === "dir" || stat.kind === "special" || stat.size > most) return "other";
+  if (stat !== "unknown" && stat.kind === "dir") return (await context.worktree.inspect(path)) ?? "other";
+  if (stat === "unknown" || stat.kind === "special" || stat.size > most) return "other";
   return (await keep(context, batch, { path, stat })) ?? "other";
 }
 

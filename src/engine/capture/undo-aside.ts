@@ -1,7 +1,7 @@
 import { actionRecordId, decodeAction } from "../../core/records/action-record.ts";
 import type { Aside } from "../../core/records/aside.ts";
 import type { Change } from "../../core/values/change.ts";
-import { sameEntry } from "../../core/values/entry.ts";
+import { type Entry, sameEntry } from "../../core/values/entry.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../../core/records/records.ts";
@@ -11,7 +11,7 @@ import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
-import { changedAside } from "./aside-now.ts";
+import { changedAside, entryOnDisk } from "./aside-now.ts";
 import { isGitState, outermost } from "./git-state.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { stillLost } from "../facts/omitted-changes.ts";
@@ -216,18 +216,48 @@ function wholeRepositories({ changes, blocked }: AsideStep, tops: readonly Works
   };
 }
 
+type Why = Pick<BlockedPath, "reason" | "detail">;
+
+const MOVE_AWAY = "what was kept aside comes back once that is moved away";
+
+/** Why a change does not begin with what is on disk; `undefined`: it does. */
+function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why | undefined {
+  if (now !== "other" && sameEntry(now, before)) return undefined;
+  const isInPlace = now === "other" || now?.kind === "dir" || before === undefined;
+  return {
+    reason: "changed",
+    detail: isInPlace ? `something else is in its place: ${MOVE_AWAY}` : "it was edited since",
+  };
+}
+
+/** A folder that has taken a file's place goes only if all in it goes with it: else nobody has kept what it holds. */
+async function heldInFolder(
+  context: Context,
+  { path, before, after }: Change,
+  all: readonly Change[],
+): Promise<Why | undefined> {
+  if (before?.kind !== "dir" || after === undefined || after.kind === "dir") return undefined;
+  const within = all.filter((one) => isWithin(one.path, path));
+  const { blocked } = await context.worktree.check({ changes: within, onBlocked: "skip" });
+  const one = blocked.find((left) => left.path === path);
+  return one === undefined
+    ? undefined
+    : { reason: one.reason, detail: `a folder is in its place, and ${one.detail}: ${MOVE_AWAY}` };
+}
+
 /** Those of the changes that can be made: the path is on disk as the change begins, and its content is there. */
 async function fitting(context: Context, changes: readonly Change[]): Promise<AsideStep> {
   const there = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
   const fit: Change[] = [];
   const blocked: BlockedPath[] = [];
-  for (const change of changes) {
-    const { path, before, after } = change;
-    const [stat] = await context.worktree.stats([path]);
-    const now = stat === undefined || stat === "unknown" ? undefined : await context.worktree.inspect(path);
-    if (stat !== "unknown" && sameEntry(now, after)) continue;
-    if (stat === "unknown" || !sameEntry(now, before))
-      blocked.push({ path, reason: "changed", detail: "it was edited since" });
+  for (const one of changes) {
+    const now = await entryOnDisk(context, one.path);
+    if (now !== "other" && sameEntry(now, one.after)) continue;
+    // Where the folder that took the place of a file is gone, nothing is in the way.
+    const change = one.before?.kind === "dir" && now === undefined ? { ...one, before: undefined } : one;
+    const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));
+    const { path, after } = change;
+    if (why !== undefined) blocked.push({ path, ...why });
     else if (after?.hash !== undefined && !there.has(after.hash))
       blocked.push({ path, reason: "content-missing", detail: "what was kept aside of it was freed" });
     else fit.push(change);
