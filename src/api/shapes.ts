@@ -32,6 +32,14 @@ export interface OmittedChangeShape {
   lost: boolean;
 }
 
+/** What an operation has done to a path that no capture takes, and that was kept aside: it is in no history. */
+export interface AsideChangeShape {
+  path: string;
+  path_b64?: string;
+  /** `created`: it is there again. */
+  change_type: "created" | "modified" | "deleted" | "permissions_changed";
+}
+
 export interface CoverageShape {
   complete: boolean;
   omitted: OmissionShape[];
@@ -217,6 +225,8 @@ export interface RestoreShape {
   finished: string[];
   /** For `restore`: the event whose state was (or would be) restored; `seq:N` names it. */
   seq?: number;
+  /** Paths that the rules leave out, as they were (or would be) put back from what was kept aside, or removed. Not there: none. */
+  kept_aside?: AsideChangeShape[];
   /** The folder that was filled, for a restore elsewhere. */
   to?: string;
   /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, takes this back. */

@@ -59,6 +59,10 @@ const operation = z.looseObject({ id: text, kind: text, summary: text });
 export const wentBack = {
   ...changes,
   undo_id: text.nullable().describe("takes it back; null: nothing was changed"),
+  kept_aside: z
+    .array(z.looseObject({ path, change_type: text }))
+    .optional()
+    .describe("ignored files that were put back, or removed again"),
   skipped: skipped.describe("left as they are"),
   conflicts: z.array(z.looseObject({ path, kept_at: text })).describe("changed meanwhile: where the other content is"),
   dry_run: flag,

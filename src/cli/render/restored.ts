@@ -1,5 +1,6 @@
 import type { RestoreShape } from "../../api/shapes.ts";
 import { changeLines, type ChangesStyle, countsOf, skippedLines } from "./changes.ts";
+import { counted } from "./counted.ts";
 import { printable } from "../../process/printable.ts";
 
 const MOST_LINES = 100;
@@ -22,14 +23,12 @@ export function restoredLines(result: RestoreShape, style: ChangesStyle): string
   ];
 }
 
-/** Did a rollback put nothing back but what was kept aside? */
-function isAsideOnly(result: RestoreShape): boolean {
-  return !("operation" in result) && (result.notes ?? []).length > 0;
-}
-
 /** `3 modified, 1 deleted`, as the sentence that ends a restore. */
 export function restoredSentence(result: RestoreShape, verb: string): string {
   if (result.changes.length > 0) return `${verb}: ${countsOf(result.changes)}`;
+  // Their paths are named in the notes.
+  const aside = result.kept_aside?.length ?? 0;
+  if (aside > 0) return `${verb}: ${counted(aside, "path")} that the rules leave out`;
   if (result.skipped.length > 0) return "nothing was changed";
-  return isAsideOnly(result) ? "nothing that is recorded was changed" : "nothing to change: it is like that already";
+  return "nothing to change: it is like that already";
 }

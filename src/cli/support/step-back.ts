@@ -44,15 +44,21 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
-  // Where all of it is in conflict, the file is not "like that already".
-  if (result.changes.length > 0 || (result.selection === undefined && result.unmerged.length === 0))
+  // Where all of it is in conflict, the file is not "like that already". Of somebody's work a note says why nothing was done.
+  const isDone = isChanged(result);
+  if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
     context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
   else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${done}`);
   if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
   // Where nothing was changed, there is nothing to bring again or to take back.
-  if (result.dry_run || result.changes.length === 0) return;
+  if (result.dry_run || !isDone) return;
   const other = result.direction === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", context.worded(other)));
+}
+
+/** Was (or would) anything be changed, if only what no capture takes? */
+function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
+  return changes.length + aside.length > 0;
 }
 
 /** What does not merge with later work. */
@@ -124,7 +130,7 @@ async function isWanted(context: CommandContext, workspace: WorkspaceApi, previe
 
 /** There is nothing that somebody could be asked about. */
 function isWithoutQuestion(preview: UndoShape): boolean {
-  if (preview.selection !== undefined) return preview.changes.length + preview.unmerged.length === 0;
+  if (preview.selection !== undefined) return !isChanged(preview) && preview.unmerged.length === 0;
   return preview.operation === null;
 }
 

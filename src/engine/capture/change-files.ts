@@ -1,6 +1,6 @@
-import type { RestoreShape } from "../../api/shapes.ts";
+import type { AsideChangeShape, RestoreShape } from "../../api/shapes.ts";
 import type { Progress } from "../../api/workspace-api.ts";
-import type { Change } from "../../core/values/change.ts";
+import { type Change, changeType } from "../../core/values/change.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
@@ -16,8 +16,8 @@ import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
 import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
-import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { recordHolders, withHolders } from "./record-holders.ts";
+import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -260,20 +260,30 @@ async function apply<Shape>(
 
 function reportOf({ changes, skipped }: FittedChanges, done: Outcome, { dryRun }: Present): FileReport {
   const applied = new Set(done.applied);
+  // What has come back from what was kept aside is not left, also where its history alone could not tell that.
+  const isBack = new Set(done.aside.applied.map(({ path }) => path));
+  const left = skipped.filter(({ path }) => !isBack.has(path));
   return {
     id: done.id,
     dryRun,
     changes: changes.filter(({ path }) => applied.has(path)),
-    skipped: [...skipped, ...meanwhile(done.blocked), ...done.aside.blocked],
+    skipped: [...left, ...meanwhile(done.blocked), ...done.aside.blocked],
     conflicts: done.conflicts,
     aside: done.aside,
   };
 }
 
+/** Without a hash: what was kept aside is in no answer. */
+function asideShape(change: Change): AsideChangeShape {
+  return { path: shownPath(change.path), ...exactPath(change.path), change_type: changeType(change) };
+}
+
 /** What every such operation tells. */
 export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
+  const aside = done.aside.applied;
   return {
     changes: done.changes.map(changeShape),
+    ...(aside.length === 0 ? {} : { kept_aside: aside.map(asideShape) }),
     undo_id: done.id ?? null,
     skipped: done.skipped.map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),

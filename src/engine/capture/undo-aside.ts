@@ -58,7 +58,7 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
   // One path may have been changed by several of them, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
   const git = outermost(found.flatMap((one) => one.git));
-  const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes), git);
+  const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes, git), git);
   return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
 }
 
@@ -246,15 +246,20 @@ async function heldInFolder(
 }
 
 /** Those of the changes that can be made: the path is on disk as the change begins, and its content is there. */
-async function fitting(context: Context, changes: readonly Change[]): Promise<AsideStep> {
+async function fitting(
+  context: Context,
+  changes: readonly Change[],
+  git: readonly WorkspacePath[],
+): Promise<AsideStep> {
   const there = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
   const fit: Change[] = [];
   const blocked: BlockedPath[] = [];
   for (const one of changes) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
-    // Where the folder that took the place of a file is gone, nothing is in the way.
-    const change = one.before?.kind === "dir" && now === undefined ? { ...one, before: undefined } : one;
+    // Where nothing is, nothing is in the way; of a repository, a part alone would not be its state.
+    const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
+    const change = isFree ? { ...one, before: undefined } : one;
     const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));
     const { path, after } = change;
     if (why !== undefined) blocked.push({ path, ...why });

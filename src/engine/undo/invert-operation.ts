@@ -13,6 +13,7 @@ import type { Unmerged } from "../capture/fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
 import { claimsOf, groupsOf, type OwnEvents, withoutPaths } from "../facts/own-work.ts";
 import { refuseGone } from "../capture/paths-gone.ts";
+import { restNote } from "../capture/rest-note.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
 import { optional } from "../../util/optional.ts";
@@ -82,17 +83,11 @@ export async function planInversion(
   };
 }
 
-/** For people: how what was changed meanwhile is taken back later. */
+/** For people: how what an undo has left is taken back later. */
 function restNotes({ kind, operation, label }: Inversion, skipped: readonly SkippedPath[]): string[] {
   // What becomes of a transaction that is rolled back, its end says.
-  if (
-    kind === "redo" ||
-    label.startsWith("transaction ") ||
-    !skipped.some(({ reason }) => reason === "changed-meanwhile")
-  )
-    return [];
-  const how = operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
-  return [`what was changed meanwhile stays to be undone: ${how} takes it back, once nothing changes it any more`];
+  if (kind === "redo" || label.startsWith("transaction ")) return [];
+  return restNote(skipped, operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``);
 }
 
 /** An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all. */
@@ -182,7 +177,7 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
       ...notes,
       ...asideNotes(done.aside.applied, { dryRun }),
       ...(dryRun ? [] : restNotes(work, done.skipped)),
-      ...(isNothing && done.aside.applied.length === 0 ? [work.nothing] : []),
+      ...(isNothing && done.aside.applied.length + done.skipped.length === 0 ? [work.nothing] : []),
     ],
     unmerged: dryRun ? would : met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
   };

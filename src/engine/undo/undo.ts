@@ -24,6 +24,7 @@ import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
+import { restNote } from "../capture/rest-note.ts";
 import { type BackTo, backTo } from "../capture/seen-absent.ts";
 import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
@@ -142,9 +143,11 @@ async function planWhole(
   const left = forced ? [] : edited.map((one) => one.blocked);
   if (left.length > 0) throw editedSince(left, command);
   const conflicts = await conflictsOfStep(context, operation, direction);
-  const isDone = isUndone(operation, stack) === (direction === "undo") && clean.length + edited.length === 0;
-  const isNothing =
-    isDone && (await asideOfStep(context, { kind: direction, target: operation.id })).changes.length === 0;
+  const isEmpty = clean.length + edited.length === 0;
+  const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
+  const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
+  // Nothing else is to be done, and something is in the way of that: the operation stays to be undone.
+  const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,
     summary: `${direction} of ${operation.kind}: ${operation.summary}`,
@@ -155,7 +158,8 @@ async function planWhole(
     fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced }),
     conflicts: () => conflicts,
     // Another undo of it, which undoes nothing, would be what a redo does again.
-    isNothing,
+    isNothing: isNothing || inTheWay.length > 0,
+    skipped: inTheWay,
     blocked: forced ? "leave" : "whole",
     // Without what was changed meanwhile, where it may be done in part.
     otherwise: async () => {
@@ -172,14 +176,22 @@ async function planWhole(
         finished: [],
         notes: [
           ...notes,
-          ...(isNothing ? [direction === "undo" ? "it was undone already" : "it is not undone"] : []),
+          ...(isNothing && inTheWay.length === 0
+            ? [direction === "undo" ? "it was undone already" : "it is not undone"]
+            : []),
           ...asideNotes(done.aside.applied, { dryRun: done.dryRun }),
           ...keptNotes(taken),
+          ...(direction === "redo" || done.dryRun ? [] : restNote(done.skipped, `\`${command}\``)),
         ],
         unmerged: [],
       };
     },
   };
+}
+
+/** Of what was kept aside and cannot be put back: what something else is in the way of. What was freed does not come back. */
+function settleable(blocked: readonly BlockedPath[]): readonly BlockedPath[] {
+  return blocked.every(({ reason }) => reason !== "content-missing") ? blocked : [];
 }
 
 /**

@@ -18,13 +18,13 @@ const force = z
 
 /** What a way back did, for people and programs. */
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
-  const { changes, skipped, unmerged = [], notes = [], finished, conflicts } = result;
-  const nothing = changes.length === 0;
+  const { changes, skipped, unmerged = [], notes = [], finished, conflicts, kept_aside: aside = [] } = result;
+  const nothing = changes.length + aside.length === 0;
   const failed = nothing && (skipped.length > 0 || unmerged.length > 0);
   const did = result.dry_run ? `Would be ${verb}` : verb[0]?.toUpperCase() + verb.slice(1);
   const remains = result.dry_run || nothing ? [] : next;
   return {
-    summary: nothing ? nothingSentence(result, failed) : `${did}: ${countsOf(changes)}${aboutOf(result)}.`,
+    summary: nothing ? nothingSentence(result, failed) : `${did}: ${whatOf(result)}${aboutOf(result)}.`,
     lines: [
       ...finished.map((one) => `An interrupted step was finished first: ${oneLine(one)}`),
       ...changeLines(changes),
@@ -38,6 +38,11 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
     data: cappedRestore({ ...result, unmerged: unmerged.slice(0, 50) }),
     failed,
   };
+}
+
+/** What was changed; the notes name the paths that no capture takes. */
+function whatOf({ changes, kept_aside: aside = [] }: RestoreShape): string {
+  return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
 }
 
 function aboutOf({ operation, selection }: Partial<UndoShape>): string {
@@ -55,8 +60,6 @@ const RESOLVE = "list_conflicts shows what did not merge; resolve_conflict settl
 function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: boolean): string {
   if (failed)
     return `Nothing ${result.dry_run ? "would be" : "was"} changed: ${counted(result.skipped.length + (result.unmerged?.length ?? 0), "path")} cannot be taken back as it is.`;
-  if (result.operation === undefined && (result.notes ?? []).length > 0)
-    return `Nothing that is recorded ${result.dry_run ? "would be" : "was"} changed.`;
   if (result.operation === null && result.finished.length === 0) return "There is nothing to take back.";
   return "Nothing to change: the files are like that already.";
 }
