@@ -2,7 +2,6 @@ import type { AsideChangeShape, RestoreShape } from "../../api/shapes.ts";
 import type { Progress } from "../../api/workspace-api.ts";
 import { type Change, changeType } from "../../core/values/change.ts";
 import type { Omission } from "../../core/records/coverage.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { ApplyReport, BlockedPath, OnBlocked } from "../../worktree/worktree.ts";
 import { capture, type CaptureOptions } from "./capture.ts";
@@ -18,6 +17,7 @@ import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { recordHolders, withHolders } from "./record-holders.ts";
 import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
+import { whyRefused } from "./refused.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -123,7 +123,8 @@ export async function changeFiles<Shape>(
     if (!done.isNone) return planned.report(reportOf(completed, done, present));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await planned.otherwise?.() : undefined;
-    if (other === undefined) throw refused(meanwhile(done.blocked));
+    if (other === undefined)
+      throw await whyRefused(context, planned, { changes: completed.changes, blocked: meanwhile(done.blocked) });
     planned = other;
   }
 }
@@ -289,14 +290,4 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
     conflicts: done.conflicts.map(conflictShape),
     dry_run: done.dryRun,
   };
-}
-
-/** The error for an operation that could not be done at all. */
-export function refused(paths: readonly SkippedPath[]): ChronicleError {
-  const shown = paths.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.reason}: ${one.detail})`);
-  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
-  return new ChronicleError("REFUSED", `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`, {
-    hint: "settle these and try again, name other paths, or use --force to leave them alone and do the rest",
-    data: { blocked: paths.map(skippedShape) },
-  });
 }

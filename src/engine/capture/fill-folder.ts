@@ -14,7 +14,7 @@ import {
 } from "../../core/values/path.ts";
 import { KEPT_BACK, secretError } from "../../core/shell/secret-error.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, Worktree } from "../../worktree/worktree.ts";
-import { refused } from "./change-files.ts";
+import { refused } from "./refused.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 

@@ -1,10 +1,11 @@
 import type { Change } from "../../core/values/change.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { comparePaths } from "../../core/values/path.ts";
-import { type FittedChanges, refused } from "./change-files.ts";
+import type { FittedChanges } from "./change-files.ts";
 import type { Context } from "../log/context.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
 import { makeable } from "./operate.ts";
+import { refused } from "./refused.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /** Where a step is fitted. */
@@ -13,6 +14,8 @@ export interface FittingHow {
   readonly unrecorded: readonly Change[];
   /** It is done whole or not at all. */
   readonly isWhole: boolean;
+  /** Whoever asked for it may name other paths: not for an undo. */
+  readonly takesPaths: boolean;
 }
 
 /**
@@ -23,7 +26,7 @@ export interface FittingHow {
 export async function withFolders(
   context: Context,
   changes: readonly Change[],
-  { unrecorded, isWhole }: FittingHow,
+  { unrecorded, isWhole, takesPaths }: FittingHow,
 ): Promise<FittedChanges> {
   const own = new Set(changes.map((change) => change.path));
   const targets = new Map<WorkspacePath, Target>();
@@ -41,6 +44,6 @@ export async function withFolders(
   const free = changes.filter(({ path }) => !held.has(path));
   const detail = "something else stands where its folder was";
   const skipped = blocked.map(({ path }): SkippedPath => ({ path, reason: "no-folder", detail }));
-  if (isWhole && skipped.length > 0) throw refused(skipped);
+  if (isWhole && skipped.length > 0) throw refused(skipped, { takesPaths });
   return { changes: [...free, ...makeable(folders)].sort((a, b) => comparePaths(a.path, b.path)), skipped };
 }

@@ -2,7 +2,7 @@ import type { ForcedShape, RestoreShape } from "../../api/shapes.ts";
 import { ChronicleError, type ErrorCode } from "../../core/values/errors.ts";
 
 /** The codes of an operation that is not done as it is asked for, and of which `force` may do a part. */
-const REFUSALS: ReadonlySet<ErrorCode> = new Set(["REFUSED", "PRUNED", "ERASED"]);
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 function isRefusal(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && REFUSALS.has(error.code);

@@ -3,7 +3,7 @@ import type { RestoreShape } from "../../api/shapes.ts";
 import type { RestoreOptions } from "../../api/workspace-api.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
-import { refused } from "../capture/change-files.ts";
+import { refused } from "../capture/refused.ts";
 import { fillFolder, meantBy, withoutPaths } from "../capture/fill-folder.ts";
 import { withoutContent } from "../facts/foresee.ts";
 import { knownPaths } from "../log/known-paths.ts";

@@ -37,7 +37,10 @@ export async function restore(
     // The folders around what is named come back with it.
     ...(options.paths === undefined
       ? {}
-      : { fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !force }) }),
+      : {
+          fit: (changes) =>
+            withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !force, takesPaths: true }),
+        }),
     ...(force ? { blocked: "leave" } : {}),
     ...optional({ keepMtime: options.keepMtime }),
     report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),

@@ -155,7 +155,8 @@ async function planWhole(
     wanted: forced ? [...clean, ...edited.map((one) => one.change)] : clean,
     claims: [...own.claims, ...now],
     back: backOf(operation, own.changes),
-    fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced }),
+    fit: (changes) =>
+      withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced, takesPaths: false }),
     conflicts: () => conflicts,
     // Another undo of it, which undoes nothing, would be what a redo does again.
     isNothing: isNothing || inTheWay.length > 0,

@@ -10,7 +10,7 @@ import type { Context } from "../log/context.ts";
 import { closing, fileDrafts, opening } from "../commit/operation-drafts.ts";
 import { asMade } from "../capture/operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
-import { refused } from "../capture/change-files.ts";
+import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
 

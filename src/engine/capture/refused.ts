@@ -1,0 +1,65 @@
+import type { Change } from "../../core/values/change.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import type { Context } from "../log/context.ts";
+import { missingContent } from "../facts/pruning.ts";
+import { shownPath, skippedShape } from "../log/shape.ts";
+import type { SkippedPath } from "./seen-absent.ts";
+
+/** The errors of operations that could not be done at all. */
+
+/** So many paths are named. */
+const MOST_PATHS = 5;
+
+function namesOf(paths: readonly SkippedPath[]): string {
+  const shown = paths.slice(0, MOST_PATHS).map((one) => `${shownPath(one.path)} (${one.reason}: ${one.detail})`);
+  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
+  return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
+}
+
+/** The operation is refused because of these paths. `takesPaths`: whoever asked for it may name others. */
+export function refused(paths: readonly SkippedPath[], { takesPaths = true } = {}): ChronicleError {
+  const others = takesPaths ? ", name other paths," : "";
+  return new ChronicleError("REFUSED", namesOf(paths), {
+    hint: `settle these and try again${others} or use --force to leave them alone and do the rest`,
+    data: { blocked: paths.map(skippedShape) },
+  });
+}
+
+/** What was to be done, and what is in its way. */
+export interface NotDone {
+  readonly changes: readonly Change[];
+  readonly blocked: readonly SkippedPath[];
+}
+
+/** Why an operation could not be done: contents that the store should have, and has not, are damage. */
+export async function whyRefused(
+  context: Context,
+  { kind, brings }: Pick<IntentRecord, "kind" | "brings">,
+  { changes, blocked }: NotDone,
+): Promise<ChronicleError> {
+  const lost = await damagedAmong(context, { changes, blocked });
+  if (lost.length === 0) return refused(blocked, { takesPaths: kind === "restore" && brings === undefined });
+  return new ChronicleError("BLOB_MISSING", namesOf(lost), {
+    hint:
+      "their contents are missing or damaged in the store: `chronicle verify --repair-from PLACE` heals them from a folder, another " +
+      "store or a server; --force leaves these alone and does the rest",
+    data: { blocked: blocked.map(skippedShape) },
+  });
+}
+
+/** Those of the paths whose content is not in the store as it should be: nothing has given it up. */
+async function damagedAmong(context: Context, { changes, blocked }: NotDone): Promise<SkippedPath[]> {
+  const hashes = new Map(changes.map(({ path, after }) => [path, after?.hash]));
+  const lost: SkippedPath[] = [];
+  for (const one of blocked) {
+    const { path, reason } = one;
+    const hash = hashes.get(path);
+    if (reason !== "content-missing" || hash === undefined) continue;
+    const what = `the earlier content of ${shownPath(path)}`;
+    const { code, message } = await missingContent(context, { path, hash, what });
+    // The detail of an operation on disk may be the hash alone.
+    if (code === "BLOB_MISSING") lost.push({ path, reason, detail: one.detail === hash ? message : one.detail });
+  }
+  return lost;
+}
