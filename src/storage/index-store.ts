@@ -76,8 +76,11 @@ export interface IndexStore {
   /** The last commit with a Merkle root that ends at or before a seq, or `undefined`. */
   rootedCommit(seq: number): Promise<CommitRow | undefined>;
 
-  /** Work that was done at other copies of the workspace, in the order of its last events. */
-  remoteWork(): Promise<readonly RemoteWorkRow[]>;
+  /**
+   * Work that was done at other copies of the workspace, in the order of its last events. `naming`: only what names this id as its session
+   * or its action.
+   */
+  remoteWork(which?: { readonly naming: string }): Promise<readonly RemoteWorkRow[]>;
 
   /** The Merkle hash of a folder in force at a seq, or `undefined`. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;

@@ -175,6 +175,10 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       await store.apply(batchTo(8, { remoteWork: [at(5, { actor: "eva", lastSeq: 8, lastTs: "t8", events: 3 })] }));
       const joined = at(1, { actor: "eva", lastSeq: 8, lastTs: "t8", events: 4 });
       expect(await store.remoteWork()).toEqual([first[1], first[2], joined]);
+      expect(await store.remoteWork({ naming: "ß" })).toEqual([first[2]]);
+      await store.apply(batchTo(9, { remoteWork: [at(9, { session: "", action: "ß" })] }));
+      expect(await store.remoteWork({ naming: "ß" })).toEqual([first[2], at(9, { session: "", action: "ß" })]);
+      expect(await store.remoteWork({ naming: "t\0" })).toEqual([]);
       await store.reset();
       expect(await store.remoteWork()).toEqual([]);
     });

@@ -1,6 +1,5 @@
 import type { SessionStart } from "../../api/action-api.ts";
 import type { SessionShape } from "../../api/shapes.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, Head } from "../../core/values/event.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../core/records/records.ts";
 import { abandoning, lookOf } from "./abandon-actions.ts";
@@ -14,6 +13,7 @@ import { foldersOf } from "../log/hosted.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
 import { ownerOf } from "../log/owner-process.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
+import { notOfAnAgent, refuseTakenId } from "../facts/taken-ids.ts";
 import type { Session } from "../facts/logged-sessions.ts";
 import { endSession, findSession, listSessions, sessionShape } from "./session.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
@@ -46,7 +46,7 @@ export async function startAgentSession(context: Context, start: SessionStart = 
 
 /**
  * The event that begins an agent's session behind the head and those `ahead` of it; `undefined` if it goes on already. Throws `USAGE` for the id
- * of a run.
+ * of a run, or of anything else that is no session.
  */
 export async function beginningOf(
   context: Context,
@@ -57,7 +57,7 @@ export async function beginningOf(
   if (agents.some((one) => one.id === id)) return undefined;
   const row = await context.index.record(`session:${id}`);
   const before = row === undefined ? undefined : decodeSession((await readEvent(context, row)).record);
-  if (before !== undefined && before.kind !== "agent") throw isRun(id);
+  if (before?.kind !== "agent") await refuseTakenId(context, id);
   const fresh: SessionRecord = {
     kind: "agent",
     state: "running",
@@ -154,12 +154,6 @@ async function idleSessions(context: Context): Promise<Session[]> {
 
 async function sessionOf(context: Context, id: string): ReturnType<typeof findSession> {
   const session = await findSession(context, id);
-  if (session.kind !== "agent") throw isRun(id);
+  if (session.kind !== "agent") throw notOfAnAgent(id);
   return session;
-}
-
-function isRun(id: string): ChronicleError {
-  return new ChronicleError("USAGE", `${id} is the session of a run, not of an agent`, {
-    hint: "it ends with its command; `chronicle sessions` lists all",
-  });
 }

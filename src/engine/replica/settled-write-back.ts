@@ -13,6 +13,7 @@ import {
   type WriteBackRecord,
 } from "../../core/records/write-back-record.ts";
 import type { Context } from "../log/context.ts";
+import { withOwnIds } from "../facts/taken-ids.ts";
 import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -49,7 +50,8 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   const { settled, hash, accepted, rejected, going } = record;
   refuseOther(record, batch);
   const asked = new Set(batch.entries.map(({ localSeq }) => localSeq));
-  const entries = batch.entries.filter(({ localSeq }) => localSeq > settled);
+  const open = batch.entries.filter(({ localSeq }) => localSeq > settled);
+  const entries = await withOwnIds(context, batch.replica, open);
   const resent: WriteBackEntry[] = [];
   for (const localSeq of going.toSorted((a, b) => a - b)) {
     const row = await context.index.record(versionRecordId({ replica: batch.replica, localSeq }));

@@ -36,6 +36,7 @@ import {
   type LoggedTransaction,
 } from "../facts/transactions.ts";
 import { undoOf, undoWork } from "./undo-selection.ts";
+import { refuseTakenId } from "../facts/taken-ids.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -56,6 +57,7 @@ export async function beginTransaction(
   actions: readonly string[] = [],
 ): Promise<TransactionShape> {
   checkOptions(options);
+  if (options.session !== undefined) await refuseTakenId(context, options.session);
   refuseOverQuota(context);
   await capture(context, { cause: "capture" });
   return shapeNow(context, await openTransaction(context, options, { actions }));

@@ -9,6 +9,7 @@ import { isInStaging } from "../../core/tree/staging-folder.ts";
 import type { Explanation, PathStat } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 import { refuseErased } from "../facts/erased-look.ts";
+import { refuseTakenId } from "../facts/taken-ids.ts";
 import { planWrite } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { shownPath } from "../log/shape.ts";
@@ -35,6 +36,8 @@ export type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
 export async function decideBefore(context: Context, write: ReadyWrite): Promise<DecidedBefore> {
   try {
+    const { session } = write.by;
+    if (session !== undefined) await refuseTakenId(context, session);
     const paths = pathsOf(write);
     const verdicts = await Promise.all(paths.map((path) => context.worktree.explain(path)));
     paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));

@@ -8,6 +8,7 @@ import type { IndexHead } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
 import { closing, fileDraft, opening } from "../commit/operation-drafts.ts";
 import { refuseErased } from "../facts/erased-look.ts";
+import { refuseTakenId } from "../facts/taken-ids.ts";
 import { planWrite, type PlanGround } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from "./write-answer.ts";
@@ -55,6 +56,8 @@ export class WriteBatch {
   readonly #attribute: (write: ReadyWrite) => WriteAttribution;
   /** Requests that were named in this batch. */
   readonly #requests = new Map<string, PlannedWrite>();
+  /** Sessions that may be named. */
+  readonly #sessions = new Set<string>();
   #seq: number;
   #tally: Tally;
 
@@ -77,6 +80,7 @@ export class WriteBatch {
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
+    await this.#refuseTaken(write.by.session);
     const id = requestId === undefined ? this.#context.newId() : intentOfRequest(requestId);
     if (requestId !== undefined) {
       const same = this.#requests.get(id);
@@ -103,6 +107,13 @@ export class WriteBatch {
       areHoldersRecorded: this.#ground.areHoldersRecorded,
       refuseErased: (entries) => refuseErased(this.#context, entries),
     });
+  }
+
+  /** What an agent writes is not told as the work of a run, nor of somebody's action. */
+  async #refuseTaken(session: string | undefined): Promise<void> {
+    if (session === undefined || this.#sessions.has(session)) return;
+    await refuseTakenId(this.#context, session);
+    this.#sessions.add(session);
   }
 
   async #unchanged(write: ReadyWrite): Promise<WriteDone> {

@@ -173,8 +173,11 @@ export class MemoryIndexStore implements IndexStore {
     return this.#commits.findLast(({ last, isRooted }) => isRooted && last <= seq);
   }
 
-  async remoteWork(): Promise<readonly RemoteWorkRow[]> {
-    return [...this.#remoteWork.values()].sort((a, b) => a.lastSeq - b.lastSeq || a.firstSeq - b.firstSeq);
+  async remoteWork({ naming }: { readonly naming?: string } = {}): Promise<readonly RemoteWorkRow[]> {
+    const rows = [...this.#remoteWork.values()];
+    const meant =
+      naming === undefined ? rows : rows.filter(({ session, action }) => session === naming || action === naming);
+    return meant.sort((a, b) => a.lastSeq - b.lastSeq || a.firstSeq - b.firstSeq);
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {

@@ -28,6 +28,12 @@ export class RemoteWorkTable {
   all(): RemoteWorkRow[] {
     return this.#sql.all(`SELECT ${COLUMNS} FROM remote_work ORDER BY last_seq, first_seq`).map(workRow);
   }
+
+  /** What names an id as its session or its action. */
+  naming(id: Uint8Array): RemoteWorkRow[] {
+    const meant = `SELECT ${COLUMNS} FROM remote_work WHERE session = ? OR action = ? ORDER BY last_seq, first_seq`;
+    return this.#sql.all(meant, id, id).map(workRow);
+  }
 }
 
 function workRow(row: Row): RemoteWorkRow {

@@ -225,8 +225,10 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  async remoteWork(): Promise<readonly RemoteWorkRow[]> {
-    return this.#read(() => this.#on.remoteWork.all());
+  async remoteWork(which?: { readonly naming: string }): Promise<readonly RemoteWorkRow[]> {
+    return this.#read(() =>
+      which === undefined ? this.#on.remoteWork.all() : this.#on.remoteWork.naming(Buffer.from(which.naming)),
+    );
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {

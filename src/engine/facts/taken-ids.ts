@@ -1,0 +1,86 @@
+import { claimedName } from "../../core/records/actor-name.ts";
+import { decodeSession } from "../../core/records/records.ts";
+import type { WriteBackEntry } from "../../core/records/write-back.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Context } from "../log/context.ts";
+import { readEvent } from "../log/read-events.ts";
+
+/**
+ * Whose an id is. The work of a session, a run or an action is found by the ids that events name, so that a change under another's id
+ * would be listed and taken back as that one's. An agent's session is open to all agents; anything else is named by the engine alone.
+ */
+
+const OPERATIONS = [
+  ["action:", "an action"],
+  ["transaction:", "a transaction"],
+  ["intent:", "an operation"],
+] as const;
+
+/** What an id stands for in this history, other than an agent's session; `undefined`: nothing. */
+async function takenBy(context: Context, id: string): Promise<string | undefined> {
+  const row = await context.index.record(`session:${id}`);
+  if (row !== undefined && decodeSession((await readEvent(context, row)).record).kind !== "agent")
+    return "the session of a run";
+  for (const [prefix, what] of OPERATIONS) {
+    if ((await context.index.record(prefix + id)) !== undefined) return what;
+  }
+  return undefined;
+}
+
+/** Throws `USAGE` where a caller names what is not an agent's as its session. */
+export async function refuseTakenId(context: Context, id: string): Promise<void> {
+  const what = await takenBy(context, id);
+  if (what !== undefined) throw notOfAnAgent(id, what);
+}
+
+/** The error for an id that is not that of an agent's session. */
+export function notOfAnAgent(id: string, what = "the session of a run"): ChronicleError {
+  const isRun = what === "the session of a run";
+  return new ChronicleError("USAGE", `${id} is ${what}, not ${isRun ? "" : "the session "}of an agent`, {
+    hint: isRun
+      ? "it ends with its command; `chronicle sessions` lists all"
+      : "give the id of the agent's own session, or leave it out",
+  });
+}
+
+/**
+ * A replica's entries without the ids that are not the replica's to give: those of runs, actions and operations of this history, and, under
+ * an agent's name, those of a person's work at another replica. Such a change is nobody's here: what it says of session, turn and action is
+ * left out, and the change itself is taken.
+ */
+export async function withOwnIds(
+  context: Context,
+  replica: string,
+  entries: readonly WriteBackEntry[],
+): Promise<WriteBackEntry[]> {
+  const known = new Map<string, Promise<boolean>>();
+  const isOthers = (id: string, isPerson: boolean): Promise<boolean> => {
+    const key = `${isPerson ? "person" : "agent"} ${id}`;
+    const found = known.get(key) ?? isForeign(context, { id, replica, isPerson });
+    known.set(key, found);
+    return found;
+  };
+  const own: WriteBackEntry[] = [];
+  for (const entry of entries) {
+    const { session, turn: _turn, action, ...rest } = entry;
+    const isPerson = claimedName(entry.actor) !== undefined;
+    let isTaken = false;
+    for (const id of [session, action]) isTaken ||= id !== undefined && (await isOthers(id, isPerson));
+    own.push(isTaken ? rest : entry);
+  }
+  return own;
+}
+
+interface Named {
+  readonly id: string;
+  readonly replica: string;
+  /** The entry is told as a person's: only an operator's replica may say so. */
+  readonly isPerson: boolean;
+}
+
+async function isForeign(context: Context, { id, replica, isPerson }: Named): Promise<boolean> {
+  if ((await takenBy(context, id)) !== undefined) return true;
+  if (isPerson) return false;
+  const work = await context.index.remoteWork({ naming: id });
+  return work.some((row) => row.replica !== replica && claimedName(row.actor) !== undefined);
+}
