@@ -33,6 +33,7 @@ const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer
  * a server refuse two of `Host`).
  */
 const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "sec-fetch-site"]);
+const NO_OTHERS: ReadonlySet<string> = new Set();
 /** What a browser says of a request that no other site's page has caused. */
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
@@ -40,12 +41,16 @@ const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "non
  * Keeps other web pages out before anything of a request is parsed, on every surface that speaks HTTP (also an upgrade to
  * WebSocket): `Host` must be one of ours with our port, else a name that was bent to this machine reaches it; an `Origin`,
  * if there is one, must be ours or allowed; nothing may come from another site; and no token may stand in the address.
- * `"socket"`: a Unix socket, where there are no names.
+ * `"socket"`: a Unix socket, where there are no names. `alsoOnce`: further headers that may stand there once at most, in lower case.
  */
-export function strangerOf(head: RequestHead, door: WebDoor | "socket"): Stranger | undefined {
+export function strangerOf(
+  head: RequestHead,
+  door: WebDoor | "socket",
+  alsoOnce: ReadonlySet<string> = NO_OTHERS,
+): Stranger | undefined {
   const { headers, url } = head;
   const { origin } = headers;
-  const doubled = doubledIn(head);
+  const doubled = doubledIn(head, alsoOnce);
   if (doubled !== undefined) return { status: 400, detail: `there is more than one ${doubled} header` };
   if (door === "socket") {
     // No page can reach a Unix socket by itself: what has an origin was passed on by somebody who does not look.
@@ -64,11 +69,11 @@ export function strangerOf(head: RequestHead, door: WebDoor | "socket"): Strange
 }
 
 /** The first of those headers that stands there twice. */
-function doubledIn({ rawHeaders }: RequestHead): string | undefined {
+function doubledIn({ rawHeaders }: RequestHead, alsoOnce: ReadonlySet<string>): string | undefined {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] ?? "").toLowerCase();
-    if (!ONCE.has(name)) continue;
+    if (!ONCE.has(name) && !alsoOnce.has(name)) continue;
     if (seen.has(name)) return name;
     seen.add(name);
   }

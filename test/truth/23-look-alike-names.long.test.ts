@@ -228,12 +228,13 @@ describe("Truth 23: headers that say who asks", () => {
       expect(await raw([first ?? "", second ?? ""])).toBe("400");
   });
 
-  it.each(["Origin: http://127.0.0.1", "Authorization: Bearer x", "Sec-Fetch-Site: none"])(
-    "two of %s are refused",
-    async (line) => {
-      expect(await raw([`Host: 127.0.0.1:${serving.port}`, line, line])).toBe("400");
-    },
-  );
+  it.each([
+    ...["Origin: http://127.0.0.1", "Authorization: Bearer x", "Sec-Fetch-Site: none"],
+    ...["Chronicle-Actor: claude", "Chronicle-Role: agent", "Chronicle-Client: x", "Chronicle-Hints: commands"],
+    "Idempotency-Key: x",
+  ])("two of %s are refused", async (line) => {
+    expect(await raw([`Host: 127.0.0.1:${serving.port}`, line, line])).toBe("400");
+  });
 
   it.each(["Cross-Site", "CROSS-SITE", "cross-site, none", "elsewhere", ""])(
     "Sec-Fetch-Site: %s is another site",

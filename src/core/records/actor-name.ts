@@ -79,9 +79,15 @@ export function refuseClaimedName(name: string | undefined): void {
 export function checkActorName(name: string | undefined): void {
   if (name === undefined) return;
   if (typeof name !== "string" || name.trim() === "") refuse("is empty", "give a name, or leave the actor out");
-  INVISIBLE.lastIndex = 0;
-  if (INVISIBLE.test(name)) refuse("holds invisible or control characters", "give plain text");
+  checkVisible("actor's name", name);
   if (name === NOBODYS) refuse("is that of changes whose owner is not known", "give another name");
+}
+
+/** Throws `USAGE` for a name or an id that holds what nobody sees. */
+export function checkVisible(what: string, text: string | undefined): void {
+  INVISIBLE.lastIndex = 0;
+  if (text === undefined || !INVISIBLE.test(text)) return;
+  throw new ChronicleError("USAGE", `the ${what} holds invisible or control characters`, { hint: "give plain text" });
 }
 
 function refuse(what: string, hint: string): never {

@@ -37,7 +37,7 @@ import {
 } from "../facts/transactions.ts";
 import { undoOf, undoWork } from "./undo-selection.ts";
 import { refuseTakenId } from "../facts/taken-ids.ts";
-import { checkActorName } from "../../core/records/actor-name.ts";
+import { checkActorName, checkVisible } from "../../core/records/actor-name.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
@@ -131,6 +131,7 @@ function checkOptions({ name, session, actor, pid, onOwnerDeath, scope }: Transa
     });
   }
   checkActorName(actor);
+  checkVisible("session", session);
   if (scope !== undefined && scope !== "folder" && scope !== "actions") {
     throw new ChronicleError("USAGE", `what belongs to the transaction is not said in a known word: ${String(scope)}`, {
       hint: "`scope` is `folder` or `actions`",

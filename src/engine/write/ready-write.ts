@@ -12,7 +12,7 @@ import { parseGivenPath } from "../log/given-path.ts";
 import { shownPath } from "../log/shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
 import { receiveContent, type ReceivedContent } from "./write-content.ts";
-import { checkActorName } from "../../core/records/actor-name.ts";
+import { checkActorName, checkVisible } from "../../core/records/actor-name.ts";
 import { optional } from "../../util/optional.ts";
 
 /** A write whose paths and options are sound, and whose content is here. */
@@ -134,6 +134,7 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
     });
   }
   checkActorName(actor);
+  checkVisible("session", session);
   return {
     ...optional({ actor, session, requestId }),
   };

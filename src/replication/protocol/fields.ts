@@ -3,9 +3,13 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { encodePath } from "../../core/values/file-record.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import { displayPath, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { INVISIBLE } from "../../core/values/invisible.ts";
 import { INLINE_BELOW_BYTES } from "./limits.ts";
 
 /** The fields that messages are made of. All are bounded. */
+
+/** Longest name. */
+const MAX_NAME = 256;
 
 /** Longest path as text: its bytes in Base64. */
 const MAX_PATH_TEXT = 88_000;
@@ -15,8 +19,27 @@ export const hash = z.custom<Hash>((value) => typeof value === "string" && isHas
 /** A number of an event, of an iteration or of a journal's entry; 0: none yet. */
 export const count = z.int().min(0);
 
-/** A name that a person, a model or a program gave: an actor, a session, an action, a turn. */
-export const name = z.string().min(1).max(256);
+/** A short text. */
+export const name = z.string().min(1).max(MAX_NAME);
+
+/**
+ * Who does something, or the id of a session, a turn or an action. A terminal must be able to show it, and nobody may take it for another
+ * one: see `checkActorName`.
+ */
+export const plainName = name.refine((text) => isPlain(text), "is empty, or holds invisible or control characters");
+
+function isPlain(text: string): boolean {
+  INVISIBLE.lastIndex = 0;
+  return text.trim() !== "" && !INVISIBLE.test(text);
+}
+
+/** A name as it is sent: what nobody sees is written out. `undefined`: there is none. */
+export function plainNameOf(text: string | undefined): string | undefined {
+  const shown = text
+    ?.replace(INVISIBLE, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`)
+    .slice(0, MAX_NAME);
+  return shown === undefined || shown.trim() === "" ? undefined : shown.toWellFormed();
+}
 
 export const sandboxId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 

@@ -1,13 +1,10 @@
 import { SYMLINK_MODE, type Entry } from "../../core/values/entry.ts";
 import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
-import { pathFromFields, pathToFields } from "./fields.ts";
+import { pathFromFields, pathToFields, plainNameOf } from "./fields.ts";
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
 type WireEntry = MessageOf<"WriteBack">["entries"][number];
-
-/** Longest name of an actor, a session, a turn or an action. */
-const MAX_NAME = 256;
 
 /** An entry as it is sent. Throws `PATH_INVALID` for a path that no peer takes (what Windows reads as absolute). */
 export function entryToWire(
@@ -29,13 +26,9 @@ export function entryToWire(
     mtime_ms: Math.max(0, entry?.mtimeMs ?? 0),
     master_rowid_seen: seen,
     // Whoever has no name is still somebody.
-    actor: named(actor) ?? "unknown",
-    ...whose({ session: named(session), turn: named(turn), action: named(action) }),
+    actor: plainNameOf(actor) ?? "unknown",
+    ...whose({ session: plainNameOf(session), turn: plainNameOf(turn), action: plainNameOf(action) }),
   };
-}
-
-function named(text: string | undefined): string | undefined {
-  return text === undefined || text === "" ? undefined : text.slice(0, MAX_NAME).toWellFormed();
 }
 
 /** The entry in a message that was checked. */

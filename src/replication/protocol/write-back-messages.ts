@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, hash, isState, name, pathFields, sandboxId, stateFields } from "./fields.ts";
+import { count, hash, isState, name, pathFields, plainName, sandboxId, stateFields } from "./fields.ts";
 import { MAX_ENTRIES } from "./limits.ts";
 
 /** A replica's own changes on their way to the origin. An entry is known by the replica and its `local_seq`. */
@@ -13,10 +13,10 @@ const entry = z
     mtime_ms: count,
     /** The origin's event that the change is based on: the last one of this path that the replica had applied; 0: none. */
     master_rowid_seen: count,
-    actor: name,
-    session: name.optional(),
-    turn: name.optional(),
-    action: name.optional(),
+    actor: plainName,
+    session: plainName.optional(),
+    turn: plainName.optional(),
+    action: plainName.optional(),
   })
   .refine(isState, "the fields of the state do not agree");
 

@@ -1,3 +1,4 @@
+import { ACTING, HINTS_HEADER } from "../../api/routes/content-headers.ts";
 import type { ErrorCode } from "../../core/values/errors.ts";
 import { type RequestHead, strangerOf } from "../../util/web-guard.ts";
 import type { Listener } from "./listener.ts";
@@ -10,9 +11,12 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** What says on whose behalf, as what, and which request it is: of two, joined, nobody would know which was meant. */
+const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
+
 /** Keeps other web pages out, by the one rule of all surfaces (`strangerOf`), as a problem. */
 export function refusalOf(head: RequestHead, door: Listener): Refusal | undefined {
-  const stranger = strangerOf(head, door.kind === "socket" ? "socket" : door);
+  const stranger = strangerOf(head, door.kind === "socket" ? "socket" : door, ONCE);
   if (stranger === undefined) return undefined;
   const { status, detail } = stranger;
   const told = status === 421 ? `${detail}: the server is told its names by --allow-host NAME` : detail;
