@@ -51,7 +51,8 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 
 \`undo\`, \`rollback\` and \`restore\` list paths that they leave, with a reason, and end with exit code 1; \`skipped\` of \`--json\` has them.
 With \`--dry-run\` they end as they would without it: with the same exit code, and refused for the same reason; then the error says what
-\`--force\` would do (\`data.forced\` in \`--json\`, with the first hundred paths).
+\`--force\` would do (\`data.forced\` in \`--json\`, with the first hundred paths). For that, contents that would be put back are read, and a history that takes no
+writes is refused. What a file system refuses only when it is tried (a file that \`chattr +i\` made immutable, a disk that is full or fails) no dry run knows.
 \`unseen\` means that nothing shows the state to go back to: the path was excluded, unreadable, too large or special then, so that it may have
 been there before and is not deleted; or it was, or is now, off the record, and nobody has a copy of it. Remove such a path yourself, or name
 an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.

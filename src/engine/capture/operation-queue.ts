@@ -68,11 +68,15 @@ export class OperationQueue {
   change<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
     if (how.dryRun === true) {
-      return this.readInTurn(async () => {
-        await refuseArchived(context);
-        await refuseMoved(context);
-        return work(await this.#settling.wouldEndBefore(context));
-      });
+      return this.inTurn(() =>
+        this.#upToDate(async ({ damage }) => {
+          await refuseArchived(context);
+          await refuseMoved(context);
+          // What nothing can be written to is not changed either.
+          if (damage !== undefined) throw damage;
+          return work(await this.#settling.wouldEndBefore(context));
+        }),
+      );
     }
     return this.inTurn(async () => {
       refuseReadOnly(context);

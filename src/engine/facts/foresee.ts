@@ -1,5 +1,8 @@
 import type { Change } from "../../core/values/change.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
 import type { ApplyRequest, BlockedPath, CheckReport } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 import { missingContent } from "./pruning.ts";
@@ -12,11 +15,11 @@ export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> 
 }
 
 /**
- * What the changes would come to now, for a dry run: blocked are paths that need a content which is not in the store, and those
- * where what is on disk is in the way.
+ * What the changes would come to now, for a dry run: blocked are paths that need a content which is not in the store or is damaged,
+ * and those where what is on disk is in the way.
  */
 export async function foresee(context: Context, { changes, onBlocked, made = [] }: Foreseeing): Promise<CheckReport> {
-  const gone = await withoutContent(context, changes, new Set(made));
+  const gone = await withoutSoundContent(context, changes, new Set(made));
   const left = new Set(gone.map(({ path }) => path));
   const checked = await context.worktree.check({
     changes: changes.filter(({ path }) => !left.has(path)),
@@ -26,16 +29,61 @@ export async function foresee(context: Context, { changes, onBlocked, made = [] 
   return { applied: isStopped ? [] : checked.applied, blocked: [...gone, ...checked.blocked] };
 }
 
+/**
+ * The paths that need a content which is not in the store or cannot be read, but for those that are yet to be `made`. Every content is
+ * read whole, as the real operation does: only its bytes tell that they are sound.
+ */
+export async function withoutSoundContent(
+  context: Context,
+  changes: readonly Change[],
+  made: ReadonlySet<Hash> = new Set(),
+): Promise<BlockedPath[]> {
+  const gone = await withoutContent(context, changes, made);
+  const left = new Set(gone.map(({ path }) => path));
+  const needed = neededBy(changes, made).filter(({ path }) => !left.has(path));
+  const trouble = new Map<Hash, string>();
+  for await (const [hash, reader] of context.blobs.readMany(new Set(needed.map((one) => one.hash)))) {
+    const detail = await troubleOf(reader);
+    if (detail !== undefined) trouble.set(hash, detail);
+  }
+  const damaged = needed.flatMap(({ path, hash }): BlockedPath[] => {
+    const detail = trouble.get(hash);
+    return detail === undefined ? [] : [{ path, reason: "content-missing", detail }];
+  });
+  return [...gone, ...damaged];
+}
+
+/** What is wrong with a stored content. */
+async function troubleOf(reader: BlobReader | undefined): Promise<string | undefined> {
+  if (reader === undefined) return "the content is not in the store";
+  try {
+    for await (const _piece of reader.pieces()) continue;
+    return undefined;
+  } catch (error) {
+    const isContent =
+      error instanceof ChronicleError && (error.code === "BLOB_CORRUPT" || error.code === "BLOB_MISSING");
+    if (!isContent) throw error;
+    return error.message;
+  }
+}
+
+function neededBy(
+  changes: readonly Change[],
+  made: ReadonlySet<Hash>,
+): { readonly path: WorkspacePath; readonly hash: Hash }[] {
+  return changes.flatMap(({ path, before, after }) => {
+    const hash = after?.hash;
+    return hash === undefined || hash === before?.hash || made.has(hash) ? [] : [{ path, hash }];
+  });
+}
+
 /** The paths that need a content which is not in the store, but for those that are yet to be `made`. */
 export async function withoutContent(
   context: Context,
   changes: readonly Change[],
   made: ReadonlySet<Hash> = new Set(),
 ): Promise<BlockedPath[]> {
-  const needed = changes.flatMap(({ path, before, after }) => {
-    const hash = after?.hash;
-    return hash === undefined || hash === before?.hash || made.has(hash) ? [] : [{ path, hash }];
-  });
+  const needed = neededBy(changes, made);
   const stored = await context.blobs.has(needed.map(({ hash }) => hash));
   const gone: BlockedPath[] = [];
   for (const { path, hash } of needed) {

@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
 import { refused } from "../capture/refused.ts";
 import { fillFolder, meantBy, withoutPaths } from "../capture/fill-folder.ts";
-import { withoutContent } from "../facts/foresee.ts";
+import { withoutContent, withoutSoundContent } from "../facts/foresee.ts";
 import { knownPaths } from "../log/known-paths.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { leaveErased, refuseAllErased } from "../capture/leave-erased.ts";
@@ -29,7 +29,9 @@ export async function restoreTo(context: Context, text: string, options: Restore
   const left = new Set(erased.map(({ path }) => path));
   const entries = all.filter(({ path }) => !left.has(path));
   const withheld = context.withholdsSecrets === true ? await secretsAmong(context, entries, moment.seq) : [];
-  const missing = await withoutContent(
+  // What is really restored is read then.
+  const find = options.dryRun === true ? withoutSoundContent : withoutContent;
+  const missing = await find(
     context,
     withoutPaths(entries, withheld).map((after) => ({ path: after.path, before: undefined, after })),
   );
