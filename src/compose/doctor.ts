@@ -8,6 +8,7 @@ import { storeLayout } from "../storage/files/layout.ts";
 import { storeOfHead } from "../store/file-head-keeper.ts";
 import { folderChecks } from "./folder-check.ts";
 import { forgottenIn } from "./forgotten.ts";
+import { type HistoryFault, historyFaults } from "./history-check.ts";
 import { leftOutChecks } from "./left-out-check.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Tombstones } from "../store/tombstones.ts";
@@ -19,17 +20,19 @@ const LOW_SPACE = 256 * 1024 * 1024;
 /** Looks at the machine, the store and the key. */
 export async function examine(parts: StoreParts, options: StoreOptions): Promise<DoctorShape> {
   const { disk } = parts.backends;
+  const faults = await historyFaults(parts);
   const checks: DoctorCheck[] = [
     { name: "node", ok: true, detail: `Node ${process.versions.node} on ${process.platform}` },
     confinement(disk, options.home),
     privacy(disk, "store", options.home),
     ...sharedStoreCheck(disk, options.home),
-    keyCheck(disk, options.configFolder),
+    keyCheck(disk, options.configFolder, faults),
     accessCheck(disk, options),
     spaceCheck(disk, options.home),
     await watcherCheck(),
     await blobCheck(parts),
     ...copiesCheck(parts),
+    ...faults.map(({ check }) => check),
     ...forgottenCheck(parts),
     ...(await leftOutChecks(parts)),
     ...(await folderChecks(parts)),
@@ -69,8 +72,23 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
   return [{ name: "store", ok: true, detail: `${home} is on ${kind}: one machine at a time may use it` }];
 }
 
-function keyCheck(disk: Disk, folder: string): DoctorCheck {
-  return privacy(disk, "key", `${folder}/key.pem`);
+/** A key that is not there was never made, or is gone: then heads that it has signed are there, or histories that miss it. */
+function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
+  const file = `${folder}/key.pem`;
+  const isUsed = headsIn(disk, folder).length > 0 || faults.some(({ reason }) => reason === "no-key");
+  if (disk.lstat(file) !== undefined || !isUsed) return privacy(disk, "key", file);
+  return {
+    name: "key",
+    ok: false,
+    detail: `the signing key is gone: there is no file ${file}`,
+    hint: "put it back from a copy; without one, `chronicle verify` says what can be proved, and a person goes on by `chronicle head --accept`",
+  };
+}
+
+/** The workspaces of which a signed head is kept in a folder of configuration. */
+function headsIn(disk: Disk, folder: string): string[] {
+  const heads = disk.lstat(`${folder}/heads`) === undefined ? [] : disk.list(`${folder}/heads`);
+  return heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id));
 }
 
 function spaceCheck(disk: Disk, home: string): DoctorCheck {
@@ -158,8 +176,7 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
     return [{ name, ok: false, detail, hint: `put ${layout.forgotten}/${gone.id} back from a copy` }];
   }
   const others = new Tombstones(parts).listOfAllStores().map(({ id }) => id);
-  const heads = disk.lstat(`${configFolder}/heads`) === undefined ? [] : disk.list(`${configFolder}/heads`);
-  const orphans = heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id) && !isHere(id));
+  const orphans = headsIn(disk, configFolder).filter((id) => !isHere(id));
   const missing = orphans.filter((id) => !others.includes(id) && !isInOtherStore(parts, id));
   if (missing.length > 0) return [{ name, ok: false, ...withoutHistory(parts, missing) }];
   const kept = forgottenIn(parts).length;

@@ -7,6 +7,7 @@ import type { IndexHead } from "../../storage/index-store.ts";
 import type { LogEnd, LogPosition, RawLine } from "../../storage/event-log.ts";
 import { sealEvents } from "../../core/log/chain.ts";
 import type { HistoryContext, KeptHead } from "./context.ts";
+import { DAMAGED_LOG, damagedAt } from "./damaged-log.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
 import { logHolds, logHoldsHead } from "./log-holds.ts";
 import { project, projectAnchor, type PlacedEvent } from "./project.ts";
@@ -318,8 +319,8 @@ async function judge(
   if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);
   const bound = Math.max(indexed, kept?.seq ?? 0);
-  if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedAt(bad);
-  if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound, kept) : damagedAt(bad);
+  if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedTail(bad);
+  if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound, kept) : damagedTail(bad);
   if (kept === undefined || holds === true) return undefined;
   return holds === false ? replaced(kept.seq) : garbled(kept.seq);
 }
@@ -342,16 +343,13 @@ export function isSealed(
   return seq < log.firstSeq || (seq > first && offset === 0);
 }
 
-function damagedAt({ from, bad = from, lineNumber, detail }: BadTail): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${bad.seq}: ${detail}`, {
-    hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
-    data: { seq: bad.seq, offset: bad.offset, line: lineNumber },
-  });
+function damagedTail({ from, bad = from, lineNumber, detail }: BadTail): ChronicleError {
+  return damagedAt(bad, lineNumber, detail);
 }
 
 function garbled(seq: number): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log is damaged: event ${seq} is not what was recorded`, {
-    hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
+    hint: DAMAGED_LOG,
     data: { seq },
   });
 }
@@ -363,7 +361,7 @@ function shorter(end: LogEnd, bound: number): ChronicleError {
     "LOG_DAMAGED",
     `the log is damaged behind event ${end.seq}: ${end.tornBytes} bytes there are no events`,
     {
-      hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
+      hint: DAMAGED_LOG,
       data: { seq: end.seq + 1, bound },
     },
   );

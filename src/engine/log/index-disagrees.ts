@@ -1,4 +1,5 @@
 import { ChronicleError } from "../../core/values/errors.ts";
+import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
  * The index says something else than the log proves. It is thrown before anything is changed, so the caller may rebuild the
@@ -16,7 +17,7 @@ export class IndexDisagrees extends ChronicleError {
 /** The error where an index that was just rebuilt from the log does not have the root that the log states. */
 export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log contradicts itself, also after a rebuild: ${cause.message}`, {
-    hint: "nothing was written; run `chronicle verify` for the whole list, and restore the log from a copy",
+    hint: `nothing was written; ${DAMAGED_LINE}`,
     data: cause.data,
     cause,
   });

@@ -3,6 +3,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
+import { DAMAGED_LINE } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
@@ -77,7 +78,7 @@ function eventIn(bytes: Uint8Array, row: EventRow): LogEvent {
 
 function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `event ${seq} cannot be read: ${why}`, {
-    hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
+    hint: DAMAGED_LINE,
     data: { seq, offset },
     cause,
   });

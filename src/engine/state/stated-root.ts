@@ -6,6 +6,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { LogPosition } from "../../storage/event-log.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../log/context.ts";
+import { DAMAGED_LINE } from "../log/damaged-log.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvent, wholeOrNone } from "../log/read-events.ts";
 
@@ -56,7 +57,7 @@ export async function provedEvent(
   // It tells a wrong index from a damaged line.
   await readEvent(context, row);
   throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
-    hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
+    hint: DAMAGED_LINE,
     data: { seq: row.seq, offset: row.offset },
   });
 }
@@ -90,7 +91,7 @@ export async function linesBehind(
 
 function damagedBehind({ seq }: Head, why: string): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log is damaged behind event ${seq}: ${why}`, {
-    hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
+    hint: DAMAGED_LINE,
     data: { seq: seq + 1 },
   });
 }
