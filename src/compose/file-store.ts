@@ -40,7 +40,7 @@ import { notePartsOf } from "./parts-of.ts";
 import { removeTree } from "../store/remove-tree.ts";
 import { RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
 import { placeOfRoot } from "../core/tree/root-place.ts";
-import { refuseUnsafe, rootsFrom } from "../store/roots.ts";
+import { refuseUnsafe, resolved, rootsFrom } from "../store/roots.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "../store/workspace-file.ts";
@@ -48,7 +48,6 @@ import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { meantBy } from "../core/values/meant-by.ts";
 import { refuseFurther, refuseOtherKind, refuseWithin } from "../store/refuse-place.ts";
-import { refuseProcessPath } from "../store/refuse-process-path.ts";
 import { optional } from "../util/optional.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
@@ -131,7 +130,7 @@ class FileStore implements StoreApi {
   }
 
   async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {
-    const folder = this.#realFolder(wholePath("folder", options.folder));
+    const folder = resolved(this.#parts.backends.disk, wholePath("folder", options.folder));
     const isUpstream = options.upstream === true;
     const readOnly = options.readOnly === true || isUpstream;
     if (!readOnly) this.#mayWrite();
@@ -170,13 +169,6 @@ class FileStore implements StoreApi {
         ? "`chronicle init` begins one here; `chronicle workspaces` lists those there are"
         : `it may be the folder of ${ids}, whose record cannot be read: \`chronicle workspaces\` says why; else \`chronicle init\` begins one here`;
     return new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, { hint, data: { folder } });
-  }
-
-  #realFolder(given: string): string {
-    const { disk } = this.#parts.backends;
-    const folder = disk.realpath(given);
-    if (folder !== given) refuseProcessPath(disk, given);
-    return folder;
   }
 
   create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {

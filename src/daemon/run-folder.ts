@@ -118,6 +118,14 @@ export function isOwnDoor(disk: Disk, { door }: RunFolder, uid: number): boolean
   return disk.lstat(folder) !== undefined && folderTrouble(disk, folder, uid) === undefined;
 }
 
+/** Is the socket the one that the door leads to? */
+export function isOneSocket(disk: Disk, { door, socket }: RunFolder): boolean {
+  const [served, asked] = [door, socket].map((path) =>
+    disk.lstat(path) === undefined ? undefined : disk.realpath(path),
+  );
+  return served !== undefined && served === asked;
+}
+
 /** Makes the folder of a store's process, and the store's own, where they are missing. Throws `UNSAFE`, system errors. */
 export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
   if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));

@@ -65,15 +65,20 @@ function placeOf(disk: Disk, given: string): Place {
   return { folder, only: listedName(disk, folder, path.slice(slash + 1)) };
 }
 
-function resolved(disk: Disk, given: string): string {
+/** Nothing is there, or what the path leads through is no folder. */
+const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
+
+/** A folder or file that a caller names, by its real name. Throws `NOT_FOUND` where nothing is there. */
+export function resolved(disk: Disk, given: string): string {
   try {
     const real = disk.realpath(given);
     if (real !== given) refuseProcessPath(disk, given);
     return real;
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error;
+    if (!GONE.has(errnoOf(error) ?? "")) throw error;
     throw new ChronicleError("NOT_FOUND", `there is no ${given}`, {
       hint: "name a folder or a file that exists",
+      data: { folder: given },
       cause: error,
     });
   }

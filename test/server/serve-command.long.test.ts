@@ -107,6 +107,19 @@ describe("chronicle serve", () => {
     ]);
   });
 
+  it("refuses a socket that the process which is there does not serve", async () => {
+    await using first = new Running([]);
+    const [, usual = ""] = await first.said(/listening on (\S+)/);
+    const elsewhere = join(base, "elsewhere.sock");
+    await using refused = new Running(["--socket", elsewhere], {}, first.home);
+    expect([await refused.ended(), refused.text]).toEqual([
+      6,
+      expect.stringMatching(/^chronicle: .*already: \d+, on .*elsewhere\.sock is not served\n.*kill \d+/),
+    ]);
+    await using same = new Running(["--socket", usual], {}, first.home);
+    expect([await same.ended(), same.text]).toEqual([0, expect.stringMatching(/already: \d+/)]);
+  });
+
   it("speaks TLS to other machines, under the names that it is given", async () => {
     const args = ["--listen", "127.0.0.1:0", "--allow-host", "files.example", "--tls-cert", join(base, "cert.pem")];
     await using running = new Running([...args, "--tls-key", join(base, "key.pem")], {

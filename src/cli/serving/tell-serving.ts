@@ -58,12 +58,17 @@ export interface AlreadyThere {
   readonly socket: string;
   readonly there: LivingServer;
   readonly ports: readonly PortPlan[];
+  /** The socket that was asked for, where that process serves another one. */
+  readonly unserved: string | undefined;
 }
 
-/** Says who serves this store, and how to end that. Resolves to the exit code; throws `REFUSED` where ports were asked for. */
-export function tellAlreadyThere(context: CommandContext, { home, socket, there, ports }: AlreadyThere): number {
+/** Says who serves this store, and how to end that. Resolves to the exit code; throws `REFUSED` where ports or another socket were asked for. */
+export function tellAlreadyThere(
+  context: CommandContext,
+  { home, socket, there, ports, unserved }: AlreadyThere,
+): number {
   const { pid } = there;
-  const isMore = ports.length > 0 || context.input.flag("replication");
+  const isMore = ports.length > 0 || unserved !== undefined || context.input.flag("replication");
   if (context.json) {
     context.printJson({ socket, pid, already: true, left: null });
     return isMore ? EXIT.refused : EXIT.done;
@@ -71,9 +76,7 @@ export function tellAlreadyThere(context: CommandContext, { home, socket, there,
   const who = `there is a process for ${printable(home)} already: ${pid}, on ${printable(socket)}`;
   const how = [`to end it: kill ${pid}`, `to have this folder served by it: ${context.worded("chronicle init")}`];
   if (isMore) {
-    const what =
-      ports.length > 0 ? "the ports that are asked for are not served" : "whether it serves replicas is its own affair";
-    throw new ChronicleError("REFUSED", `${who}; ${what}`, {
+    throw new ChronicleError("REFUSED", `${who}; ${whatIsNot(ports, unserved)}`, {
       hint: how.join("\n"),
       data: { pid, socket },
     });
@@ -82,4 +85,12 @@ export function tellAlreadyThere(context: CommandContext, { home, socket, there,
   context.print(who);
   for (const line of how) context.print(`  ${line}`);
   return EXIT.done;
+}
+
+/** What was asked for, and the process that is there does not do. */
+function whatIsNot(ports: readonly PortPlan[], unserved: string | undefined): string {
+  if (ports.length > 0) return "the ports that are asked for are not served";
+  return unserved === undefined
+    ? "whether it serves replicas is its own affair"
+    : `the socket ${printable(unserved)} is not served`;
 }

@@ -61,6 +61,8 @@ const UNPROVED: readonly string[] = [
   "key-invalid",
   "signer-missing",
   "signer-unproved",
+  // The head that was given: the wrong file was named.
+  "wrong-workspace",
 ];
 
 function wrong(problems: VerifyShape["problems"]): string {
@@ -76,14 +78,16 @@ const SIGNATURE = {
 } as const;
 
 /** What the log was held to. Of a damaged one it is not said as if that made it good. */
-function anchorLines({ ok, anchored_to: anchor, expected }: VerifyShape): string[] {
+function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShape): string[] {
   const lines: string[] = [];
   if (ok && anchor !== null) lines.push(`held to the signed head at seq ${anchor}`);
   else if (ok) lines.push("no signed head was found to hold the log to");
   if (expected === null) return lines;
   const head = `the head you gave (seq ${expected.seq})`;
   const signature = SIGNATURE[expected.signature];
-  if (!expected.ok) lines.push(`not held to ${head}: ${signature}`);
+  const isOthers = problems.some(({ kind }) => kind === "wrong-workspace");
+  if (isOthers) lines.push(`not held to ${head}: it is another workspace's`);
+  else if (!expected.ok) lines.push(`not held to ${head}: ${signature}`);
   else lines.push(ok ? `held to ${head}: ${signature}` : `${head} is in the log: ${signature}`);
   return lines;
 }

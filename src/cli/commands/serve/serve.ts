@@ -11,7 +11,15 @@ import { askServer, whoAnswers } from "../../../daemon/ask-server.ts";
 import { addDiagnostic } from "../../../daemon/diagnostics.ts";
 import { makeHookImage } from "../../../daemon/make-hook-image.ts";
 import { launcherPath } from "../../../daemon/program-paths.ts";
-import { isOwnDoor, makeRunFolder, ownFolder, ownUid, type RunFolder, runFolder } from "../../../daemon/run-folder.ts";
+import {
+  isOneSocket,
+  isOwnDoor,
+  makeRunFolder,
+  ownFolder,
+  ownUid,
+  type RunFolder,
+  runFolder,
+} from "../../../daemon/run-folder.ts";
 import { StoreServer } from "../../../daemon/serve-store.ts";
 import { startServer } from "../../../daemon/start-server.ts";
 import { placesOf } from "../../../process/places.ts";
@@ -65,7 +73,8 @@ export async function serve(context: CommandContext): Promise<number> {
   // A process of an older version is told so by being asked, and leaves; one that a hook started makes way.
   const there = isOwnDoor(disk, run, uid) ? await whoAnswers(run.door, io.version, PATIENCE_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
-    return tellAlreadyThere(context, { home: store.home, socket: run.door, there, ports });
+    const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
+    return tellAlreadyThere(context, { home: store.home, socket: run.door, there, ports, unserved });
   }
   const { configFolder } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
   const operator = ports.length === 0 ? undefined : operatorOf(context, disk, configFolder);
