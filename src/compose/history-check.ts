@@ -2,7 +2,7 @@ import type { SigningReason } from "../api/shapes.ts";
 import type { DoctorCheck } from "../api/store-api.ts";
 import { ChronicleError, codedError } from "../core/values/errors.ts";
 import { answer } from "../engine/log/answer.ts";
-import { chainFault } from "../engine/log/chain-fault.ts";
+import { findDamage } from "../engine/log/chain-fault.ts";
 import { signingShape } from "../engine/log/signing.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
@@ -29,7 +29,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
-        signingShape(context, damage ?? (await chainFault(context))),
+        signingShape(context, damage ?? (await findDamage(context))),
       );
       if (state !== "read-only" && state !== "unsigned") return undefined;
       return { check: told(id, detail ?? state, hint), reason };

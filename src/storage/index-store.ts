@@ -82,6 +82,11 @@ export interface IndexStore {
    */
   remoteWork(which?: { readonly naming: string }): Promise<readonly RemoteWorkRow[]>;
 
+  /** The event whose line was found damaged, as it was noted last; 0: none was. A reset forgets it. */
+  damagedSeq(): Promise<number>;
+  /** Notes it; 0: none is. */
+  noteDamaged(seq: number): Promise<void>;
+
   /** The Merkle hash of a folder in force at a seq, or `undefined`. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The event up to which all folder hashes are stored; 0: none are. */

@@ -161,6 +161,20 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.records("user:\0")).map((row) => row.recordId)).toEqual(["user:\0x"]);
     });
 
+    test("keeps in mind which line was found damaged, until a reset", async () => {
+      const store = fresh();
+      expect(await store.damagedSeq()).toBe(0);
+      await store.apply(batchTo(3));
+      await store.noteDamaged(2);
+      await store.apply(batchTo(5));
+      expect([await store.damagedSeq(), (await store.head()).seq]).toEqual([2, 5]);
+      await store.noteDamaged(0);
+      expect(await store.damagedSeq()).toBe(0);
+      await store.noteDamaged(4);
+      await store.reset();
+      expect(await store.damagedSeq()).toBe(0);
+    });
+
     test("adds up what was done at other copies, by replica, session, turn and action", async () => {
       const store = fresh();
       const at = (seq: number, some: Partial<RemoteWorkRow>): RemoteWorkRow => ({

@@ -1,12 +1,14 @@
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
 import { answer, rebuildingOnce } from "../log/answer.ts";
 import { catchUp, type CatchUp } from "../log/catch-up.ts";
+import { findDamage } from "../log/chain-fault.ts";
 import { refuseReadOnly } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { refuseArchived } from "../commit/refuse-archived.ts";
 import { refuseMoved } from "../commit/refuse-moved.ts";
 import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
+import { optional } from "../../util/optional.ts";
 
 /** What was ended before a change; before a dry run: what would be. */
 export interface BeforeChange {
@@ -43,6 +45,7 @@ export class OperationQueue {
   readonly #onClose: () => Promise<void>;
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
+  #hasTold = false;
 
   constructor(context: Context, settling: Settling, onClose: () => Promise<void>) {
     this.#context = context;
@@ -52,7 +55,12 @@ export class OperationQueue {
 
   /** Reads the history as it is now; `work` gets what the look at the log found. */
   read<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
-    return this.whileOpen(() => this.#upToDate(work));
+    return this.whileOpen(() =>
+      this.#upToDate((found) => {
+        this.#tellDamage(found);
+        return work(found);
+      }),
+    );
   }
 
   /** Reads the history and the files, after what was asked before. */
@@ -91,6 +99,7 @@ export class OperationQueue {
       } catch (error) {
         // Events that the index knows and the log does not have: why they are gone says more than that they are.
         const isGone = error instanceof ChronicleError && error.code === "LOG_DAMAGED";
+        if (isGone && damage === undefined) await findDamage(context);
         throw isGone && damage !== undefined ? damage : error;
       }
     });
@@ -132,11 +141,36 @@ export class OperationQueue {
   #upToDate<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
     const context = this.#context;
     return withCode(() =>
-      answer(context, (found) => {
+      answer(context, async (found) => {
         if (found.damage === undefined) context.headFollower.seen(found.head.seq);
-        return work(found);
+        try {
+          return await work(found);
+        } catch (error) {
+          throw await this.#asDamage(error, found);
+        }
       }),
     );
+  }
+
+  /**
+   * A line that cannot be read is kept in mind, so that the next look tells it; and what is not found in a damaged history may be in
+   * the part that cannot be read.
+   */
+  async #asDamage(error: unknown, { damage }: CatchUp): Promise<unknown> {
+    if (!(error instanceof ChronicleError)) return error;
+    if (error.code === "LOG_DAMAGED" && damage === undefined) await findDamage(this.#context);
+    if (error.code !== "NOT_FOUND" || damage?.code !== "LOG_DAMAGED") return error;
+    return new ChronicleError("LOG_DAMAGED", `${error.message}, as far as it can be read: ${damage.message}`, {
+      ...optional({ hint: damage.hint, data: damage.data }),
+      cause: error,
+    });
+  }
+
+  /** Lists of a damaged history are told to be that: once, for all that follow are of the same one. */
+  #tellDamage({ damage }: CatchUp): void {
+    if (damage?.code !== "LOG_DAMAGED" || this.#hasTold) return;
+    this.#hasTold = true;
+    this.#context.tell?.(`${damage.message}: what follows is what can be read of it; ${damage.hint ?? ""}`);
   }
 }
 

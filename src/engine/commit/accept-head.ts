@@ -1,6 +1,7 @@
 import type { AcceptedHeadShape } from "../../api/shapes.ts";
 import { encodeSigner, signerRecordId, type Acceptance } from "../../core/records/signer-record.ts";
 import { catchUp } from "../log/catch-up.ts";
+import { damageAmid } from "../log/chain-fault.ts";
 import { refuseReadOnly, withCommit } from "./commit.ts";
 import type { Context, HeadFollower, HeadKeeper } from "../log/context.ts";
 import { headNow } from "./head.ts";
@@ -18,6 +19,9 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   const { head, damage } = await catchUp(context, { recover: false });
   const reason = damage?.message ?? (await signingFault(context))?.message;
   if (reason === undefined) return { accepted: false, ...NOTHING, seq: head.seq };
+  const amid = damage?.code === "LOG_DAMAGED" ? await damageAmid(context) : undefined;
+  // Nobody can accept that; and what the index knows of the events behind that line, no new one would.
+  if (amid !== undefined) throw amid;
   if (damage !== undefined) await discardIndex(context);
   const { heads, workspaceId, actor } = context;
   const accepting: Context = { ...context, heads: withoutHead(heads), headFollower: NO_FOLLOWER };

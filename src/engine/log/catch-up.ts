@@ -7,6 +7,7 @@ import type { IndexHead } from "../../storage/index-store.ts";
 import type { LogEnd, LogPosition, RawLine } from "../../storage/event-log.ts";
 import { sealEvents } from "../../core/log/chain.ts";
 import type { HistoryContext, KeptHead } from "./context.ts";
+import { knownDamage } from "./chain-fault.ts";
 import { DAMAGED_LOG, damagedAt } from "./damaged-log.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
 import { logHolds, logHoldsHead } from "./log-holds.ts";
@@ -315,6 +316,8 @@ async function judge(
   const last = context.heads.last(context.workspaceId);
   const holds =
     last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest, look: logHoldsHead }));
+  const known = bad === undefined ? await knownDamage(context, oldest) : undefined;
+  if (known !== undefined) return known;
   // A head that says nothing else than the history need not be proved.
   if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);

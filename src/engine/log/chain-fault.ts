@@ -3,13 +3,15 @@ import type { ChronicleError } from "../../core/values/errors.ts";
 import type { Head } from "../../core/values/event.ts";
 import { damagedAt } from "./damaged-log.ts";
 import type { HistoryContext } from "./context.ts";
+import { isInBase } from "./read-base.ts";
 import { wholeOrNone } from "./read-events.ts";
+import { laterCommitEnd } from "./torn-tail.ts";
 
 /**
  * What is wrong with the first line of the log that does not go on from the one before; `undefined`: none up to the head. Every line is
  * read: a look at the log's end, with which commands begin, does not find one that was changed further up.
  */
-export async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
+async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();
   let prev: Head | undefined;
   for await (const lines of log.read({ seq: 1, offset: 0 })) {
@@ -28,4 +30,41 @@ export async function chainFault({ log, index }: HistoryContext): Promise<Chroni
     }
   }
   return undefined;
+}
+
+/**
+ * Reads the whole log for a damaged line, and keeps in mind which one it is: later looks then tell it by reading that line alone. To be
+ * called where something was found that may be damage.
+ */
+export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
+  const fault = await chainFault(context);
+  const seq = fault?.data?.["seq"];
+  if (typeof seq === "number") await context.index.noteDamaged(seq);
+  return fault;
+}
+
+/** The damaged line that was found before, where it is still damaged; one that is sound again is forgotten. */
+export async function knownDamage(context: HistoryContext, oldest: number): Promise<ChronicleError | undefined> {
+  const { index, log } = context;
+  const seq = await index.damagedSeq();
+  if (seq === 0) return undefined;
+  const row = await index.locate(seq);
+  if (row !== undefined && seq >= oldest && !isInBase(row)) {
+    for await (const [line] of log.read({ seq, offset: row.offset })) {
+      if (line === undefined) continue;
+      const event = wholeOrNone(line.bytes);
+      if (event?.seq === seq && event.hash === row.hash) break;
+      return damagedAt({ seq, offset: row.offset }, line.lineNumber, "it is not what was recorded");
+    }
+  }
+  await index.noteDamaged(0);
+  return undefined;
+}
+
+/** Is a damaged line followed by a later commit? A torn end is not: what a crash has left is cut off. */
+export async function damageAmid(context: HistoryContext): Promise<ChronicleError | undefined> {
+  const fault = await chainFault(context);
+  const { seq, offset } = fault?.data ?? {};
+  if (typeof seq !== "number" || typeof offset !== "number") return undefined;
+  return (await laterCommitEnd(context.log, { seq, offset }, seq)) === undefined ? undefined : fault;
 }

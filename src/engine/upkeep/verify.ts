@@ -10,6 +10,7 @@ import { IndexAudit } from "./index-audit.ts";
 import { provedHead } from "../log/signing.ts";
 import { checkQuarantine } from "./verify-quarantine.ts";
 import { verifyBlobs, type BlobFindings } from "./verify-blobs.ts";
+import { findDamage } from "../log/chain-fault.ts";
 import { verifyCopy, presentOf } from "./verify-copy.ts";
 import { NO_HASH, verifyLog, type LogFindings, type Need, type VerifyLogOptions } from "./verify-log.ts";
 import { verifyPlans } from "./verify-plans.ts";
@@ -62,6 +63,7 @@ export async function examine(
   addAll(problems, [...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log)]);
   // Behind a damaged line nothing can be compared.
   if (!log.broken) addAll(problems, await audit.finish());
+  else await findDamage(context);
   addAll(problems, await checkQuarantine(context, log));
   if (options.quick !== true) addAll(problems, await verifyPlans(context, log.own));
   for (const { where, fault } of context.store.fileFaults())

@@ -36,6 +36,7 @@ export class MemoryIndexStore implements IndexStore {
   #history = new PathHistory();
   #tree = new Map<WorkspacePath, Omit<TreeRow, "folder">[]>();
   #treeSeq = 0;
+  #damagedSeq = 0;
   readonly #remoteWork = new Map<string, RemoteWorkRow>();
 
   async head(): Promise<IndexHead> {
@@ -54,6 +55,7 @@ export class MemoryIndexStore implements IndexStore {
     this.#history = new PathHistory();
     this.#tree = new Map();
     this.#treeSeq = 0;
+    this.#damagedSeq = 0;
     this.#remoteWork.clear();
   }
 
@@ -183,6 +185,14 @@ export class MemoryIndexStore implements IndexStore {
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {
     const rows = this.#tree.get(folder);
     return rows?.[upperBound(rows, seqOf, seq) - 1]?.hash;
+  }
+
+  async damagedSeq(): Promise<number> {
+    return this.#damagedSeq;
+  }
+
+  async noteDamaged(seq: number): Promise<void> {
+    this.#damagedSeq = seq;
   }
 
   async treeSeq(): Promise<number> {

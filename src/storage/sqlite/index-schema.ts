@@ -1,10 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** Version of the tables, in `user_version`. An index of another version is emptied and filled again from the log. */
-const FORMAT = 7;
+const FORMAT = 8;
 
 /**
- * `state`: how far the index has come (`frontier` ends with a check sum: heads are signed from this row); `generation` counts resets, so that a connection notices one by another process.
+ * `state`: how far the index has come (`frontier` ends with a check sum: heads are signed from this row); `generation` counts resets, so that a connection notices one by another process;
+ * `damaged_seq`: the event whose line was found damaged, 0: none was.
  * `events.open`: 1 only for the last event of a record that is unfinished.
  * `clock_jumps`: events whose time is before that of the event before them.
  * `commits`: `last` and `first` are the seqs of a commit's events; `rooted`: 1 where the last event states a Merkle root.
@@ -15,7 +16,7 @@ const FORMAT = 7;
 const TABLES = `
   CREATE TABLE state (
     seq INTEGER NOT NULL, hash TEXT NOT NULL, offset INTEGER NOT NULL, frontier TEXT NOT NULL,
-    tree_seq INTEGER NOT NULL, generation INTEGER NOT NULL);
+    tree_seq INTEGER NOT NULL, generation INTEGER NOT NULL, damaged_seq INTEGER NOT NULL);
   CREATE TABLE events (
     seq INTEGER PRIMARY KEY, ts TEXT NOT NULL, op TEXT NOT NULL, record_id BLOB NOT NULL, hash BLOB NOT NULL,
     offset INTEGER NOT NULL, length INTEGER NOT NULL, open INTEGER NOT NULL);
@@ -59,7 +60,7 @@ export function prepareIndex(db: DatabaseSync): void {
 export function recreateTables(db: DatabaseSync, generation: number): void {
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
   for (const { name } of tables) db.exec(`DROP TABLE "${String(name).replaceAll('"', '""')}"`);
-  db.exec(`${TABLES} INSERT INTO state VALUES (0, '', 0, '', 0, ${generation}); PRAGMA user_version = ${FORMAT}`);
+  db.exec(`${TABLES} INSERT INTO state VALUES (0, '', 0, '', 0, ${generation}, 0); PRAGMA user_version = ${FORMAT}`);
 }
 
 function versionOf(db: DatabaseSync): unknown {

@@ -240,6 +240,20 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
+  async damagedSeq(): Promise<number> {
+    return this.#read(() => {
+      const row = this.#on.sql.first("SELECT damaged_seq FROM state");
+      return row === undefined ? 0 : numberAt(row, 0);
+    });
+  }
+
+  async noteDamaged(seq: number): Promise<void> {
+    this.#change(() => {
+      this.#readState();
+      this.#on.sql.run("UPDATE state SET damaged_seq = ?", seq);
+    });
+  }
+
   async treeSeq(): Promise<number> {
     return this.#read(() => {
       const row = this.#on.sql.first("SELECT tree_seq FROM state");

@@ -1,5 +1,5 @@
 import { EXIT } from "../../../api/problems.ts";
-import type { ConfigShape } from "../../../api/shapes.ts";
+import type { SigningShape, ConfigShape } from "../../../api/shapes.ts";
 import type { InitShape } from "../../../api/store-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import type { Input } from "../../../process/input.ts";
@@ -30,15 +30,24 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 interface Began {
   readonly result: InitShape;
   readonly changed: readonly string[];
-  /** Is the history that was there already signed? */
-  readonly isSigned: boolean;
+  /** Of the history that was there already: is what is recorded signed, and is anything recorded? */
+  readonly signing: SigningShape | undefined;
 }
 
-function printResult(context: CommandContext, { result, changed, isSigned }: Began): void {
+/** How a history that was there already is told. */
+function standingOf({ state }: SigningShape): string {
+  if (state === "read-only") return "NOT recorded";
+  return state === "signed" ? "already protected" : "recorded, but not signed";
+}
+
+function printResult(context: CommandContext, { result, changed, signing }: Began): void {
   const { paint } = context;
   const where = `${printable(result.path)}  ${paint("dim", result.workspace)}`;
-  if (!result.created) {
-    context.print(`${isSigned ? "already protected" : "recorded, but not signed"}: ${where}`);
+  if (signing !== undefined) {
+    context.print(`${standingOf(signing)}: ${where}`);
+    const { detail, hint, state } = signing;
+    for (const line of state === "read-only" ? [detail, hint] : [])
+      if (line !== null) context.print(`  ${context.worded(printable(line))}`);
     if (changed.length > 0) context.print(`changed: ${changed.join(", ")}`);
     return;
   }
@@ -69,11 +78,12 @@ export async function init(context: CommandContext): Promise<number> {
   context.closing(workspace);
   // A workspace that stood already keeps its own options, except for what was asked for now.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
+  const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);
   else {
-    const isSigned = result.created || (await workspace.signing()).state === "signed";
-    printResult(context, { result, changed: Object.keys(config), isSigned });
+    printResult(context, { result, changed: Object.keys(config), signing });
     if (result.created) for (const line of repositoryLines(result.path, io)) context.say(line);
   }
+  if (signing?.state === "read-only") return EXIT.damaged;
   return result.snapshot.coverage.complete || !result.created ? EXIT.done : EXIT.failed;
 }
