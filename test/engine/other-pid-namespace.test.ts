@@ -56,40 +56,24 @@ it.each(NUMBERS)("a transaction goes on where %s has its owner's number, for a d
 });
 
 it.each(NUMBERS)(
-  "an action, a watch and work off the record go on where %s has its owner's number",
+  "an action, a run and work off the record are over where %s has its owner's number",
   async (_who, pid) => {
-    const { host, later } = await sharedBy(async (inside) => {
-      await inside.snapshotAction({ type: "run_command", payload: { command: "make" }, session: "s" });
+    const { disk, host } = await sharedBy(async (inside) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      void inside.offRecord(() => {
+        resolve();
+        return new Promise(() => {});
+      });
+      await promise;
       await inside.watch();
     }, pid);
     await host.snapshot();
-    expect(await host.list()).toMatchObject([{ state: "open" }]);
-    expect((await host.sessions()).map(({ state }) => state)).toContain("running");
-    later(25);
+    expect((await host.sessions()).map(({ state }) => state)).not.toContain("running");
+    put(disk, "/proj/b.txt", "recorded\n");
     await host.snapshot();
-    expect(await host.list()).toMatchObject([{ state: "abandoned", reason: "nobody finished it within 24 hours" }]);
+    expect((await host.diff("0", "latest")).changes.map(({ path }) => path)).toEqual(["b.txt"]);
   },
 );
-
-it.each(NUMBERS)("work off the record is not over where %s has its owner's number", async (_who, pid) => {
-  const { disk, host, later } = await sharedBy(async (inside) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    void inside.offRecord(() => {
-      resolve();
-      return new Promise(() => {});
-    });
-    await promise;
-  }, pid);
-  put(disk, "/proj/b.txt", "secret\n");
-  await host.snapshot();
-  expect((await host.diff("0", "latest")).changes).toEqual([]);
-  expect((await host.status()).notes.join("\n")).toContain("a command off the record is going on");
-  later(25);
-  await host.snapshot();
-  put(disk, "/proj/c.txt", "recorded\n");
-  await host.snapshot();
-  expect((await host.diff("0", "latest")).changes.map(({ path }) => path)).toEqual(["c.txt"]);
-});
 
 it("an owner of the same namespace, and one of whom no namespace was recorded, are judged by number and mark", async () => {
   const disk = SimDisk.fromTree({ "/proj/a.txt": "1\n", "/store": FOLDER, "/config": FOLDER, "/root": FOLDER });

@@ -118,7 +118,7 @@ export async function listSessions(context: Context): Promise<Session[]> {
 function isGone(context: Context, session: SessionRecord): boolean {
   // An agent's session with no process of its own goes on until it is told.
   if (session.kind === "agent" && session.pid === 0) return false;
-  return session.state === "running" && !isOwnerAlive(context, session, session.started);
+  return session.state === "running" && !isOwnerAlive(context, session);
 }
 
 async function asAbandoned(context: Context, session: Session): Promise<Session> {

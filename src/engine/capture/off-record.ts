@@ -92,7 +92,7 @@ function notNoted(error: unknown): unknown {
 }
 
 function isOver(context: Context, one: OffRecord["going"][number]): boolean {
-  return one.pid === OVER.pid || unnoted.has(one.id) || !isOwnerAlive(context, one, one.started);
+  return one.pid === OVER.pid || unnoted.has(one.id) || !isOwnerAlive(context, one);
 }
 
 /**

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Head } from "../../core/values/event.ts";
 import { openBrackets, type OpenSession } from "../facts/brackets.ts";
 import type { Context } from "../log/context.ts";
-import { isOwnerAlive } from "../log/owner-process.ts";
+import { mayHaveOwner } from "../log/owner-process.ts";
 
 /** Throws `REFUSED` while somebody is at work in a workspace: until then nothing of its history is given up without a grace period. */
 export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
@@ -25,5 +25,5 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
 
 /** An agent whose process is not known counts as going on: nobody can tell that it has gone. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
-  return record.pid <= 0 || isOwnerAlive(context, record, record.started);
+  return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

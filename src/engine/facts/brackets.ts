@@ -5,7 +5,7 @@ import { decodeTransaction, type TransactionRecord } from "../../core/records/tr
 import type { EventRow } from "../../storage/index-store.ts";
 import { openActions, openRows, type LoggedAction } from "./actions.ts";
 import type { Context } from "../log/context.ts";
-import { isOwnerAlive, UNOWNED_HOURS } from "../log/owner-process.ts";
+import { isOwnerAlive, mayHaveOwner, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /** A run or a watch that goes on. */
@@ -54,14 +54,13 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
 /** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const { index } = context;
-  const isGoing = ({ record }: OpenSession): boolean =>
-    record.kind === "agent" || isOwnerAlive(context, record, record.started);
+  const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
   const going = (await openSessions(context, at)).filter(isGoing);
   const active: OpenTransaction[] = [];
   for (const row of await openRows(context, "transaction:", at)) {
     const record = await once(context, row, { seen: seenIn(transactions, index), decode: transactionIn });
     const id = row.recordId.slice("transaction:".length);
-    if (id !== reopened && !isOwnerAlive(context, record, record.startedAt)) continue;
+    if (id !== reopened && !mayHaveOwner(context, record, record.startedAt)) continue;
     active.push({ id, seq: record.fromSeq + 1, record });
   }
   return {
@@ -86,9 +85,7 @@ export async function ageLimit({ now, index }: Context): Promise<(event: TimedEv
 export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   if (actions.length === 0) return [];
   const isLongAgo = await ageLimit(context);
-  return actions.filter((action) =>
-    action.pid === null ? !isLongAgo(action) : isOwnerAlive(context, action, action.started),
-  );
+  return actions.filter((action) => (action.pid === null ? !isLongAgo(action) : isOwnerAlive(context, action)));
 }
 
 function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {

@@ -6,7 +6,7 @@ import type { EventRow } from "../../storage/index-store.ts";
 import { leastOf } from "../../util/long-lists.ts";
 import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "../log/context.ts";
-import { isElsewhere, isOwnerAlive } from "../log/owner-process.ts";
+import { isElsewhere, mayHaveOwner } from "../log/owner-process.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -37,7 +37,7 @@ async function load(context: Context, rows: readonly EventRow[]): Promise<Logged
   const found: LoggedTransaction[] = [];
   for (const row of rows) {
     const record = decodeTransaction((await readEvent(context, row)).record);
-    const orphaned = record.status === "active" && !isOwnerAlive(context, record, record.startedAt);
+    const orphaned = record.status === "active" && !mayHaveOwner(context, record, record.startedAt);
     found.push({
       ...record,
       id: row.recordId.slice(PREFIX.length),

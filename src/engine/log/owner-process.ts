@@ -50,15 +50,24 @@ export function isHere(machine: Machine, owner: OwnerProcess): boolean {
 }
 
 /**
- * Does what a record is about have an owner still? Of a process of another PID namespace nothing can be seen: it counts as there for
- * some hours from `started` on, since ending the work of one that is alive is worse than waiting for one that is not.
+ * Whether what a record is about still has an owner. A process of another PID namespace counts as gone: a container that was killed and
+ * started again has another one, and work that nobody ends would keep the folder from being recorded.
  */
-export function isOwnerAlive(
+export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
+  return owner.pid === null || isHere(machine, owner);
+}
+
+/**
+ * Whether what a record is about may still have an owner, for what changes files where there is none, as the rollback of a transaction
+ * does. Nothing can be seen of a process of another PID namespace: it counts as alive for some hours from `started` on, because
+ * rolling back the work of a living process is worse than waiting for a dead one.
+ */
+export function mayHaveOwner(
   context: Pick<Context, "processes" | "now">,
   owner: OwnerProcess,
   started: string,
 ): boolean {
-  if (owner.pid === null || isHere(context, owner)) return true;
+  if (isOwnerAlive(context, owner)) return true;
   // A clock that ran ahead does not keep it for longer.
   return isElsewhere(context, owner) && Math.abs(context.now() - Date.parse(started)) < UNOWNED_HOURS * 3_600_000;
 }
