@@ -3,20 +3,25 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { DiskPath, Owner } from "./disk.ts";
 import { effectiveUser } from "./kept-owners.ts";
 
-/** What a file system says that keeps no owners, and what a container's root is told of users whom it does not know. */
+/**
+ * The errors of a file system that stores no owners, and those for a container's root about users whom it does not
+ * know.
+ */
 const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
 let hasDescriptorPaths: boolean | undefined;
 
 /**
- * Gives what root makes in somebody else's folder to the owner of that folder: a command that was run as root once (`sudo -E`,
- * `su -m`) would otherwise leave files in a user's store which that user can neither read nor replace.
+ * Gives what root makes in another user's folder to the owner of that folder. Otherwise a command that was run as root
+ * once (`sudo -E`, `su -m`) would leave files in a user's store that this user can neither read nor replace.
  *
- * `make` gets the path at which it is to make something. For root in another user's folder that path goes through the folder's
- * descriptor, so that the folder of which the owner was asked is the one in which the file is made: between two looks at a path
- * its owner could put a link to one of root's own folders there. Without such paths (not on Linux) nothing is given away.
+ * `make` gets the path at which it is to make something. For root in another user's folder that path goes through the
+ * folder's descriptor, so that the folder whose owner was read is the one in which the file is made: between two
+ * lookups of a path, its owner could put a link to one of root's own folders there. Without such paths (not on Linux)
+ * nothing is given away.
  *
- * A path below `/proc/self/fd` is left as it is: so the files of a workspace are reached, which have owners of their own.
+ * A path below `/proc/self/fd` is passed on unchanged: it leads to the files of a workspace, which have owners of their
+ * own.
  */
 export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, owner?: Owner) => T): T {
   if (effectiveUser() !== 0 || typeof path !== "string" || path.startsWith("/proc/")) return make(path);
@@ -36,12 +41,14 @@ export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, own
   }
 }
 
-/** Does what this process makes in a folder of this user's belong to that user, as far as can be told beforehand? */
+/**
+ * True if what this process makes in a folder of this user will belong to that user, as far as can be told in advance.
+ */
 export function makesFor(uid: number): boolean {
   return effectiveUser() === uid || (effectiveUser() === 0 && canAnchor());
 }
 
-/** Gives what this process has just made, and holds open, to its owner. */
+/** Gives an open file that this process has just made to its owner. */
 export function giveTo(fd: number, owner: Owner): void {
   try {
     fs.fchownSync(fd, owner.uid, owner.gid);
@@ -50,18 +57,21 @@ export function giveTo(fd: number, owner: Owner): void {
   }
 }
 
-/** As `giveTo`, of a folder. Only an empty one: its name may stand for another one of root's by now. */
+/** Like `giveTo`, for a folder. Only an empty one, because its name may by now stand for another one of root's. */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);
 }
 
-/** As `giveTo`, as far as it is permitted: root may give anything away, others may give what is theirs to a group of theirs. */
+/**
+ * Like `giveTo`, as far as permitted: root may give anything away, others may give their own files to one of their
+ * groups.
+ */
 export function giveAsPermitted(fd: number, owner: Owner): boolean {
   const stat = fs.fstatSync(fd);
   if (stat.uid === owner.uid && stat.gid === owner.gid) return true;
   if (stat.isDirectory() && fs.readdirSync(`/proc/self/fd/${fd}`).length > 0) return false;
   if (stat.uid !== owner.uid && isGiven(fd, owner)) return true;
-  // The group by itself.
+  // The group alone.
   return (isGiven(fd, { uid: stat.uid, gid: owner.gid }) || stat.gid === owner.gid) && stat.uid === owner.uid;
 }
 
@@ -80,7 +90,7 @@ function canAnchor(): boolean {
   return hasDescriptorPaths;
 }
 
-/** The error with the path that was asked for, in place of the one by the descriptor. */
+/** Returns the error with the requested path instead of the one by descriptor. */
 function withPath(error: unknown, inner: string, path: string): unknown {
   if (error instanceof Error) error.message = error.message.replaceAll(inner, path);
   return error;

@@ -11,14 +11,14 @@ it("stays with a folder whatever is done in it and to it; another one in its pla
   const [at, moved] = [join(folder, "a"), join(folder, "b")];
   mkdirSync(at);
   const birth = birthTime(at);
-  // Where nothing is known nothing is said: that is all that can be asked there.
+  // If birth times are unknown, `undefined` is all that can be expected.
   if (birth === undefined) return;
   writeFileSync(join(at, "f"), "x");
   utimesSync(at, 1, 1);
   renameSync(at, moved);
   expect(birthTime(moved)).toBe(birth);
   const { ino } = statSync(moved);
-  // The clock of file systems goes in steps of some milliseconds.
+  // The clock of file systems has steps of some milliseconds.
   await new Promise((resolve) => setTimeout(resolve, 20));
   rmSync(moved, { recursive: true });
   mkdirSync(moved);

@@ -1,17 +1,17 @@
 import { lstatSync, statfsSync, type PathLike } from "node:fs";
 
 /**
- * File systems that give each folder the time when it was made, and never another one: ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
- * tmpfs (the `f_type` of statfs(2)). Not overlays: what is copied up there is made anew.
+ * File systems that give each folder its birth time and never change it: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs
+ * (the `f_type` of statfs(2)). Not overlays, because files that are copied up there are made anew.
  */
 const KEEPS_BIRTHS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994]);
 
-/** Asked once: does the kernel tell of births? */
+/** Whether the kernel reports birth times. Determined once. */
 let isTold: boolean | undefined;
 
 /**
- * When what has this name was made, in nanoseconds since 1970; `undefined`: nothing has that name, or its file system does not
- * keep that reliably. Throws where it cannot be looked at.
+ * Returns the birth time of the file or folder with this name, in nanoseconds since 1970. Returns `undefined` if
+ * nothing has that name, or if its file system does not store birth times reliably. Throws if it cannot be read.
  */
 export function birthTime(path: PathLike): string | undefined {
   if (process.platform !== "linux") return undefined;
@@ -21,7 +21,7 @@ export function birthTime(path: PathLike): string | undefined {
   return isTold && KEEPS_BIRTHS.has(statfsSync(path).type) ? String(stat.birthtimeNs) : undefined;
 }
 
-/** Without statx(2) (an old kernel, or a sandbox that forbids it) Node tells the time of the last change in its place. */
+/** Without statx(2) (an old kernel, or a sandbox that forbids it) Node returns the time of the last change instead. */
 function hasOwnBirth(path: string): boolean {
   const { birthtimeNs, ctimeNs } = lstatSync(path, { bigint: true });
   return birthtimeNs > 0n && birthtimeNs !== ctimeNs;

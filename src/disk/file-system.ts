@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statfsSync, type PathLike } from "node:fs";
 import type { FileSystem } from "./disk.ts";
 
-/** The `f_type` of statfs(2) of Linux's own file systems: what they hold is known without asking further. */
+/** The `f_type` of statfs(2) of Linux's own file systems, whose traits are known without probing. */
 const OWN: ReadonlyMap<number, string> = new Map([
   [0xef53, "ext4"],
   [0x58465342, "xfs"],
@@ -21,7 +21,7 @@ export function fileSystemOf(path: PathLike): FileSystem {
   return mountedAt(path) ?? { kind: `0x${type.toString(16)}`, isLinux: false, mount: `${process.platform} ${type}` };
 }
 
-/** What is mounted where the path lies, as proc(5) tells of it. */
+/** Returns the mount that contains the path, from proc(5). */
 function mountedAt(path: PathLike): FileSystem | undefined {
   if (process.platform !== "linux") return undefined;
   let found: FileSystem | undefined;
@@ -32,7 +32,7 @@ function mountedAt(path: PathLike): FileSystem | undefined {
     const [, , device = "", root = "", point = "", options = ""] = first.split(" ");
     const [kind = "", source = "", superOptions = ""] = second.split(" ");
     const folder = unescaped(point);
-    // The last one of several on the same folder is the one that is seen.
+    // The last of several mounts on the same folder is the visible one.
     if (!place.startsWith(folder.endsWith("/") ? folder : `${folder}/`) || folder.length < length) continue;
     length = folder.length;
     found = { kind, isLinux: false, mount: [device, root, kind, source, options, superOptions].join(" ") };
@@ -44,12 +44,12 @@ function mountLines(): string[] {
   try {
     return readFileSync("/proc/self/mountinfo", "utf8").split("\n");
   } catch {
-    // Without /proc nobody tells: then the kind is the number that statfs has told.
+    // Without /proc, the kind is the number from statfs.
     return [];
   }
 }
 
-/** Spaces, tabs, line ends and backslashes are written as octal numbers. */
+/** Decodes spaces, tabs, line ends and backslashes, which are written as octal numbers. */
 function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -2,20 +2,20 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { addAll } from "../util/long-lists.ts";
 
-/** Only by absolute names: what is run here must not depend on anybody's PATH. */
+/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
 const PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
 
-/** One line for each folder, in the order in which they are given: permissions with a mark, links, owner, group, label. */
+/** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
 const OPTIONS = ["-ldnbUZ", "--"];
 
-/** Of how many folders it is asked at once: their paths must fit among the arguments of a program. */
+/** Most folders per call: their paths must fit into a program's arguments. */
 const AT_ONCE = 200;
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** `+`: an access control list; a setgid bit; the group; the label (`?` where the system has none). */
+/** Groups: the setgid bit; a mark (`+`: an access control list); the group; the label (`?` if the system has none). */
 const LINE = /^d[r-][w-][x-][r-][w-]([xsS-])[r-][w-][xtT-]([.+@]?) +\d+ \d+ +(\d+) +(\S+) /;
 
-/** How a new file in a folder comes out. */
+/** The properties of a new file in a folder. */
 interface Makes {
   readonly isPlain: boolean;
   readonly group: string;
@@ -23,8 +23,8 @@ interface Makes {
 }
 
 /**
- * See `Disk.makesAlike`. Node reads no extended attributes; GNU `ls` tells whether a folder has an access control list, and
- * its label. `undefined` where there is no such program, or where it says something else of any folder.
+ * See `Disk.makesAlike`. Node reads no extended attributes, but GNU `ls` shows whether a folder has an access control
+ * list, and its label. Returns `undefined` if there is no such program, or if its output for a folder is unexpected.
  */
 export async function foldersAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined> {
   const program = process.platform === "linux" ? PROGRAMS.find((path) => existsSync(path)) : undefined;
@@ -57,7 +57,7 @@ function linesOf(text: string | undefined): Makes[] | undefined {
   return found.length === lines.length ? found : undefined;
 }
 
-/** What a program has printed; `undefined`: it has failed. */
+/** Returns the output of a program; `undefined` if it failed. */
 function run(program: string, args: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = { env: { LC_ALL: "C" }, maxBuffer: MOST_BYTES };

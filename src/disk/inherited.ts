@@ -1,21 +1,21 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** Node opens these for itself before the first line of a program runs; one that was inherited cannot be told from them. */
+/** Node opens these for itself before the first line of a program runs. Inherited ones cannot be told from them. */
 const OF_NODE = /^anon_inode:\[(?:eventpoll|eventfd|io_uring)\]$/;
 
-/** fcntl(2): the access mode, and that no call waits. */
+/** fcntl(2) flags: the access mode, and non-blocking. */
 const ACCESS = 0o3;
 const WRITE_ONLY = 0o1;
 const NONBLOCK = 0o4000;
 
 interface Descriptor {
   readonly fd: number;
-  /** What it leads to, as proc_pid_fd(5) names it. */
+  /** Its target, in the form of proc_pid_fd(5). */
   readonly target: string;
   readonly flags: number;
 }
 
-/** A pipe of which this process has both ends. */
+/** A pipe of which this process has both ends open. */
 interface Pipe {
   readonly target: string;
   readonly first: number;
@@ -24,8 +24,8 @@ interface Pipe {
 }
 
 /**
- * The open descriptors from 3 up that this process got from the one that started it, and what each leads to. Ask before anything is
- * opened: only then is what does not look like Node's own inherited. Empty where there is no `/proc`.
+ * Returns the open descriptors from 3 up that this process inherited, with their targets. Call before anything is
+ * opened: only then is a descriptor that does not look like Node's own inherited. Empty if there is no `/proc`.
  */
 export function inheritedDescriptors(): ReadonlyMap<number, string> {
   const open = descriptorsOf("self").filter(({ fd }) => fd > 2);
@@ -34,15 +34,16 @@ export function inheritedDescriptors(): ReadonlyMap<number, string> {
   return new Map(inherited.map(({ fd, target }) => [fd, target]));
 }
 
-/** Those that still lead there. */
+/** Returns those that still have the same target. */
 export function stillOpen(descriptors: ReadonlyMap<number, string>): readonly number[] {
   if (descriptors.size === 0) return [];
   return descriptorsOf("self").flatMap(({ fd, target }) => (descriptors.get(fd) === target ? [fd] : []));
 }
 
 /**
- * Node keeps both ends of a few pipes: of one that waits, and of some that do not. A parent may hand on such a pipe (the job tokens of
- * `make` are one that waits); it has it open, too.
+ * Returns the targets of Node's own pipes. Node keeps both ends of a few pipes: of one blocking one, and of some
+ * non-blocking ones. A parent may pass on a similar pipe (the job tokens of `make` are a blocking one), but then the
+ * parent has it open, too.
  */
 function pipesOfNode(open: readonly Descriptor[]): ReadonlySet<string> {
   const pipes = pipesIn(open);
@@ -71,7 +72,7 @@ function targetsOfParent(): ReadonlySet<string> {
   return new Set(descriptorsOf(String(process.ppid)).map(({ target }) => target));
 }
 
-/** By number; none where that cannot be read. */
+/** Sorted by number; empty if they cannot be read. */
 function descriptorsOf(pid: string): Descriptor[] {
   let names: string[];
   try {
@@ -85,19 +86,19 @@ function descriptorsOf(pid: string): Descriptor[] {
       const info = readFileSync(`/proc/${pid}/fdinfo/${name}`, "latin1");
       return [{ fd: Number(name), target, flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) }];
     } catch {
-      // Closed meanwhile: it was the folder that has just been read.
+      // Closed meanwhile: it was the descriptor of the folder just read.
       return [];
     }
   });
   return found.toSorted((a, b) => a.fd - b.fd);
 }
 
-/** The words of this process's command line as they are, Node's own included; `undefined` where there is no `/proc`. */
+/** Returns the exact words of this process's command line, including Node's own; `undefined` if there is no `/proc`. */
 export function argumentBytes(): readonly Buffer[] | undefined {
   return wordsIn("/proc/self/cmdline");
 }
 
-/** The environment that this process was started with, as `NAME=value`; `undefined` where there is no `/proc`. */
+/** Returns the initial environment of this process, as `NAME=value`; `undefined` if there is no `/proc`. */
 export function environmentBytes(): readonly Buffer[] | undefined {
   return wordsIn("/proc/self/environ");
 }

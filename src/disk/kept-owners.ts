@@ -1,7 +1,10 @@
 import * as fs from "node:fs";
 import type { DiskPath } from "./disk.ts";
 
-/** Nothing was made: it would have belonged to another user than the folder that it was to lie in. A system error, with a hint of its own. */
+/**
+ * Thrown if nothing was made, because it would have belonged to another user than its folder. A system error, with a
+ * hint of its own.
+ */
 class OthersFolder extends Error {
   readonly code = "EACCES";
   readonly hint: string;
@@ -12,7 +15,7 @@ class OthersFolder extends Error {
   }
 }
 
-/** The folders in which everything has to belong to one user. */
+/** The folders in which everything must belong to one user. */
 export class KeptOwners {
   readonly #owners = new Map<string, number>();
 
@@ -20,7 +23,7 @@ export class KeptOwners {
     this.#owners.set(folder, uid);
   }
 
-  /** The user to whom what is made at a path must belong, if that is not the user of this process. */
+  /** Returns the user to whom a new file at a path must belong, if that is not the user of this process. */
   otherOwnerOf(path: DiskPath): KeptOwner | undefined {
     if (typeof path !== "string") return undefined;
     for (const [folder, uid] of this.#owners) {
@@ -32,15 +35,15 @@ export class KeptOwners {
   }
 }
 
-/** A folder, and the user to whom everything in it belongs. */
+/** A folder, and the user who owns everything in it. */
 export interface KeptOwner {
   readonly folder: string;
   readonly uid: number;
 }
 
 /**
- * Throws, after `remove`, where what was just made and is held open is not the owner's. It is asked of the file itself: on a file system
- * that keeps no owners everything belongs to one user.
+ * Calls `remove` and throws if an open file that was just made does not belong to the owner. The file itself is
+ * checked, because on a file system that stores no owners everything belongs to one user.
  */
 export function mustBelongTo({ folder, uid }: KeptOwner, fd: number, remove: () => void): void {
   if (fs.fstatSync(fd).uid === uid) return;
@@ -48,7 +51,7 @@ export function mustBelongTo({ folder, uid }: KeptOwner, fd: number, remove: () 
   throw new OthersFolder(folder, uid);
 }
 
-/** What to do where a folder belongs to another user. */
+/** The hint for a folder that belongs to another user. */
 export function asOwner(uid: number): string {
   return (
     `run the command as that user (\`sudo -u '#${uid}' chronicle …\`), or choose a store of your own with --store or $CHRONICLE_HOME; ` +
@@ -56,12 +59,12 @@ export function asOwner(uid: number): string {
   );
 }
 
-/** A user, in a sentence. */
+/** Formats a user for a sentence. */
 export function userName(uid: number): string {
   return uid === 0 ? "root" : `user ${uid}`;
 }
 
-/** The user as whom this process makes files. */
+/** Returns the user who owns the files that this process makes. */
 export function effectiveUser(): number {
   return process.geteuid?.() ?? 0;
 }

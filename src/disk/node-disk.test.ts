@@ -28,7 +28,7 @@ describe("NodeDisk", () => {
   });
 
   it("reads what is longer than one read gives", () => {
-    // A file of the kernel's own has no size to trust.
+    // The size of one of the kernel's own files cannot be trusted.
     const disk = new NodeDisk();
     const fd = disk.open("/dev/null", "read");
     expect(disk.read(fd, Buffer.alloc(8), null)).toBe(0);

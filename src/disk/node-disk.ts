@@ -24,7 +24,7 @@ import { syncFileSystem, syncFileSystemBeside } from "./sync-file-system.ts";
 
 const C = fs.constants;
 
-/** Never a link, never a wait for the other end of a FIFO. `O_CLOEXEC` is added by libuv to every open. */
+/** Never follows a link, and never waits for the other end of a FIFO. libuv adds `O_CLOEXEC` to every open. */
 const CAREFUL = C.O_NOFOLLOW | C.O_NONBLOCK;
 
 const FLAGS: Readonly<Record<OpenHow, number>> = {
@@ -41,22 +41,22 @@ const STAT = { bigint: true } as const;
 const STAT_OR_NOTHING = { bigint: true, throwIfNoEntry: false } as const;
 const LIST = { encoding: "buffer", withFileTypes: true } as const;
 
-/** What Linux moves in one call at most; more would be refused by Node, not shortened. */
+/** Most bytes that Linux moves in one call. Node refuses more instead of shortening it. */
 const MOST_BYTES = 0x7ffff000;
 
-/** What a file system says that cannot share blocks between two files. */
+/** The errors of a file system that cannot share blocks between two files. */
 const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "ENOTTY"]);
 
 /**
- * The operating system's disk: `node:fs`, synchronously. Errors are Node's own, untouched.
+ * The operating system's disk: `node:fs`, synchronously. Errors are Node's own, unchanged.
  *
- * What the platform does not give: there is no `syncfs` in Node, so `syncAll` asks a program for it. `setMtime` goes through a
- * double of seconds, so the time that lands is up to a microsecond later than asked, never earlier: whole milliseconds
- * read back as they were given. A clone has the mode of its source. What root makes in a folder of another user belongs to that
- * user: see `as-root.ts`.
+ * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. `setMtime` goes through a double of
+ * seconds, so the stored time is up to a microsecond later than requested, never earlier: whole milliseconds are read
+ * back as given. A clone has the mode of its source. What root makes in a folder of another user belongs to that user:
+ * see `as-root.ts`.
  */
 export class NodeDisk implements Disk {
-  /** Read once, when a mode first could be narrowed by it. */
+  /** Read once, when it could first narrow a mode. */
   #umask: number | undefined;
   readonly #kept = new KeptOwners();
 
@@ -138,7 +138,7 @@ export class NodeDisk implements Disk {
   }
 
   list(path: DiskPath): FolderItem[] {
-    // Where the file system does not tell kinds, Node itself stats each name.
+    // If the file system does not report kinds, Node itself stats each name.
     const found = fs.readdirSync(path, LIST);
     const items: FolderItem[] = [];
     for (const item of found) items.push({ name: item.name, kind: kindOfItem(item) });
@@ -147,7 +147,7 @@ export class NodeDisk implements Disk {
 
   someNames(path: DiskPath, most: number): Buffer[] {
     const names: Buffer[] = [];
-    // Bytes as they are: Node reads no folder as buffers, one name after the other.
+    // latin1 preserves the bytes: Node cannot read a folder name by name as buffers.
     const folder = fs.opendirSync(path, { encoding: "latin1", bufferSize: Math.max(1, most) });
     try {
       for (let item = folder.readSync(); item !== null && names.length < most; item = folder.readSync())
@@ -159,7 +159,7 @@ export class NodeDisk implements Disk {
   }
 
   makeFolder(path: DiskPath, mode = 0o700): void {
-    // mkdir(2) drops the set-id bits besides what the umask takes.
+    // mkdir(2) drops the set-id bits besides the bits of the umask.
     const isPlain = !this.#narrows(mode) && (mode & 0o6000) === 0;
     const kept = this.#kept.otherOwnerOf(path);
     makeForFolderOwner(path, (at, owner) => {
@@ -169,7 +169,7 @@ export class NodeDisk implements Disk {
       try {
         if (owner !== undefined) giveFolderTo(fd, owner);
         if (kept !== undefined) mustBelongTo(kept, fd, () => fs.rmdirSync(at));
-        // A folder in one with setgid has it, too.
+        // A folder within a setgid folder is setgid, too.
         if (!isPlain) fs.fchmodSync(fd, mode | (fs.fstatSync(fd).mode & SETGID));
       } finally {
         fs.closeSync(fd);
@@ -186,7 +186,7 @@ export class NodeDisk implements Disk {
   }
 
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void> {
-    // One at a time: the few threads that Node has for this are for syncs, too.
+    // One at a time, because the few threads that Node has for this also run syncs.
     return new Promise((resolve, reject) => {
       const next = (at: number): void => {
         const path = paths[at];
@@ -234,7 +234,7 @@ export class NodeDisk implements Disk {
   }
 
   setMtime(fd: number, mtimeMs: number): void {
-    // As text: Node takes a negative number for "now". The nudge outweighs the rounding of the double.
+    // As text, because Node takes a negative number for "now". The nudge outweighs the rounding of the double.
     const seconds = mtimeMs / 1000;
     const nudged = String(seconds + Math.max(Math.abs(seconds), 2 ** 31) * 2 ** -52);
     fs.futimesSync(fd, nudged, nudged);
@@ -244,7 +244,7 @@ export class NodeDisk implements Disk {
     const kept = this.#kept.otherOwnerOf(to);
     try {
       return makeForFolderOwner(to, (at, owner) => {
-        // A clone is made by name, so it cannot be given away safely: it is copied into a file that can.
+        // A clone is made by name, so it cannot be given away safely. The caller copies into a file that can.
         if (owner !== undefined || kept !== undefined) return false;
         fs.copyFileSync(from, at, C.COPYFILE_FICLONE_FORCE | C.COPYFILE_EXCL);
         return true;
@@ -277,7 +277,7 @@ export class NodeDisk implements Disk {
   }
 
   watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined {
-    // One inotify for the whole process: only there is the order certain.
+    // One inotify instance for the whole process: the order is certain only there.
     if (process.platform !== "linux") return undefined;
     const watcher = fs.watch(path, { encoding: "buffer", persistent: false }, (event, name) => {
       onEvent(name ?? undefined, event === "rename");
@@ -292,7 +292,10 @@ export class NodeDisk implements Disk {
     return (mode & this.#umask) !== 0;
   }
 
-  /** Only whoever created the file may set its mode and give it away, so creating and opening are told apart. */
+  /**
+   * Opens a file with exactly this mode. Only its creator may set its mode and give it away, so creating and opening
+   * are separate.
+   */
   #openWithExactMode(path: DiskPath, how: "create" | "append" | "update", { mode, owner, kept }: MadeHow): number {
     let fd: number;
     try {
@@ -313,16 +316,19 @@ export class NodeDisk implements Disk {
   }
 }
 
-/** How a file is made that is not there yet. */
+/** The properties of a file to be created. */
 interface MadeHow {
   readonly mode: number;
-  /** To whom it is given. */
+  /** The user to whom it is given. */
   readonly owner: Owner | undefined;
-  /** To whom it must belong in the end. */
+  /** The user to whom it must belong in the end. */
   readonly kept: KeptOwner | undefined;
 }
 
-/** `/proc/self/fd/<fd>` is a link itself and would be refused; with `/.` the same folder is reached without one. */
+/**
+ * Appends `/.` to `/proc/self/fd/<fd>`, which is a link itself and would be refused. This reaches the same folder
+ * without one.
+ */
 function anchored(path: DiskPath): DiskPath {
   if (typeof path === "string") return /^\/proc\/self\/fd\/\d+$/.test(path) ? `${path}/.` : path;
   return /^\/proc\/self\/fd\/\d+$/.test(path.toString("latin1")) ? Buffer.concat([path, Buffer.from("/.")]) : path;

@@ -3,12 +3,12 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 import { writeFully } from "./write-fully.ts";
 
-/** A disk that has room for a few bytes only has none. */
+/** Size of the probe: a disk with room for only a few bytes counts as full. */
 const PROBE_BYTES = 64 * 1024;
 
 /**
- * Asks the disk whether a folder takes writes: a small file is made there, synced, and removed. Throws what the disk says. It is for a
- * disk that has refused something already: it costs as much as a sync.
+ * Tests whether a folder takes writes: makes, syncs and removes a small file there. Throws the disk's error. For a disk
+ * that has already refused something, because it costs as much as a sync.
  */
 function probeWrites(disk: Disk, folder: string): void {
   const path = `${folder}/.probe-${process.pid}-${threadId}`;
@@ -25,7 +25,10 @@ function probeWrites(disk: Disk, folder: string): void {
   }
 }
 
-/** Why this user may not write a file: the name of the system's error; `undefined`: it may, or the file is not there. */
+/**
+ * Returns the errno that forbids this user to write a file; `undefined` if writing is allowed or the file does not
+ * exist.
+ */
 export function refusedWrite(disk: Disk, path: string): string | undefined {
   try {
     if (disk.lstat(path) !== undefined) disk.checkWrite(path);
@@ -37,7 +40,7 @@ export function refusedWrite(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** Why a folder takes no writes now: the name of the system's error; `undefined`: it takes them. */
+/** Returns the errno for which a folder takes no writes now; `undefined` if it takes them. */
 export function whyNotWritable(disk: Disk, folder: string): string | undefined {
   try {
     probeWrites(disk, folder);

@@ -3,14 +3,14 @@ import { posix } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 
-/** As many links one after the other as the system follows. */
+/** Most consecutive links, as the system's limit. */
 const MOST_LINKS = 40;
-/** What each process sees otherwise: `self`, numbers of processes, what they have open (proc(5), fd(4)). */
+/** Paths that each process sees differently: `self`, process numbers, open files (proc(5), fd(4)). */
 const OF_PROCESSES = /^\/(?:proc|dev\/fd)(?:\/|$)/;
 
 /**
- * The path in `/proc` or `/dev/fd` to which an absolute path leads, by itself or by a link on the way; `undefined`: to none. Such a
- * path means another file in each process, so one that comes from elsewhere is never resolved here.
+ * Returns the path in `/proc` or `/dev/fd` to which an absolute path leads, directly or through a link; `undefined` if
+ * it leads to none. Such a path means another file in each process, so one from another process is never resolved here.
  */
 export function processPath(disk: Disk, absolute: string): string | undefined {
   let rest = partsOf(absolute);
@@ -24,7 +24,7 @@ export function processPath(disk: Disk, absolute: string): string | undefined {
       continue;
     }
     const next = posix.join(at, name);
-    // The name itself is enough: nothing in there is looked at.
+    // The name is enough: nothing in there is read.
     const target = OF_PROCESSES.test(next) ? undefined : targetOf(disk, next);
     if (target === undefined) at = next;
     else {
@@ -39,7 +39,7 @@ function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "" && part !== ".");
 }
 
-/** The target of a link; `undefined` where there is none, or one that cannot be told. */
+/** Returns the target of a link; `undefined` if there is none or it is unreadable. */
 function targetOf(disk: Disk, path: string): string | undefined {
   try {
     if (disk.lstat(path)?.kind !== "symlink") return undefined;

@@ -2,7 +2,7 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "./disk.ts";
 import { readFully } from "./write-fully.ts";
 
-/** All bytes of a small file, or `undefined` where there is none. Throws the disk's error. */
+/** Reads a small file. Returns `undefined` if it does not exist. Throws the disk's error. */
 export function readDiskFile(disk: Disk, path: string): Buffer | undefined {
   let fd: number;
   try {

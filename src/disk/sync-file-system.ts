@@ -1,21 +1,21 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
-/** Only by absolute names: what is run here must not depend on anybody's PATH. */
+/** Absolute names only: the programs that run here must not depend on anybody's PATH. */
 const PROGRAMS = ["/usr/bin/sync", "/bin/sync"];
 
-/** What is synced: the file system of the program's standard input. */
+/** Syncs the file system of the program's standard input. */
 const OPERANDS = ["-f", "/proc/self/fd/0"];
 
-/** Looked for once: the program that can sync one file system. Its `path` is undefined where there is none. */
+/** The program that can sync one file system, searched once. `path` is `undefined` if there is none. */
 let program: { readonly path: string | undefined } | undefined;
 
 /**
- * Makes everything durable on the file system that an open folder lies on (`syncfs`). False: it cannot be done here.
- * Throws `EIO` when it was tried and failed; as after every failed sync, it is not known then what is durable.
+ * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this cannot be done here.
+ * Throws `EIO` if it was tried and failed; as after every failed sync, it is then unknown what is durable.
  *
- * Node has no `syncfs`. GNU coreutils (8.24 and later) have: `sync -f`. The folder is handed over as an open descriptor,
- * so that it is this folder whatever its name means by now. Since Linux 5.8 `syncfs` reports writes that failed before.
+ * Node has no `syncfs`, but GNU coreutils (8.24 and later) do: `sync -f`. The folder is passed as an open descriptor,
+ * so that it is this folder whatever its name now means. Since Linux 5.8 `syncfs` reports earlier failed writes.
  */
 export function syncFileSystem(fd: number): boolean {
   program ??= { path: findProgram() };
@@ -24,7 +24,7 @@ export function syncFileSystem(fd: number): boolean {
   return run.error === undefined && isSynced(run.status);
 }
 
-/** The same, beside what else this thread does; the descriptor stays open until it has ended. */
+/** The same, beside this thread's other work. The descriptor must stay open until it has ended. */
 export async function syncFileSystemBeside(fd: number): Promise<boolean> {
   program ??= { path: findProgram() };
   if (program.path === undefined) return false;
@@ -49,7 +49,7 @@ function findProgram(): string | undefined {
   return PROGRAMS.find((path) => existsSync(path) && isCapable(path));
 }
 
-/** Others (busybox) may take `-f` for something else, or for nothing. */
+/** True for GNU coreutils. Others (busybox) may ignore `-f` or give it another meaning. */
 function isCapable(path: string): boolean {
   const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8", env: {} });
   const [, major = "0", minor = "0"] = /^sync \(GNU coreutils\) (\d+)\.(\d+)/.exec(stdout) ?? [];

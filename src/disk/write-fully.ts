@@ -2,8 +2,8 @@ import type { Disk, DiskPath } from "./disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
 /**
- * Writes all of `bytes`, however many writes the disk needs for it. `position`: a byte offset, or null for the
- * descriptor's own place (the end, for `append`). Throws the disk's error; some of the bytes may then be written.
+ * Writes all of `bytes`, in as many writes as the disk needs. `position`: a byte offset, or null for the descriptor's
+ * own position (the end, for `append`). Throws the disk's error; some of the bytes may then be written.
  */
 export function writeFully(disk: Disk, fd: number, bytes: Uint8Array, position: number | null): void {
   let written = 0;
@@ -16,8 +16,8 @@ export function writeFully(disk: Disk, fd: number, bytes: Uint8Array, position: 
 }
 
 /**
- * Fills `into` from `position` (null: the descriptor's own place), however many reads it takes. Returns the count, which
- * is less than `into.length` only where the file ends.
+ * Fills `into` from `position` (null: the descriptor's own position), in as many reads as needed. Returns the count,
+ * which is less than `into.length` only at the end of the file.
  */
 export function readFully(disk: Disk, fd: number, into: Uint8Array, position: number | null): number {
   let filled = 0;
@@ -31,9 +31,10 @@ export function readFully(disk: Disk, fd: number, into: Uint8Array, position: nu
 }
 
 /**
- * Puts a whole file at `path` (absolute), durably and atomically: whoever reads, also after a crash at any moment, finds
- * the old content or the new one. The bytes go to `<path>.new` first, so two writers of one path need a lock, or a
- * `mark` each, that is added to that name; what a crash left there is replaced. `mode` is exact, and defaults to 0o600.
+ * Writes a whole file at `path` (absolute), durably and atomically: readers, also after a crash at any moment, find the
+ * old content or the new one. The bytes go to `<path>.new` first, so two writers of one path need a lock, or a
+ * different `mark` each, which is added to that name. A file that a crash left there is replaced. `mode` is exact, and
+ * defaults to 0o600.
  */
 export function writeFileDurably(
   disk: Disk,
@@ -58,7 +59,7 @@ export function writeFileDurably(
   disk.syncFolder(folderOf(path));
 }
 
-/** The path of the folder that holds `path`, in the form it was given. */
+/** Returns the folder that contains `path`, in the form in which it was given. */
 export function folderOf(path: DiskPath): DiskPath {
   if (typeof path === "string") return path.slice(0, Math.max(1, path.lastIndexOf("/")));
   return path.subarray(0, Math.max(1, path.lastIndexOf(0x2f)));
@@ -78,7 +79,7 @@ function removeLeftover(disk: Disk, path: DiskPath): void {
   try {
     disk.unlink(path);
   } catch {
-    // The first failure is the one to tell; the next write replaces what is left here.
+    // The first failure is the one to report. The next write replaces the leftover.
   }
 }
 

@@ -18,7 +18,7 @@ function zstd(raw: Uint8Array, params: Record<number, number> = {}): Buffer {
   return zstdCompressSync(raw, { params });
 }
 
-/** A block that says what it likes, with sound check sums. */
+/** Forges a block with arbitrary fields and correct checksums. */
 function forged(
   stored: Uint8Array,
   says: { rawLength: number; hashes?: readonly Hash[]; lengths?: readonly number[] },
@@ -41,7 +41,7 @@ function container(content: Uint8Array, pieces: readonly Buffer[], hash = sha256
   return Buffer.concat([encodeLargeHeader({ hash, length: content.length }), ...pieces]);
 }
 
-/** Throws what a receiver would. */
+/** Throws the errors that a receiver would throw. */
 function take(bytes: Uint8Array): void {
   for (const block of splitBlocks(bytes)) checkBlock(block);
 }
@@ -97,7 +97,7 @@ describe("blocks on their way", () => {
   });
 });
 
-/** A sound container of so many zeros: some 50 bytes for each MiB. */
+/** Returns a sound container of this many zeros: about 50 bytes for each MiB. */
 function bomb(length: number): Buffer {
   const zeros = Buffer.alloc(MIB);
   const piece = encodePiece(MIB, zstd(zeros));

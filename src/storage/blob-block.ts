@@ -8,25 +8,25 @@ import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTE
 import { isOneFrame } from "./zstd-frame.ts";
 
 /**
- * Contents in the form in which a store keeps them (docs/format.md, "Packs"): a block of a pack, or the container of a
- * content over 8 MiB. It goes from one store to another as it is, so that neither compresses anew.
+ * Contents in a store's storage form (docs/format.md, "Packs"): a block of a pack, or the container of a content over 8
+ * MiB. It is passed from store to store unchanged, so that neither compresses again.
  */
 export interface BlobBlock {
   /** The whole block, or the whole container. */
   readonly bytes: Uint8Array;
-  /** Its contents, in their order. */
+  /** The contents in order. */
   readonly entries: readonly BlockEntry[];
-  /** Bytes of all of them. */
+  /** The total length of all contents, in bytes. */
   readonly rawLength: number;
-  /** What a block's head says; `undefined`: it is a container. */
+  /** The block's head; `undefined` for a container. */
   readonly head: BlockHead | undefined;
 }
 
-/** The longest content whose container goes as it is: who takes it unpacks it in one go. */
+/** Longest content whose container is passed on unchanged: the receiver unpacks it in one go. */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Blocks and containers that stand one behind the other. Their contents are not looked at yet; what they announce is
+ * Splits consecutive blocks and containers. Their contents are not checked yet, but the sizes that they announce are
  * bounded. Throws `INTEGRITY_VIOLATION` for anything else.
  */
 export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
@@ -42,8 +42,8 @@ export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
 }
 
 /**
- * Looks at a block from somebody else: each content has the hash that is said, and the stored bytes are such that any store
- * could have written them. Throws `INTEGRITY_VIOLATION`. Holds at most 8 MiB.
+ * Checks a block from another store: each content must have its stated hash, and the stored bytes must be in a form
+ * that a store writes. Throws `INTEGRITY_VIOLATION`. Holds at most 8 MiB.
  */
 export function checkBlock(block: BlobBlock): void {
   const { head } = block;
@@ -52,7 +52,7 @@ export function checkBlock(block: BlobBlock): void {
   if (head.codec === "zstd") freeBytes(raw);
 }
 
-/** The same, and the contents, one behind the other. Holds at most `MAX_CONTAINER_CONTENT_BYTES`. */
+/** Makes the same check and returns the contents, concatenated. Holds at most `MAX_CONTAINER_CONTENT_BYTES`. */
 export function openBlock(block: BlobBlock): Buffer {
   const { head } = block;
   if (head !== undefined) return openPacked(block, head);
@@ -101,7 +101,7 @@ function checkContainer(block: BlobBlock): void {
   for (const { hash } of block.entries) mustBe(hash, digest.digest("hex") as Hash);
 }
 
-/** The pieces of a container, each in memory of its own; one that was not packed is copied. */
+/** Yields the pieces of a container, each in memory of its own. A piece that was not packed is copied. */
 function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
   for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
     const head = decodePieceHead(asBuffer(bytes.subarray(at)));

@@ -2,7 +2,7 @@ import type { Hash } from "../core/values/hash.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
- * Which content lies where: what `FileBlobStore` has published. Derived from the packs and the large files, which can
+ * The place of each content that `FileBlobStore` has published. Derived from the packs and the large files, which can
  * always be read again.
  *
  * Backends: `MemoryBlobIndex`, `SqliteBlobIndex`.
@@ -15,11 +15,14 @@ import type { BlobRows } from "./blob-rows.ts";
 export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
-  /** Lets `work` ask many questions about one state: each by itself costs several times its answer. It must change nothing. */
+  /**
+   * Runs many queries of `work` on one state: setting up each query separately costs several times its answer. `work`
+   * must change nothing.
+   */
   together<T>(work: () => T): T;
   packs(): readonly PackRow[];
   packOf(ulid: string): PackRow | undefined;
-  /** The contents of one pack in the order in which they lie there. */
+  /** The contents of one pack in their order in the pack. */
   inPack(id: number): readonly PlacedBlob[];
   /** All contents that are files of their own. */
   large(): readonly PlacedBlob[];
@@ -27,20 +30,20 @@ export interface BlobIndex {
   close(): void;
 }
 
-/** Opens the index of a store. `fresh`: it was not there or not sound, and begins empty. */
+/** Opens the index of a store. `fresh`: the index was missing or unsound, and begins empty. */
 export type BlobIndexOpener = () => {
   readonly index: BlobIndex;
   readonly fresh: boolean;
-  /** The disk does not let the index be written: the store can be read, not changed. */
+  /** True if the disk does not let the index be written: the store can be read, but not changed. */
   readonly readOnly: boolean;
 };
 
-/** A pack and how far it is settled. */
+/** A pack and the extent to which it is settled. */
 export interface PackState {
   readonly ulid: string;
-  /** The lane in whose place it lies, or `undefined` when it is sealed. */
+  /** The lane in which it is, or `undefined` once it is sealed. */
   readonly lane: number | undefined;
-  /** Bytes from the start that are durable and need no second look. */
+  /** Bytes from the start that are durable and need no further check. */
   readonly bytes: number;
 }
 
@@ -49,7 +52,7 @@ export interface PackRow extends PackState {
   readonly id: number;
 }
 
-/** Where a content lies. Lengths and offsets in bytes; `stored` is what it takes up. */
+/** The place of a content. Lengths and offsets in bytes; `stored` is the space that it takes up. */
 export type BlobPlace =
   | {
       readonly kind: "pack";
@@ -63,7 +66,7 @@ export type BlobPlace =
     }
   | LargePlace;
 
-/** A content in a file of its own: as it is, or packed in a container. */
+/** A content in a file of its own: raw, or packed in a container. */
 interface LargePlace {
   readonly kind: "large";
   readonly packed: boolean;
@@ -84,18 +87,18 @@ export interface LargeRow {
   readonly stored: number;
 }
 
-/** What `apply` does, in this order. */
+/** A change of the index. `apply` performs the parts in this order. */
 export interface IndexChange {
   /** Removes these contents. */
   readonly forget?: readonly Hash[];
-  /** Removes packs with all contents that are still said to lie in them. */
+  /** Removes packs with all contents that the index still places in them. */
   readonly forgetPacks?: readonly number[];
-  /** Adds packs, or moves on those that are known by their ULID. */
+  /** Adds packs, or updates those known by their ULID. */
   readonly packs?: readonly PackState[];
-  /** Adds contents; `pack` counts into `packs`. A content that is known stays where it is, unless `replace`. */
+  /** Adds contents; `pack` is an index into `packs`. A known content keeps its place, unless `replace`. */
   readonly rows?: BlobRows;
   readonly large?: readonly LargeRow[];
   readonly replace?: boolean;
-  /** Returns only when the change is on the disk: for changes after which bytes are destroyed. */
+  /** True to return only once the change is on the disk: for changes after which bytes are destroyed. */
   readonly durable?: boolean;
 }

@@ -1,8 +1,8 @@
 import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 
 /**
- * Where contents lie in packs, as flat arrays: cheap to send from a worker thread and to sort.
- * Row i has the 32 bytes of `hashes` from 32 i on and the six numbers of `fields` from 6 i on (`BlobRow`, in its order).
+ * The places of contents in packs, as flat arrays: cheap to send from a worker thread and to sort. Row i has the 32
+ * bytes of `hashes` from 32 i on and the six numbers of `fields` from 6 i on (`BlobRow`, in its order).
  */
 export interface BlobRows {
   readonly count: number;
@@ -10,14 +10,14 @@ export interface BlobRows {
   readonly fields: Uint32Array<ArrayBuffer>;
 }
 
-/** One row of `BlobRows`. All in bytes but `pack`. */
+/** One row of `BlobRows`. All in bytes except `pack`. */
 export interface BlobRow {
-  /** Position in a list of packs that goes with the rows. */
+  /** Index into the list of packs that goes with the rows. */
   readonly pack: number;
-  /** Where the block begins in the pack, and its length with head and table. */
+  /** The offset of the block in the pack, and its length with head and table. */
   readonly block: number;
   readonly blockBytes: number;
-  /** Where the content begins in the unpacked block, and its length. */
+  /** The offset of the content in the unpacked block, and its length. */
   readonly at: number;
   readonly length: number;
   /** Its share of the block. */
@@ -49,7 +49,7 @@ export class BlobRowsBuilder {
     this.#count++;
   }
 
-  /** What was collected, in arrays of their own. */
+  /** Returns the collected rows, in arrays of their own. */
   build(): BlobRows {
     return {
       count: this.#count,
@@ -68,7 +68,7 @@ export class BlobRowsBuilder {
   }
 }
 
-/** The 32 bytes of row i's hash. A view. */
+/** Returns the 32 bytes of row i's hash, as a view. */
 export function rowHashBytes(rows: BlobRows, i: number): Uint8Array {
   return rows.hashes.subarray(i * 32, i * 32 + 32);
 }
@@ -85,7 +85,7 @@ export function rowAt(rows: BlobRows, i: number): BlobRow {
   return { pack: at(0), block: at(1), blockBytes: at(2), at: at(3), length: at(4), stored: at(5) };
 }
 
-/** The positions of the rows in the order of their hashes: a tree that is filled in order is filled fast. */
+/** Returns the indexes of the rows in hash order, because a tree is filled fastest in order. */
 export function rowsByHash(rows: BlobRows): Uint32Array {
   const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);
   const keys = new Float64Array(rows.count);

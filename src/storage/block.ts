@@ -6,7 +6,7 @@ import { freeBytes } from "../util/free-bytes.ts";
 /**
  * The bytes of a pack. All integers are unsigned and big-endian; CRC-32 is that of zlib and gzip (IEEE 802.3).
  *
- * A pack is a header and then blocks, one behind the other, up to the end of the file.
+ * A pack is a header followed by consecutive blocks up to the end of the file.
  *
  * ```
  * pack header, 40 bytes            block
@@ -19,11 +19,12 @@ import { freeBytes } from "../util/free-bytes.ts";
  *                                  16   4     CRC-32 of bytes 0 to 15, 20 to 23 and of the table
  *                                  20   4     CRC-32 of the s stored bytes
  *                                  24   36 n  the table: for each content its SHA-256 (32) and its length (4)
- *                                  24 + 36 n  s bytes: the contents, one behind the other, as the codec has them
+ *                                  24 + 36 n  s bytes: the concatenated contents, encoded by the codec
  * ```
- * The ULID lets a pack keep its identity while its name changes. Codec 0: s = r. Codec 1: one zstd frame that unpacks to
- * r bytes; it is used where it saves at least 5%. The first CRC finds the edges of blocks; contents are proved by SHA-256;
- * the second is for `verify`: it finds what they cannot, bits of a zstd frame that mean nothing for its contents.
+ * The ULID lets a pack keep its identity while its name changes. Codec 0: s = r. Codec 1: one zstd frame that unpacks
+ * to r bytes, used if it saves at least 5%. The first CRC finds the edges of blocks. SHA-256 proves the contents. The
+ * second CRC is for `verify`: it detects changed bits of a zstd frame that do not affect its contents, which SHA-256
+ * cannot.
  */
 export const PACK_HEADER_BYTES = 40;
 /** Bytes of a block before its table. */
@@ -43,30 +44,30 @@ const PACK_MAGIC = Buffer.from("CHRNPACK", "latin1");
 const PACK_VERSION = 1;
 const CODEC_RAW = 0;
 const CODEC_ZSTD = 1;
-/** Below this a frame's own overhead eats what it could save. */
+/** Below this size, a frame's own overhead exceeds what it could save. */
 const LEAST_TO_COMPRESS = 64;
 
-/** One content of a block: where it lies in the unpacked bytes. */
+/** One content of a block, and its place in the unpacked bytes. */
 export interface BlockEntry {
   readonly hash: Hash;
   readonly at: number;
   readonly length: number;
 }
 
-/** What a block's head and table say. */
+/** The contents of a block's head and table. */
 export interface BlockHead {
   readonly codec: "raw" | "zstd";
   readonly entries: readonly BlockEntry[];
   readonly storedLength: number;
   readonly rawLength: number;
   readonly storedCrc: number;
-  /** Bytes before the stored ones. */
+  /** Bytes before the stored bytes. */
   readonly headBytes: number;
   /** Bytes of the whole block. */
   readonly blockBytes: number;
 }
 
-/** The header of the pack with this ULID (26 ASCII characters). */
+/** Encodes the header of the pack with this ULID (26 ASCII characters). */
 export function encodePackHeader(ulid: string): Buffer {
   const header = Buffer.alloc(PACK_HEADER_BYTES);
   PACK_MAGIC.copy(header, 0);
@@ -76,7 +77,10 @@ export function encodePackHeader(ulid: string): Buffer {
   return header;
 }
 
-/** The ULID in a pack's header, or `undefined` when the bytes are not one. Throws `FORMAT_UNSUPPORTED` for a later version. */
+/**
+ * Decodes the ULID in a pack's header. Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED`
+ * for a later version.
+ */
 export function decodePackHeader(bytes: Uint8Array): string | undefined {
   const header = asBuffer(bytes);
   if (header.length < PACK_HEADER_BYTES || !header.subarray(0, 8).equals(PACK_MAGIC)) return undefined;
@@ -94,22 +98,22 @@ export function decodePackHeader(bytes: Uint8Array): string | undefined {
   return header.toString("latin1", 10, 36);
 }
 
-/** Contents of one block on their way into it. */
+/** The contents of one block to be encoded. */
 export interface BlockInput {
-  /** 32 bytes for each content, one behind the other. */
+  /** 32 bytes for each content, concatenated. */
   readonly hashes: Uint8Array;
   readonly lengths: readonly number[];
-  /** The contents, one behind the other. */
+  /** The contents, concatenated. */
   readonly raw: Uint8Array;
 }
 
-/** A block in two parts that are written one behind the other. */
+/** A block in two parts, to be written one after the other. */
 export interface EncodedBlock {
   readonly head: Buffer;
   readonly stored: Uint8Array;
 }
 
-/** Makes a block; compresses where that saves at least 5%. */
+/** Encodes a block; compresses if that saves at least 5%. */
 export function encodeBlock(input: BlockInput): EncodedBlock {
   const count = input.lengths.length;
   const packed = compress(input.raw);
@@ -131,10 +135,10 @@ export function encodeBlock(input: BlockInput): EncodedBlock {
   return { head, stored };
 }
 
-/** The zstd frame (level 1) of the bytes, or `undefined` where it saves less than 5%. */
+/** Compresses the bytes to a zstd frame (level 1). Returns `undefined` if it saves less than 5%. */
 export function compress(raw: Uint8Array): Buffer | undefined {
   if (raw.length < LEAST_TO_COMPRESS) return undefined;
-  // One output buffer that is big enough: zlib's own are of 16 KiB, and joining them costs a third of the time.
+  // One output buffer that is big enough: zlib's own have 16 KiB, and joining them takes a third of the time.
   const chunkSize = raw.length + LEAST_TO_COMPRESS;
   const packed = zstdCompressSync(raw, { chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } });
   if (packed.length <= raw.length * 0.95) return packed;
@@ -142,21 +146,21 @@ export function compress(raw: Uint8Array): Buffer | undefined {
   return undefined;
 }
 
-/** Unpacks one zstd frame; `undefined` when the bytes are not a frame of exactly this many raw bytes. */
+/** Unpacks one zstd frame. Returns `undefined` if the bytes are not a frame of exactly this many raw bytes. */
 export function decompress(stored: Uint8Array, rawLength: number): Buffer | undefined {
   try {
     const chunkSize = Math.max(rawLength, LEAST_TO_COMPRESS);
     const raw = zstdDecompressSync(stored, { chunkSize, maxOutputLength: Math.max(rawLength, 1) });
     return raw.length === rawLength ? raw : undefined;
   } catch {
-    // zlib says in many ways that bytes are no frame, or one that is too big: for the caller they are all damage.
+    // zlib has many errors for bytes that are no frame or one that is too big. For the caller they are all damage.
     return undefined;
   }
 }
 
 /**
- * Bytes of a block's head with its table, read off its first 24 bytes; `undefined` when they cannot be a head.
- * Proves nothing yet: that takes `decodeBlockHead`.
+ * Returns the bytes of a block's head with its table, from its first 24 bytes; `undefined` if they cannot be a head.
+ * Proves nothing yet: only `decodeBlockHead` does.
  */
 export function blockHeadBytes(first: Uint8Array): number | undefined {
   const head = asBuffer(first);
@@ -165,7 +169,7 @@ export function blockHeadBytes(first: Uint8Array): number | undefined {
   return count === 0 ? undefined : BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * count;
 }
 
-/** Reads a block's head and table, or `undefined` when the bytes are not a whole one with the right CRC. */
+/** Decodes a block's head and table. Returns `undefined` if the bytes are not a whole one with the right CRC. */
 export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
   const headBytes = blockHeadBytes(bytes);
   if (headBytes === undefined || bytes.length < headBytes) return undefined;
@@ -195,21 +199,23 @@ export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
   };
 }
 
-/** The contents of a block, one behind the other; `undefined` when they do not unpack. Not yet checked against the hashes. */
+/**
+ * Returns the contents of a block, concatenated; `undefined` if they do not unpack. Not yet checked against the hashes.
+ */
 export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undefined {
   if (stored.length !== head.storedLength) return undefined;
   return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
 }
 
 /**
- * Are the stored bytes exactly those that were written? Reading does not ask: contents are proved one by one, and one that
- * is damaged does not hurt its neighbours.
+ * True if the stored bytes are exactly those that were written. Reads do not check this: each content is proved
+ * separately, and a damaged one does not affect its neighbours.
  */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;
 }
 
-/** The share of a block of `blockBytes` that one of its contents takes up, in bytes. */
+/** Returns the share of a block's bytes that one of its contents takes up. */
 export function storedShare(head: Pick<BlockHead, "storedLength" | "rawLength">, length: number): number {
   const body = head.rawLength === 0 ? 0 : Math.round((head.storedLength * length) / head.rawLength);
   return BLOCK_ENTRY_BYTES + body;

@@ -3,8 +3,8 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Head, SealedEvent } from "../core/values/event.ts";
 
 /**
- * Do the events go on from the head, as lines of the log, and does the last one end a commit? The last line of a copy need
- * not (`anyEnd`). Throws `INTEGRITY_VIOLATION`. Hashes are not recomputed.
+ * Throws `INTEGRITY_VIOLATION` unless the events follow the head, are lines of the log, and the last one ends a commit.
+ * The last line of a copy need not (`anyEnd`). Hashes are not recomputed.
  */
 export function checkAppend(head: Head, events: readonly SealedEvent[], anyEnd = false): void {
   let last = head;
@@ -25,7 +25,7 @@ function refuse(event: SealedEvent, reason: string): never {
   });
 }
 
-/** The refusal to append behind something that is not a line. */
+/** Returns the refusal to append after bytes that are not a line. */
 export function tornTail(where: string, tornBytes: number): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${where} ends in ${tornBytes} bytes that are not an event`, {
     hint: "reopen the workspace for writing: what was not acknowledged is moved to quarantine",

@@ -2,12 +2,12 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Head } from "../core/values/event.ts";
 import type { IndexBatch } from "./index-store.ts";
 
-/** The greatest number of entries that one step of `IndexStore.entriesAt` yields. */
+/** Most entries that one step of `IndexStore.entriesAt` yields. */
 export const ENTRY_BATCH = 2_000;
 
 /**
- * Does the batch go on from the head of the index? Its events ascend, lie above that head and end at the batch's own;
- * no iteration lies above that. Throws `INTEGRITY_VIOLATION`.
+ * Throws `INTEGRITY_VIOLATION` unless the batch follows the head of the index: its events ascend, are above that head
+ * and end at the batch's own; no iteration is above that.
  */
 export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   const last = batch.head.seq;

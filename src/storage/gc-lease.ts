@@ -3,8 +3,8 @@ import { ioTrouble } from "./io-trouble.ts";
 import type { HeldLock, Lock } from "./lock.ts";
 
 /**
- * This process's share in the lock between writers and the collector. Any number of leases ride on one shared lock, so
- * taking one while another is held cannot wait for a collector.
+ * This process's share in the lock between writers and the collector. All leases share one shared lock, so taking one
+ * while another is held never waits for a collector.
  */
 export class GcLease {
   readonly #lock: Lock;
@@ -18,7 +18,7 @@ export class GcLease {
     this.#waitMs = waitMs;
   }
 
-  /** A lease: until it is released no collector takes anything away. */
+  /** Takes a lease. Until it is released, no collector removes anything. */
   async take(): Promise<HeldLock> {
     this.#count++;
     try {
@@ -40,7 +40,7 @@ export class GcLease {
     return { release, [Symbol.dispose]: release };
   }
 
-  /** The collector's turn: waits for every lease, of other processes too. */
+  /** Takes the lock as the collector: waits for every lease, also of other processes. */
   async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {
       return await this.#lock.exclusive(waitMs);
@@ -49,7 +49,10 @@ export class GcLease {
     }
   }
 
-  /** The collector's turn if nobody holds a lease, or lets go of it within `waitMs`; else `undefined`. */
+  /**
+   * Takes the lock as the collector if nobody holds a lease, or all are released within `waitMs`; else returns
+   * `undefined`.
+   */
   async tryExclusive(waitMs: number): Promise<HeldLock | undefined> {
     if (this.#count > 0) return undefined;
     try {

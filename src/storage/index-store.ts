@@ -6,8 +6,8 @@ import type { RemoteWorkRow } from "../core/records/remote-work.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 
 /**
- * What is derived from the log, for fast answers. Disposable: it can be rebuilt from the log and the blobs, and
- * deleting it changes no answer.
+ * Data derived from the log, for fast answers. Disposable: it can be rebuilt from the log and the blobs, and deleting
+ * it changes no answer.
  *
  * Backends: `MemoryIndexStore`, `SqliteIndexStore`.
  *
@@ -15,28 +15,29 @@ import type { WorkspacePath } from "../core/values/path.ts";
  * - `apply` is atomic: all rows of a call are seen, with the new `head`, or none. Seqs only grow; applying a seq at or
  *   below the head again is an `INTEGRITY_VIOLATION`.
  * - It is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
- * - "At seq N" means after event N. Reads see one consistent state, which may be of the beginning of this turn of the event
- *   loop: after `fresh`, and after a change by this object, it is of now.
- * - Where the disk takes no change of it, `SqliteIndexStore` goes on in a temporary copy: reading needs no room.
+ * - "At seq N" means after event N. Reads see one consistent state, possibly that at the beginning of this turn of the
+ *   event loop; after `fresh`, and after a change by this object, the current one.
+ * - If the disk takes no change of it, `SqliteIndexStore` continues in a temporary copy, because reading needs no
+ *   space.
  * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read; the caller discards it (`reset`) and replays.
  */
 export interface IndexStore {
   head(): Promise<IndexHead>;
-  /** The next answers are of now: to be called once a lock is held, before what others wrote under it is looked for. */
+  /** Makes the next answers current. Call it once a lock is held, before searching for what others wrote under it. */
   fresh(): void;
   /** Forgets everything. */
   reset(): Promise<void>;
   apply(batch: IndexBatch): Promise<void>;
 
-  /** Where the line of an event begins, or `undefined`. */
+  /** The place of an event's line, or `undefined`. */
   locate(seq: number): Promise<EventRow | undefined>;
   /** The event rows with `from <= seq <= to`, ascending (or descending), at most `limit`. */
   events(range: SeqRange): Promise<readonly EventRow[]>;
   /** The last event of a record, or `undefined`. A deleted record is returned with op `delete`. */
   record(recordId: string): Promise<EventRow | undefined>;
-  /** The last events of all records whose id begins with the prefix, by seq. Deleted ones are left out. */
+  /** The last events of all records whose id begins with the prefix, by seq, without deleted records. */
   records(prefix: string): Promise<readonly EventRow[]>;
-  /** The last events of those records whose last event leaves them open (`EventRow.open`), by seq. */
+  /** The last events of the records that they leave open (`EventRow.open`), by seq. */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
   /** The events whose time is before that of their predecessor, ascending. */
   clockJumps(): Promise<readonly ClockJump[]>;
@@ -45,33 +46,33 @@ export interface IndexStore {
 
   /** All iterations of a path, ascending, or a page of them. */
   iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]>;
-  /** The iteration of a path in force at a seq, deletions included, or `undefined` if it was never recorded by then. */
+  /** The iteration of a path in force at a seq, deletions included; `undefined` if it was not recorded by then. */
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
-  /** The same for many paths, in their order. */
+  /** The same for many paths, in the same order. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
-   * Every entry (no absences) at a seq at or beneath a folder, in path order, in batches; without a folder, those of every
-   * root (a further root counts as one level of `depth`). A root itself has no entry.
-   * What a page leaves out is not walked through.
+   * Every entry (no absences) at a seq at or beneath a folder, in path order, in batches. Without a folder: those of
+   * every root (a further root counts as one level of `depth`). A root itself has no entry. Entries outside the page
+   * are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
   /**
-   * The last iteration, of whichever path, with this content or link target, or `undefined`; `ordinary`: the last one that is
-   * not protected. The first asking may take a while.
+   * The last iteration of any path with this content or link target, or `undefined`; `ordinary`: the last one that is
+   * not protected. The first call may be slow.
    */
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
-  /** Those of the contents and link targets that some iteration has, of whichever path. For many at once. */
+  /** Those of the contents and link targets that some iteration of any path has. For many at once. */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** Paths of any time whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
-  /** Paths of which some iteration is protected (`Entry.class`), in path order. */
+  /** Paths with a protected iteration (`Entry.class`), in path order. */
   protectedPaths(): Promise<readonly WorkspacePath[]>;
 
-  /** The commit that ends first at or after a seq, or `undefined`. */
+  /** The first commit that ends at or after a seq, or `undefined`. */
   commitFrom(seq: number): Promise<CommitRow | undefined>;
   /** The last commit with a Merkle root that ends at or before a seq, or `undefined`. */
   rootedCommit(seq: number): Promise<CommitRow | undefined>;
@@ -89,15 +90,15 @@ export interface IndexStore {
 
   /** The Merkle hash of a folder in force at a seq, or `undefined`. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
-  /** The event up to which all folder hashes are stored; 0: none are. */
+  /** The event up to which all folder hashes are stored; 0 if none are. */
   treeSeq(): Promise<number>;
   /** Every stored folder hash. For comparing. */
   treeRows(): Promise<readonly TreeRow[]>;
   /** Every iteration of every path with `after < seq <= upTo`, in batches, by seq. For comparing. */
   rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
-  /** The faults of the store itself, for people; none: it is sound. Reads all of it. */
+  /** The faults of the store itself, for people; empty if it is sound. Reads all of it. */
   check(): Promise<readonly string[]>;
-  /** Stores folder hashes as of a seq. `treeSeq` goes there only where none is missing in between. */
+  /** Stores folder hashes as of a seq. `treeSeq` moves there only if none is missing in between. */
   putTreeHashes(seq: number, tree: StoredTree): Promise<void>;
 
   close(): Promise<void>;
@@ -108,24 +109,29 @@ export interface CommitRow {
   /** The seqs of its first and its last event. */
   readonly first: number;
   readonly last: number;
-  /** Its last event states the Merkle root of the files. */
+  /** True if its last event states the Merkle root of the files. */
   readonly isRooted: boolean;
 }
 
-/** How far the index has come. `frontier`: the RFC 6962 compact range of the log tree at `seq`, largest subtree first. */
+/**
+ * The position of the index. `frontier`: the RFC 6962 compact range of the log tree at `seq`, largest subtree first.
+ */
 export interface IndexHead extends Head {
-  /** Byte offset behind the last applied line. */
+  /** Byte offset after the last applied line. */
   readonly offset: number;
   readonly frontier: readonly Hash[];
 }
 
-/** What one call of `apply` brings in. */
+/** The rows added by one call of `apply`. */
 export interface IndexBatch {
   readonly head: IndexHead;
   readonly events: readonly EventRow[];
-  /** Iterations from events, and those of a base (with the seqs of the events that recorded them). May be asked for twice. */
+  /**
+   * Iterations from events, and those of a base (with the seqs of the events that recorded them). May be iterated
+   * twice.
+   */
   readonly iterations: Iterable<IterationRow>;
-  /** What the events say of work at other copies; added to what is known of the same. Default: nothing. */
+  /** Work at other copies according to the events; merged with what is known of the same work. Default: none. */
   readonly remoteWork?: readonly RemoteWorkRow[];
   /** The commits that end among the events, ascending. Default: none. */
   readonly commits?: readonly CommitRow[];
@@ -136,26 +142,29 @@ export interface IndexBatch {
 /** Folder hashes as of an event. */
 export interface StoredTree {
   readonly hashes: FolderHashes;
-  /** All folders that differ from this event on are among them; 0: all folders are. */
+  /** The event after which every folder that changed is among the hashes; 0: all folders are. */
   readonly after: number;
 }
 
-/** Merkle hashes of folders; undefined: the folder is gone. */
+/** Merkle hashes of folders; `undefined` for a folder that was removed. */
 export type FolderHashes = readonly (readonly [WorkspacePath, Hash | undefined])[];
 
-/** One event, without its body: that is read from the log at `offset`. */
+/** One event, without its body, which is read from the log at `offset`. */
 export interface EventRow {
   readonly seq: number;
   readonly ts: string;
   readonly op: EventOp;
   readonly recordId: string;
-  /** Where `offset` is negative: of the base that holds the record. */
+  /** If `offset` is negative: the hash of the base that holds the record. */
   readonly hash: Hash;
-  /** In the file that holds this seq. Negative: the line is compacted away, its record stands in a base from −offset on. */
+  /**
+   * Offset in the file that holds this seq. Negative: the line was compacted away, and its record is in a base from
+   * −offset on.
+   */
   readonly offset: number;
   /** Bytes of the line, without the newline. */
   readonly length: number;
-  /** It leaves its record unfinished: a running session, an open action. */
+  /** True if it leaves its record unfinished: a running session, an open action. */
   readonly open: boolean;
 }
 
@@ -169,25 +178,25 @@ export interface IterationRow {
   readonly entry: Entry | undefined;
 }
 
-/** The hash of a folder as of a seq; `undefined`: it is gone by then. */
+/** The hash of a folder as of a seq; `undefined` if it was removed by then. */
 export interface TreeRow {
   readonly folder: WorkspacePath;
   readonly seq: number;
   readonly hash: Hash | undefined;
 }
 
-/** Some of the iterations of a path. */
+/** A part of the iterations of a path. */
 export interface IterationPage {
-  /** Only those with a greater number. */
+  /** Only iterations with a greater number. */
   readonly after?: number;
   readonly limit?: number;
 }
 
-/** Some of the entries beneath a folder. */
+/** A part of the entries beneath a folder. */
 export interface EntryPage {
   /** 1: its direct children, 2: theirs too … */
   readonly depth?: number;
-  /** Only those behind this path, in path order. */
+  /** Only entries after this path, in path order. */
   readonly after?: WorkspacePath;
 }
 

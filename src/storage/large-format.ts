@@ -18,21 +18,21 @@ import { hashFromBytes, hashToBytes, type Hash } from "../core/values/hash.ts";
  * The file ends with the last piece.
  */
 export const LARGE_HEADER_BYTES = 56;
-/** Bytes before the stored ones of a piece. */
+/** Bytes before the stored bytes of a piece. */
 export const PIECE_HEAD_BYTES = 12;
-/** The most raw bytes of one piece. */
+/** Most raw bytes of one piece. */
 export const PIECE_BYTES = 1024 * 1024;
 
 const MAGIC = Buffer.from("CHRNLARG", "latin1");
 const VERSION = 1;
 
-/** What a container's header says. */
+/** The fields of a container's header. */
 export interface LargeHeader {
   readonly hash: Hash;
   readonly length: number;
 }
 
-/** The header of a container. */
+/** Encodes the header of a container. */
 export function encodeLargeHeader({ hash, length }: LargeHeader): Buffer {
   const header = Buffer.alloc(LARGE_HEADER_BYTES);
   MAGIC.copy(header, 0);
@@ -43,7 +43,10 @@ export function encodeLargeHeader({ hash, length }: LargeHeader): Buffer {
   return header;
 }
 
-/** Reads a container's header, or `undefined` when the bytes are not one. Throws `FORMAT_UNSUPPORTED` for a later version. */
+/**
+ * Decodes a container's header. Returns `undefined` if the bytes are not one. Throws `FORMAT_UNSUPPORTED` for a later
+ * version.
+ */
 export function decodeLargeHeader(header: Buffer): LargeHeader | undefined {
   if (header.length < LARGE_HEADER_BYTES || !header.subarray(0, 8).equals(MAGIC)) return undefined;
   if (crc32(header.subarray(0, 52)) !== header.readUInt32BE(52)) return undefined;
@@ -60,7 +63,7 @@ export function decodeLargeHeader(header: Buffer): LargeHeader | undefined {
   return { hash: hashFromBytes(header.subarray(20, 52)), length: Number(header.readBigUInt64BE(12)) };
 }
 
-/** A piece's head and its stored bytes. */
+/** Encodes a piece: its head and its stored bytes. */
 export function encodePiece(rawLength: number, stored: Uint8Array): Buffer {
   const head = Buffer.allocUnsafe(PIECE_HEAD_BYTES);
   head.writeUInt32BE(stored.length, 0);
@@ -69,7 +72,7 @@ export function encodePiece(rawLength: number, stored: Uint8Array): Buffer {
   return Buffer.concat([head, stored]);
 }
 
-/** What stands before the stored bytes of a piece. */
+/** The head of a piece, which precedes its stored bytes. */
 export interface PieceHead {
   readonly stored: number;
   readonly raw: number;
@@ -77,7 +80,7 @@ export interface PieceHead {
   readonly crc: number;
 }
 
-/** The head of a piece, or `undefined` when they cannot be right. */
+/** Decodes the head of a piece. Returns `undefined` if its fields cannot be right. */
 export function decodePieceHead(head: Buffer): PieceHead | undefined {
   if (head.length < PIECE_HEAD_BYTES) return undefined;
   const stored = head.readUInt32BE(0);

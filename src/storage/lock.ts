@@ -1,18 +1,18 @@
 /**
- * A lock that dies with its holder.
+ * A lock that is released when its holder dies.
  *
  * Backends: `SqliteLock` (an exclusive or shared transaction on a file that is never deleted: the kernel drops it when
  * the process ends, however it ends) and `MemoryLock` (within one process).
  *
  * Contract
  * - `exclusive` waits for every other holder, `shared` only for an exclusive one. Not re-entrant.
- * - Waiting never blocks the event loop. After `waitMs` it throws `LOCKED`, with the pid of a holder where it is known.
+ * - Waiting never blocks the event loop. After `waitMs` it throws `LOCKED`, with the pid of a holder if it is known.
  * - `release` is idempotent; a held lock is also released by `using`.
  */
 export interface Lock {
   exclusive(waitMs: number): Promise<HeldLock>;
   shared(waitMs: number): Promise<HeldLock>;
-  /** Closes what the lock has open. Held locks are released. */
+  /** Closes the lock's files. Held locks are released. */
   close(): void;
 }
 

@@ -2,7 +2,7 @@ import { sha256Bytes } from "../core/values/hash.ts";
 import type { BlobBlock } from "./blob-block.ts";
 import { decodeBlockHead, encodeBlock, MAX_BLOCK_ENTRIES, SHARED_BLOCK_BYTES } from "./block.ts";
 
-/** Contents of at most 8 MiB each as blocks, in their order: small ones share a block, as in packs. */
+/** Packs contents of at most 8 MiB each into blocks, in order. Small ones share a block, as in packs. */
 export function* packBlocks(contents: Iterable<Uint8Array>): Generator<BlobBlock> {
   let held: Uint8Array[] = [];
   let bytes = 0;

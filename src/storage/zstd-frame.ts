@@ -1,16 +1,16 @@
 const MAGIC = 0xfd2fb528;
 const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
-/** Bytes of the field that says the length of the content, by its flag; 0 means one byte where the frame is one segment. */
+/** Bytes of the content-size field, by its flag. 0 means one byte if the frame is one segment. */
 const LENGTH_BYTES = [0, 2, 4, 8];
 const RLE = 1;
 const RESERVED = 3;
 
 /**
- * Are the bytes exactly one zstd frame (RFC 8878, section 3.1.1), from the first to the last, that needs no dictionary, no
- * more than 8 MiB to be unpacked, and says no other length than this one? What it unpacks to is not looked at.
+ * True if the bytes are exactly one zstd frame (RFC 8878, section 3.1.1), from the first to the last, that needs no
+ * dictionary, needs at most 8 MiB to unpack, and states no other length than this one. Its content is not checked.
  *
- * Libraries stop behind the first frame, skip what calls itself skippable, and take the memory that a header asks for: what
- * comes from somebody else is held against the form before any of them sees it.
+ * Libraries stop after the first frame, skip frames that call themselves skippable, and allocate the memory that a
+ * header asks for. Bytes from others are therefore checked against the format before any library sees them.
  */
 export function isOneFrame(bytes: Uint8Array, rawLength: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -40,7 +40,7 @@ function saidLength(view: DataView, at: number, bytes: number): number {
   return bytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
 }
 
-/** The offset behind the last block; `undefined` where the bytes end before. */
+/** Returns the offset after the last block; `undefined` if the bytes end before it. */
 function endOfBlocks(view: DataView, from: number): number | undefined {
   for (let at = from; at + 3 <= view.byteLength;) {
     const head = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);

@@ -1,4 +1,4 @@
-/** Does work on items, up to `most` at once, and answers in the order of the items. The first failure ends it. */
+/** Runs `work` on items, up to `most` at once, and yields the results in item order. The first failure ends it. */
 export async function* ahead<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   most: number,
@@ -7,7 +7,7 @@ export async function* ahead<T, R>(
   const going: Promise<R>[] = [];
   for await (const item of items) {
     const begun = work(item);
-    // Whoever fails is asked in its turn; until then nobody waits for it.
+    // A failure is reported in its turn; until then nobody awaits it.
     begun.catch(() => undefined);
     going.push(begun);
     if (going.length < most) continue;

@@ -2,18 +2,18 @@ import { isUtf8 } from "node:buffer";
 
 const ASSIGNMENT = "=".charCodeAt(0);
 
-/** Words that a string cannot hold, since their bytes are not UTF-8. */
+/** Words that a string cannot hold, because their bytes are not UTF-8. */
 export interface ByteWords {
-  /** All words of the command, the program first. Absent: as the strings have them. */
+  /** All words of the command, the program first. `undefined`: use the strings. */
   readonly command?: readonly Uint8Array[];
-  /** Variables, as `NAME=value`; each stands in the place of the one that reads the same. */
+  /** Variables, as `NAME=value`; each replaces the one whose text is the same. */
   readonly env?: readonly Uint8Array[];
 }
 
 /**
- * Node hands words on as UTF-8 only. So a shell gets each byte as a number, and gives way to `env`, which gives way to the command:
- * the variables do not go through the shell, which drops and adds some. A word begins with `=`, or with `%` if it is encoded; the dot
- * at its end keeps newlines, which the shell would cut off.
+ * Node passes words on only as UTF-8. Therefore a shell gets each byte as a number, and executes `env`, which executes
+ * the command: the variables do not pass through the shell, which drops and adds some. A word begins with `=`, or with
+ * `%` if it is encoded. The dot at its end keeps newlines, which the shell would cut off.
  */
 const SCRIPT = `
 for w do
@@ -26,7 +26,10 @@ for w do
 done
 exec /usr/bin/env -i "$@"`;
 
-/** The words that start a command with exactly these bytes, in an empty environment: a program and its arguments. */
+/**
+ * Returns the words that start a command with exactly these bytes, in an empty environment: a program and its
+ * arguments.
+ */
 export function throughShell(
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -44,7 +47,10 @@ export function throughShell(
   ];
 }
 
-/** Node tells no value of a variable whose name is not UTF-8: such a one is taken as it is. */
+/**
+ * Returns the variables to pass. Node reports no value for a variable whose name is not UTF-8: such a one is passed as
+ * it is.
+ */
 function variables(
   env: Readonly<Record<string, string | undefined>>,
   exact: readonly Uint8Array[],
@@ -57,7 +63,7 @@ function variables(
   return [...known, ...exact.filter((variable) => !isUtf8(variable.subarray(0, variable.indexOf(ASSIGNMENT, 1))))];
 }
 
-/** `env` takes a program with a `=` in its name for one more variable: then a shell starts it. */
+/** `env` takes a program with a `=` in its name for another variable, so a shell starts it. */
 function behindAssignment([program = ""]: readonly string[]): readonly string[] {
   return program.includes("=") ? ["/bin/sh", "-c", 'exec "$@"', "sh"] : [];
 }

@@ -1,9 +1,12 @@
-/** Nothing smaller is worth it; and the pool from which small buffers are cut must never be given up. */
+/**
+ * Least size to free. Smaller ones are not worth it, and the pool from which small buffers are cut must never be freed.
+ */
 const LEAST_BYTES = 128 * 1024;
 
 /**
- * Gives the memory of a large buffer back now, not at some later garbage collection: buffers count little for the
- * collector, so that a loop that makes one after another holds tens of megabytes. Nobody may use the bytes afterwards.
+ * Frees the memory of a large buffer now instead of at a later garbage collection. Buffers count little for the
+ * collector, so a loop that makes one after another would hold tens of megabytes. The bytes must not be used
+ * afterwards.
  */
 export function freeBytes(bytes: Uint8Array): void {
   const { buffer } = bytes;

@@ -2,7 +2,7 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_p
 import type { Readable, Writable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 
-/** Signals that a process can tell from none: `KILL` and `STOP` never arrive, those of a crash have no sender. */
+/** Signals that the probe can report: `KILL` and `STOP` never arrive, and those of a crash have no sender. */
 export const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
   "SIGINT",
   "SIGQUIT",
@@ -16,9 +16,9 @@ export const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
 ];
 
 /**
- * Prints the name of each signal that it gets, and an empty line for each one that it reads. A shell runs a trap before the next
- * command, so a signal that came before an empty line was read stands before the answer to it. `read` fails at a signal and at the
- * end of its input; only at the latter is `r` empty.
+ * Prints the name of each signal that it gets, and an empty line for each line that it reads. A shell runs a trap
+ * before the next command, so a signal that came before a line was read is printed before the answer to it. `read`
+ * fails at a signal and at the end of its input; only at the latter is `r` empty.
  */
 const SCRIPT = `
 for s in ${PROBED_SIGNALS.map((signal) => signal.slice("SIG".length)).join(" ")}; do trap "r=1; echo $s" $s; done
@@ -29,13 +29,13 @@ while :; do
   if read -r _; then echo; elif [ -z "$r" ]; then exit; fi
 done`;
 
-/** An answer takes a fifth of a millisecond. A probe that was stopped gives none. */
+/** An answer takes a fifth of a millisecond. A stopped probe gives none. */
 const ANSWER_MS = 1_000;
 
 /**
- * A process in this process's group that says which signals it got: those were sent to the whole group, as a terminal does at
- * Ctrl-C, and as `kill -- -GROUP` does. Node does not tell who sent a signal. The system signals the youngest process of a group
- * first, so this one has nothing that the probe has not.
+ * A process in this process's group that reports the signals it got. Those were sent to the whole group, as a terminal
+ * does at Ctrl-C, and as `kill -- -GROUP` does; Node does not tell who sent a signal. The system signals the youngest
+ * process of a group first, so this process gets no group signal before the probe does.
  */
 export class GroupProbe implements Disposable {
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
@@ -57,7 +57,7 @@ export class GroupProbe implements Disposable {
     shell.stdout.on("data", (piece: Buffer) => this.#read(piece.toString("latin1")));
   }
 
-  /** Resolves to `undefined` where none can be started: without a shell, or without room for a process. */
+  /** Resolves to `undefined` if none can be started: without a shell, or without room for a process. */
   static async start(): Promise<GroupProbe | undefined> {
     const shell: ChildProcess = spawn("/bin/sh", ["-c", SCRIPT], {
       cwd: "/",
@@ -75,18 +75,18 @@ export class GroupProbe implements Disposable {
   }
 
   /**
-   * The signals that the group got since this was asked last, and no earlier than the last one that this process was told of.
-   * `undefined`: it cannot be told.
+   * Returns the signals that the group got since the last call, at least up to the last one that this process was
+   * notified of. Returns `undefined` if unknown.
    */
   async seen(): Promise<ReadonlySet<string> | undefined> {
     if (this.#ended) return undefined;
     this.#shell.stdin.write("\n");
     if (!(await this.#answer(this.#answers + 1))) {
-      // An answer that comes after all must not be taken for that to a later question.
+      // A late answer must not be taken for the answer to a later question.
       this[Symbol.dispose]();
       return undefined;
     }
-    // What the group got while the probe answered has been noted here, too, before the next turn of the loop.
+    // Signals that the group got while the probe answered are noted here, too, before the next turn of the loop.
     await setImmediate();
     const seen = this.#seen;
     this.#seen = new Set();
@@ -128,7 +128,7 @@ export class GroupProbe implements Disposable {
 
 type Piped = ChildProcessByStdio<Writable, Readable, null>;
 
-/** Without descriptors for its pipes a child has none, whatever the types say. */
+/** True if the child has pipes. Without free descriptors it has none, whatever the types say. */
 function hasPipes(child: ChildProcess): child is Piped {
   return (child.stdin ?? undefined) !== undefined && (child.stdout ?? undefined) !== undefined;
 }

@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from "./yield-to-event-loop.ts";
 
-/** Some items at a time, in order; between the slices the process has a turn for other things. */
+/** Yields some items at a time, in order, and yields to the event loop between the slices. */
 export async function* inSlices<T>(items: readonly T[], size: number): AsyncGenerator<readonly T[], void> {
   for (let at = 0; at < items.length; at += size) {
     if (at > 0) await yieldToEventLoop();

@@ -1,7 +1,7 @@
-/** The longest that a timer may wait. */
+/** Longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Keeps this process from ending by itself until it is disposed of, though nothing else may be going on for a while. */
+/** Keeps this process from exiting by itself until disposed of, even if nothing else is pending. */
 export function keepAlive(): Disposable {
   const timer = setInterval(() => undefined, LONGEST_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };

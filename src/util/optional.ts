@@ -1,7 +1,10 @@
 /** The fields of an object that have a value. */
 type Present<T extends object> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
 
-/** Leaves out the fields that are `undefined`, for a target whose optional fields must be absent: `{ id, ...optional({ hint }) }`. */
+/**
+ * Omits the fields that are `undefined`, for a target whose optional fields must be absent: `{ id, ...optional({ hint
+ * }) }`.
+ */
 export function optional<T extends object>(fields: T): Present<T> {
   const present: { [Name in keyof T]?: T[Name] } = {};
   for (const name in fields) if (fields[name] !== undefined) present[name] = fields[name];

@@ -1,6 +1,6 @@
 /**
- * A map that remembers what was put last: at least `size` keys, at most twice as many. It forgets by generations: to take the
- * oldest key out of a `Map`, one after the other, means to step over the holes of all that were taken out before.
+ * A map that keeps the most recently put keys: at least `size`, at most twice as many. It evicts by generations,
+ * because removing the oldest keys of a `Map` one by one means stepping over the holes of all that were removed before.
  */
 export class RecentMap<Key, Value> {
   readonly #size: number;

@@ -3,31 +3,33 @@ import { SignalForwarder } from "./signal-forwarder.ts";
 import { type ByteWords, throughShell } from "./byte-words.ts";
 import { greatestOf } from "./long-lists.ts";
 
-/** What a command gets besides its words. */
+/** The options of a command besides its words. */
 export interface CommandOptions {
   /** Default: this process's own. */
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Open descriptors of this process that the command gets under the same numbers. Below 3 it gets all anyway. */
+  /**
+   * Open descriptors of this process that the command gets under the same numbers. It gets all those below 3 anyway.
+   */
   readonly descriptors?: readonly number[];
-  /** The words and variables that are not UTF-8, as they are. */
+  /** The exact words and variables that are not UTF-8. */
   readonly bytes?: ByteWords;
 }
 
-/** How a command ended: by itself, or by a signal. */
+/** The end of a command: by itself, or by a signal. */
 export interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
 /**
- * Runs a command with this process's stdin, stdout, stderr and terminal. Signals reach it as if it stood in this process's place.
- * Throws the error of the system where it cannot be started.
+ * Runs a command with this process's stdin, stdout, stderr and terminal. Signals reach it as if it were this process.
+ * Throws the system's error if it cannot be started.
  */
 export async function runCommand(command: readonly string[], options: CommandOptions): Promise<CommandEnd> {
   using signals = await SignalForwarder.start();
   const child = start(command, options);
-  // A child that could not be started has no number: the error comes later.
+  // A child that could not be started has no pid; its error comes later.
   if (child.pid !== undefined) signals.to(child);
   const { promise, resolve, reject } = Promise.withResolvers<CommandEnd>();
   child.on("error", reject);
@@ -46,7 +48,7 @@ function start(command: readonly string[], options: CommandOptions): ChildProces
   return spawn(shell, args, { cwd, env: {}, stdio });
 }
 
-/** Each descriptor under its own number; "ignore" leaves one closed from 3 up. */
+/** Maps each descriptor to its own number; "ignore" leaves one closed from 3 up. */
 function stdioOf(descriptors: readonly number[]): (number | "ignore")[] {
   const stdio = Array.from<number | "ignore">({ length: Math.max(2, greatestOf(descriptors)) + 1 }).fill("ignore");
   for (const fd of [0, 1, 2, ...descriptors]) stdio[fd] = fd;

@@ -2,15 +2,15 @@ import type { ChildProcess } from "node:child_process";
 import { isatty } from "node:tty";
 import { GroupProbe, PROBED_SIGNALS } from "./group-probe.ts";
 
-/** What a terminal sends to the processes in its foreground. */
+/** Signals that a terminal sends to the processes in its foreground. */
 const FROM_TERMINALS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTSTP", "SIGWINCH", "SIGCONT"]);
 
-/** Without a meaning for a command that is started only now. */
+/** Signals that mean nothing to a command that is only now started. */
 const OF_RUNNING: ReadonlySet<string> = new Set(["SIGWINCH", "SIGCONT", "SIGTSTP"]);
 
 /**
- * Passes the signals of this process on to a child in the same process group, each once: what the whole group gets, the child has
- * already. It stops with the child at Ctrl-Z.
+ * Passes the signals of this process on to a child in the same process group, each once: the child already has those
+ * that the whole group got. Stops with the child at Ctrl-Z.
  */
 export class SignalForwarder implements Disposable {
   readonly #probe: GroupProbe | undefined;
@@ -25,12 +25,12 @@ export class SignalForwarder implements Disposable {
     for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
   }
 
-  /** From here on signals do not end this process. */
+  /** From now on, signals do not end this process. */
   static async start(): Promise<SignalForwarder> {
     return new SignalForwarder(await GroupProbe.start());
   }
 
-  /** The child is there: it gets what came before, whoever else got that. */
+  /** Sets the child. It gets the signals that came before it was started, whoever else got them. */
   to(child: ChildProcess): void {
     this.#child = child;
     for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
@@ -59,7 +59,10 @@ export class SignalForwarder implements Disposable {
     this.#forwarding = false;
   }
 
-  /** As the system does it by itself where nobody listens: an orphaned group, which nothing would continue, goes on. */
+  /**
+   * Stops this process, as the system does by default if nobody listens. An orphaned group, which nothing would
+   * continue, keeps running.
+   */
   #stop(): void {
     process.off("SIGTSTP", this.#note);
     if (process.listenerCount("SIGTSTP") === 0) process.kill(process.pid, "SIGTSTP");
@@ -67,7 +70,7 @@ export class SignalForwarder implements Disposable {
   }
 }
 
-/** What the group has got, as far as that can be guessed: on a terminal, what terminals send. */
+/** Guesses which signals the whole group got: on a terminal, those that terminals send. */
 function likelySeen(): ReadonlySet<string> {
   return [0, 1, 2].some((fd) => isatty(fd)) ? FROM_TERMINALS : new Set();
 }

@@ -1,10 +1,10 @@
-/** Tells whoever listens in this process that something has happened. */
+/** Notifies the listeners in this process of an event. */
 export class Signal<What> {
   readonly #listeners = new Set<(what: What) => void>();
 
   /** Calls `listener` for each `emit` from now on, until it is disposed of. It must not throw. */
   listen(listener: (what: What) => void): Disposable {
-    // A wrapper of its own: the same function may listen twice.
+    // A separate wrapper, so that the same function may listen twice.
     const own = (what: What): void => listener(what);
     this.#listeners.add(own);
     return { [Symbol.dispose]: () => void this.#listeners.delete(own) };

@@ -1,10 +1,10 @@
-/** The clock of a conversation. A simulation brings its own. */
+/** The timers of a conversation. A simulation provides its own. */
 export interface Timers {
-  /** Runs something once, so many milliseconds from now, unless it is disposed of before. */
+  /** Runs something once after `ms` milliseconds, unless it is disposed of before. */
   after(ms: number, run: () => void): Disposable;
 }
 
-/** The timers of the platform; they keep no process alive. */
+/** The platform's timers; they keep no process alive. */
 export const NODE_TIMERS: Timers = {
   after(ms, run) {
     const timer = setTimeout(run, ms);

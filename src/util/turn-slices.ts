@@ -1,7 +1,7 @@
 /**
- * Lets many share one event loop: so many steps are done in one turn of it, whoever does them, and the rest wait for the
- * next, first come first served. Without it, a hundred that each work until their sockets are full make a turn so long that
- * whoever else needs several turns gets nowhere.
+ * Shares one event loop among many tasks: a fixed number of steps is done per turn of the loop, whoever does them, and
+ * the rest wait for the next turn, first come, first served. Otherwise a hundred tasks that each work until their
+ * sockets are full would make a turn so long that tasks which need several turns get nowhere.
  */
 export class TurnSlices {
   readonly #perTurn: number;

@@ -2,7 +2,10 @@ import { randomBytes } from "node:crypto";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** A new ULID (github.com/ulid/spec): 48 bits of milliseconds and 80 random bits, as 26 characters that sort by time. */
+/**
+ * Returns a new ULID (github.com/ulid/spec): 48 bits of milliseconds and 80 random bits, as 26 characters that sort by
+ * time.
+ */
 export function newUlid(nowMs: number = Date.now()): string {
   let time = "";
   for (let rest = nowMs, i = 0; i < 10; i += 1) {

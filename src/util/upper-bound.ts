@@ -1,4 +1,4 @@
-/** How many of the rows, which ascend by their key, have a key of at most `limit`. */
+/** Returns how many of the rows, which ascend by their key, have a key of at most `limit`. */
 export function upperBound<Row>(rows: readonly Row[], keyOf: (row: Row) => number, limit: number): number {
   let low = 0;
   let high = rows.length;

@@ -1,36 +1,39 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What is known of a request before anything of it is read. */
+/** The facts about a request before its body is read. */
 export interface RequestHead {
   readonly headers: IncomingHttpHeaders;
-  /** Names and values in turn, as they came: of several of one name, `headers` has the first alone, or joins them. */
+  /**
+   * Names and values in turn, as received. For several headers of one name, `headers` has only the first, or joins
+   * them.
+   */
   readonly rawHeaders: readonly string[];
-  /** As the request line has it. */
+  /** As in the request line. */
   readonly url: string;
 }
 
-/** How a port is known to those who may ask there. */
+/** The hosts and origins by which a port is known to its callers. */
 export interface WebDoor {
   /** Lower case, with the port: `127.0.0.1:7420`. */
   readonly hosts: readonly string[];
-  /** As browsers send them: `http://127.0.0.1:7420`. */
+  /** In the form that browsers send: `http://127.0.0.1:7420`. */
   readonly origins: readonly string[];
-  /** Of those, the ones whose pages may read answers (CORS). */
+  /** Those of the origins whose pages may read answers (CORS). */
   readonly sharedWith: readonly string[];
 }
 
-/** Why a request is not served, as an HTTP status and in words. */
+/** The reason why a request is not served, as an HTTP status and in words. */
 export interface Stranger {
   readonly status: 400 | 403 | 421;
   readonly detail: string;
 }
 
-/** Names under which people put tokens into addresses, where logs and histories keep them. */
+/** Parameter names that people use for tokens in URLs, where logs and histories keep them. */
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**
- * Headers that say who asks whom: where two stand there, each program on the way may go by another one (RFC 9112, section 3.2, has
- * a server refuse two of `Host`).
+ * Headers that identify the sender and the receiver. If one comes twice, programs on the way may each use another one
+ * (RFC 9112, section 3.2, has a server refuse two of `Host`).
  */
 const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "sec-fetch-site"]);
 const NO_OTHERS: ReadonlySet<string> = new Set();
@@ -53,7 +56,7 @@ export function strangerOf(
   const doubled = doubledIn(head, alsoOnce);
   if (doubled !== undefined) return { status: 400, detail: `there is more than one ${doubled} header` };
   if (door === "socket") {
-    // No page can reach a Unix socket by itself: what has an origin was passed on by somebody who does not look.
+    // No page can reach a Unix socket by itself: a request with an origin was passed on by a proxy that does not check.
     if (origin !== undefined) return forbidden("this origin is not served on a Unix socket");
   } else {
     if (!door.hosts.includes((headers.host ?? "").toLowerCase()))

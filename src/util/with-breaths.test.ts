@@ -5,7 +5,7 @@ async function* batches(count: number, size: number): AsyncGenerator<readonly nu
   for (let i = 0; i < count; i += 1) yield Array.from({ length: size }, () => i);
 }
 
-/** How many turns others have had while it was gone through. */
+/** Counts the turns of the event loop that others had during the iteration. */
 async function turnsDuring(given: AsyncIterable<readonly number[]>): Promise<{ turns: number; items: number }> {
   let [turns, items, isOver] = [0, 0, false];
   const count = (): void => {

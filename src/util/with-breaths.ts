@@ -1,6 +1,6 @@
 import { Breather } from "./yield-to-event-loop.ts";
 
-/** The same batches; of very many items the process has a turn for other things now and then. */
+/** Yields the same batches, and yields to the event loop now and then if there are very many items. */
 export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[], void> {
   const breather = new Breather();
   for await (const batch of batches) {

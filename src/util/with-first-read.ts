@@ -1,6 +1,6 @@
 /**
- * The same items, of which the first was read already: what the reading needs is open when this resolves, until it ends or is disposed of.
- * To be gone through once.
+ * Returns the same items after reading the first one: the resources of the reading are open when this resolves, until
+ * the iteration ends or is disposed of. Can be iterated once.
  */
 export async function withFirstRead<T>(items: AsyncIterable<T>): Promise<AsyncIterable<T> & AsyncDisposable> {
   const iterator = items[Symbol.asyncIterator]();

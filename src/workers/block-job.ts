@@ -6,25 +6,25 @@ import { freeBytes } from "../util/free-bytes.ts";
 import type { ConfinedFs, OpenedFile } from "../worktree/files/confined-fs.ts";
 import { newStats, putStat } from "./stage-job.ts";
 
-/** Looks at blocks, and writes new files of what is in them: the loop that worker threads run beside `stageBatch`. */
+/** Checks blocks, and writes new files from their contents: a loop that worker threads run, like `stageBatch`. */
 
-/** Blocks, and the files that are to be made of their contents. In columns, as a `StageBatch`. */
+/** Blocks, and the files to be made from their contents. In columns, like a `StageBatch`. */
 export interface BlockBatch {
   readonly kind: "blocks";
-  /** One behind the other; nobody else's: a thread may take the memory with it. */
+  /** Concatenated blocks. The memory must not be shared, because it may be transferred to a thread. */
   readonly blocks: Uint8Array;
   readonly paths: readonly string[];
-  /** Of each file: the block's place, the content's place in it, the mode. Those of one block stand together. */
+  /** For each file: the block's index, the content's index in it, the mode. Files of one block are adjacent. */
   readonly numbers: Float64Array;
-  /** Modes of the folders on the way. A folder that is missing is made. */
+  /** Modes of the folders on the way. Missing folders are made. */
   readonly folders: ReadonlyMap<string, number>;
 }
 
-/** What became of them. */
+/** The results for a batch. */
 export interface BlockColumns {
-  /** What is wrong with a block; `undefined`: nothing. Of a wrong one nothing was written. */
+  /** The fault of each block; `undefined` if it is sound. Nothing was written from a faulty one. */
   readonly wrong: readonly (string | undefined)[];
-  /** 1: the file holds its content. */
+  /** 1 if the file holds its content. */
   readonly done: Uint8Array;
   /** As in `StageColumns`. */
   readonly stats: BigInt64Array;
@@ -32,7 +32,7 @@ export interface BlockColumns {
 
 const NUMBERS = 3;
 
-/** A file, by the places of its block and of its content in that. */
+/** A file, with the indexes of its block and of its content in that block. */
 export interface BlockFile {
   readonly path: WorkspacePath;
   readonly mode: number;
@@ -40,7 +40,7 @@ export interface BlockFile {
   readonly entry: number;
 }
 
-/** The columns for some files; the modes of all folders on their way are looked up. */
+/** Returns the columns for some files, with the modes of all folders on their way. */
 export function toBlockBatch(
   blocks: readonly BlobBlock[],
   files: readonly BlockFile[],
@@ -61,7 +61,10 @@ export function toBlockBatch(
 
 const FOLDER_MODE = 0o700;
 
-/** Looks at each block; of a sound one, writes its files. One that cannot be written is left out, and its name is free. */
+/**
+ * Checks each block and writes the files of sound ones. A file that cannot be written is left out, and its name stays
+ * free.
+ */
 export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
   const done = new Uint8Array(batch.paths.length);
   const stats = newStats(batch.paths.length);
@@ -78,7 +81,7 @@ export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
         done[one] = 1;
         putStat(stats, one, stat);
       }
-      // Of one that was not packed it is part of what came.
+      // The bytes of a block that was not packed are part of the input.
       if (block.head?.codec !== "raw") freeBytes(raw);
     });
   });
@@ -140,7 +143,7 @@ function createIn(
   }
 }
 
-/** Others make them at the same time. */
+/** Makes missing folders. Other threads make them at the same time. */
 function makeFolders(fs: ConfinedFs, folder: WorkspacePath, modes: BlockBatch["folders"]): void {
   if (folder === "" || fs.lstat(folder) !== undefined) return;
   makeFolders(fs, parentOf(folder), modes);

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const blobs of opened.splice(0)) await blobs.close();
 });
 
-/** Reads files of a folder into a store, and says what it found and which files of the store it opened. */
+/** Reads files of a folder into a store. Returns the results, and the files of the store that it opened. */
 async function begin(files: Readonly<Record<string, Buffer>>) {
   const planted = Object.entries(files).map(([name, content]) => [`/w/${name}`, content] as const);
   const disk = SimDisk.fromTree({ "/store": { folder: 0o700 }, ...Object.fromEntries(planted) });
@@ -86,7 +86,7 @@ test.each([3 * MiB, 9 * MiB])(
   async (size) => {
     const grown = random(size, 1);
     const { disk, blobs, read } = await begin({ a: Buffer.from("small") });
-    // The stat that was handed over is of the small file.
+    // The stat passed on is that of the small file.
     const lstat = disk.lstat.bind(disk);
     const small = lstat("/w/a");
     disk.lstat = (path) => (path === "/w/a" ? small : lstat(path));
@@ -100,7 +100,8 @@ test.each([3 * MiB, 9 * MiB])(
 
 test("a file that grows while it is read is recorded with the size of the content that was kept", async () => {
   const { disk, blobs, readAll } = await begin({ busy: Buffer.alloc(1000, "x") });
-  // Each look at the open file is followed by a write of two bytes at its end: one more than is read beyond the size seen.
+  // Each stat of the open file is followed by a write of two bytes at its end, one more than is read beyond the seen
+  // size.
   const look = disk.fstat.bind(disk);
   disk.fstat = (fd) => {
     const stat = look(fd);

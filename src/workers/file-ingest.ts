@@ -14,9 +14,9 @@ import { IngestPool, poolSize } from "./ingest-pool.ts";
 import { LiveUnits } from "./live-units.ts";
 import { toBatch, toResults } from "./ingest-results.ts";
 
-/** Up to this much of what is not stored yet is held before a lane is taken: often everything is stored. */
+/** Most bytes of unstored contents held before a lane is taken. Often everything is stored already. */
 const HELD_BYTES = 1024 * 1024;
-/** Up to this much is read by the main thread: starting workers would take longer. */
+/** Most bytes read by the main thread. For more, starting workers pays. */
 const INLINE_BYTES = 16 * 1024 * 1024;
 const INLINE_PATHS = 1_500;
 
@@ -26,14 +26,14 @@ export interface FileIngestOptions {
   readonly blobs: FileBlobStore;
   readonly roots: readonly TrackedRoot[];
   readonly newPackId: () => string;
-  /** May worker threads be used? Only on a real disk. */
+  /** True if worker threads may be used: only on a real disk. */
   readonly threads: boolean;
 }
 
 /** Reads from folders on a disk into packs: small captures in this thread, large ones in workers. */
 export class FileIngest implements Ingest {
   readonly #options: FileIngestOptions;
-  /** Kept, because each finds out first what its platform can do. */
+  /** Kept, because each first determines what its platform can do. */
   readonly #folders: readonly ConfinedFs[];
 
   constructor(options: FileIngestOptions) {
@@ -50,7 +50,7 @@ class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
-  /** Called with every result that is certain. */
+  /** Called with every final result. */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
   #waiting: ScannedPath[] = [];
@@ -96,7 +96,7 @@ class FileIngestRun implements IngestRun {
     await this.#finishUnits();
   }
 
-  /** Databases, and what lies beside them, are read at the end, each with its own at once. */
+  /** Reads databases and their companion files at the end, each database together with its companions. */
   async #finishUnits(): Promise<void> {
     const { units, plain, results } = this.#units.sort();
     for (const result of results) this.#onResult(result);
@@ -165,7 +165,10 @@ class FileIngestRun implements IngestRun {
     }
   }
 
-  /** Reads first, and takes a lane only if there is something to store. `undefined`: it is too much for that. */
+  /**
+   * Reads first, and takes a lane only if there is something to store. Returns `undefined` if there is too much for
+   * that.
+   */
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
     if (this.#bytes > HELD_BYTES) return undefined;
     const held = new HeldContents((hash) => this.#isNotToStore(hash), 2 * HELD_BYTES);
@@ -179,7 +182,7 @@ class FileIngestRun implements IngestRun {
     return columns;
   }
 
-  /** Lets `fill` put contents into a lane; then they are durable and visible. */
+  /** Lets `fill` put contents into a lane, then makes them durable and visible. */
   async #stored<T>(fill: (sink: PackSink) => T): Promise<T> {
     const sink = await this.#openSink();
     try {
@@ -201,7 +204,7 @@ class FileIngestRun implements IngestRun {
     return openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known });
   }
 
-  /** Is it stored, or erased? */
+  /** True if it is stored or erased. */
   #isNotToStore(hash: Hash): boolean {
     return this.#given.erased?.has(hash) === true || this.#options.blobs.isSound(hash);
   }

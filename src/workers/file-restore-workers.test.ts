@@ -103,7 +103,7 @@ test("what is not in the store, is not of its size, or has no free name is left 
   });
   const stats = await crew.write(base, odd);
   const left = stats.flatMap((stat, i) => (stat === undefined ? [i] : []));
-  // Of two with one name, one is written.
+  // Two files have the same name, so only one of them is written.
   expect(left.filter((i) => i > 0 && i !== 3)).toEqual([1, 2, 4]);
   expect(left).toHaveLength(4);
   expect(statSync(join(base, "f0")).isFile()).toBe(true);
@@ -140,7 +140,7 @@ test("nothing is written through a link that stands in a folder's place", async 
 test("a thread that fails leaves nothing half written: what is not told as written is not there", async () => {
   const contents = numbered(MANY);
   const { base, files, crew } = await rig(contents);
-  // No mode at all: no answer of a disk, but a mistake, which ends the thread's work.
+  // An impossible mode is not a disk error but a programming error, which ends the thread's work.
   const wrong = files.map((file, i) => (i === MANY - 200 ? { ...file, mode: 0.5 } : file));
   const stats = await crew.write(base, wrong);
   expect(stats[MANY - 200]).toBeUndefined();

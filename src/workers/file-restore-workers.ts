@@ -7,26 +7,26 @@ import { KeptStagePool } from "./kept-stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 import type { StagePool } from "./stage-pool.ts";
 
-/** Less is written by who asks: starting threads would take longer. */
+/** Least number of files and bytes for which threads are started. Fewer are written by the caller. */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
-/** For threads that are there already, so much is enough. */
+/** Least number of files for threads that are already running. */
 const LEAST_FOR_KEPT = 256;
-/** A batch is closed at so many files, or bytes, but never within a block: that would be unpacked twice. */
+/** Most files, or bytes, of a batch. A block is never split between batches, because it would be unpacked twice. */
 const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
 
-/** What the files are written from. */
+/** The sources and threads for writing files. */
 export interface FileStageCrewOptions {
   /** The store's folder. */
   readonly home: string;
   readonly disk: Disk;
   readonly blobs: Pick<FileBlobStore, "placesOf">;
-  /** Threads that are kept. Default: of its own. */
+  /** A pool of kept threads. Default: one of its own. */
   readonly pools?: KeptStagePool;
 }
 
-/** Worker threads that unpack, check and write, each a part of the packs; large contents are left to who asks. */
+/** Worker threads that unpack, check and write, each a part of the packs. Large contents are left to the caller. */
 export class FileRestoreWorkers implements RestoreWorkers {
   readonly #options: FileStageCrewOptions;
   readonly #pools: KeptStagePool;
@@ -43,7 +43,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
   ): Promise<readonly (FileStat | undefined)[]> {
     const stats = Array.from(files, (): FileStat | undefined => undefined);
     if (!isWorthIt(files, this.#pools.isKept(base) ? LEAST_FOR_KEPT : LEAST_FILES)) return stats;
-    // They start while the places are looked up.
+    // The threads start while the places are looked up.
     const pool = this.#pools.take(base);
     let unknown: readonly StageFile[];
     try {
@@ -55,7 +55,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
     return stats;
   }
 
-  /** Answers those of which nobody knows what became of them: a thread has failed. */
+  /** Returns the files whose outcome is unknown because a thread has failed. */
   async #writeAll(
     pool: StagePool,
     files: readonly StageFile[],
@@ -78,14 +78,14 @@ export class FileRestoreWorkers implements RestoreWorkers {
     return unknown;
   }
 
-  /** Takes away what threads that have failed may have left half written. */
+  /** Removes files that failed threads may have left half written. */
   #clear(base: string, files: readonly StageFile[]): void {
     using fs = new ConfinedFs(this.#options.disk, base);
     for (const { path } of files) if (fs.lstat(path)?.kind === "file") fs.unlink(path);
   }
 }
 
-/** What is filled in, and who is told of it. */
+/** The results to fill in, and the progress callback. */
 interface Written {
   readonly stats: (FileStat | undefined)[];
   readonly onWritten: ((files: number) => void) | undefined;
@@ -97,12 +97,12 @@ function isWorthIt(files: readonly StageFile[], least: number): boolean {
 }
 
 interface Row {
-  /** Its place among the files. */
+  /** Its index among the files. */
   readonly at: number;
   readonly placed: PlacedFile;
 }
 
-/** What lies in packs, in their order, in parts of about the same size. */
+/** Returns the files with contents in packs, in pack order, in batches of about the same size. */
 function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
   const rows: Row[] = [];
   files.forEach((file, at) => {

@@ -16,7 +16,7 @@ export class HeldContents implements StableSink {
     this.#mostBytes = mostBytes;
   }
 
-  /** Was there more than it can hold? Then not everything is in `contents` that is not stored. */
+  /** True if there was more than it can hold. Then `contents` lacks some contents that are not stored. */
   get isTooMuch(): boolean {
     return this.#isTooMuch;
   }

@@ -7,19 +7,19 @@ import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { readStable, type StableSink } from "../worktree/files/read-stable.ts";
 
 /**
- * Reads a batch of paths into a sink: the loop that worker threads run, and the main thread for small captures.
- * In and out are columns, because objects are slow to send between threads.
+ * Reads a batch of paths into a sink: the loop that worker threads run, and the main thread for small captures. Input
+ * and output are columns, because objects are slow to send between threads.
  */
 
-/** What is to be read. `targets` holds the target of each symlink, by position. */
+/** The paths to read. `targets` holds the target of each symlink, by position. */
 export interface IngestBatch {
   readonly roots: readonly number[];
-  /** Beneath their root. */
+  /** Relative to their root. */
   readonly paths: readonly string[];
   readonly targets: ReadonlyMap<number, Uint8Array>;
 }
 
-/** What became of each path. */
+/** The outcome for each path. */
 export const OUTCOME = {
   read: 0,
   unstable: 1,
@@ -37,9 +37,9 @@ export interface IngestColumns {
   readonly hashes: Uint8Array;
   /** size, mtime_ns, ctime_ns, ino, mode: the stat after the last byte was read. */
   readonly stats: BigInt64Array;
-  /** Bytes of each content. It is not the size in the stat where the file changed during every attempt. */
+  /** Bytes of each content. Differs from the size in the stat if the file changed during every attempt. */
   readonly sizes: Float64Array;
-  /** The errno of what is unreadable, by position. */
+  /** The errno of each unreadable path, by position. */
   readonly details: ReadonlyMap<number, string>;
   /** Bytes of content read. */
   readonly bytes: number;
@@ -95,7 +95,7 @@ function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
   stats[at + 4] = BigInt(stat.mode);
 }
 
-/** The stat of a row; what the columns do not hold (device, owner, links) is that of the scan. */
+/** Returns the stat of a row. Fields that the columns lack (device, owner, links) are those of the scan. */
 export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat): FileStat {
   const at = row * STAT_FIELDS;
   const { stats } = columns;
@@ -120,7 +120,7 @@ export function storingSink(sink: PackSink): StableSink {
   };
 }
 
-/** A sink that only hashes: for looks that record nothing. */
+/** A sink that only hashes, for scans that record nothing. */
 export const hashingSink: StableSink = {
   small: (content) => sha256(content),
   large: (pieces) => {

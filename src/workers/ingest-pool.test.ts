@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
-/** A pool that has read one file. `lanes`: it writes, where there is no folder to write to. */
+/** Makes a pool that has read one file. `lanes`: the pool writes, although there is no folder to write to. */
 function poolOf({ lanes, known }: { lanes?: readonly PackLease[]; known?: SharedArrayBuffer }) {
   const folder = join(base, "files");
   writeFileSync(join(folder, "a"), "content");

@@ -12,28 +12,28 @@ import { toBatch, toResults } from "./ingest-results.ts";
 import { workerFile } from "./worker-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** A batch is closed at this many bytes or paths, so that all workers finish at about the same time. */
+/** Most bytes or paths of a batch, so that all workers finish at about the same time. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 const BATCH_PATHS = 256;
-/** Batches that a worker has waiting, so that it never idles between two. */
+/** Batches queued for a worker, so that it never idles between two. */
 const AHEAD = 2;
 const MAX_WORKERS = 8;
-/** Batches that wait for a worker before the scan is held up. */
+/** Batches that may wait for a worker before the scan is paused. */
 const MOST_WAITING = 32;
 
-/** What a pool works for. */
+/** The input and output of a pool. */
 export interface PoolOptions {
   readonly home: string;
   readonly roots: readonly TrackedRoot[];
-  /** Lanes to write to, one for each worker; `undefined`: only hash. */
+  /** The lanes to write to, one for each worker; `undefined`: only hash. */
   readonly lanes: readonly PackLease[] | undefined;
   readonly known: SharedArrayBuffer | undefined;
-  /** Contents that are not stored. */
+  /** Contents that must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
   readonly onResult: (result: IngestResult) => void;
 }
 
-/** How many workers a bulk capture uses. */
+/** Returns the number of workers of a bulk capture. */
 export function poolSize(): number {
   return Math.min(MAX_WORKERS, availableParallelism());
 }
@@ -42,7 +42,9 @@ interface Job {
   readonly scanned: readonly ScannedPath[];
 }
 
-/** Worker threads that read, hash, compress and write, each to a pack of its own; whoever is free takes the next batch. */
+/**
+ * Worker threads that read, hash, compress and write, each to a pack of its own. A free worker takes the next batch.
+ */
 export class IngestPool {
   readonly #options: PoolOptions;
   readonly #members: PoolMember[] = [];
@@ -71,7 +73,7 @@ export class IngestPool {
     this.#feed();
   }
 
-  /** Resolves when little enough waits: else a fast scan would pile up what slow readers have to do. */
+  /** Resolves when few enough batches wait: otherwise a fast scan would pile up work for slow readers. */
   whenRoom(): Promise<void> {
     if (this.#queue.length < MOST_WAITING || this.#failure !== undefined) return Promise.resolve();
     this.#room ??= Promise.withResolvers<void>();
@@ -155,7 +157,7 @@ interface MemberEvents {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** One worker thread and what it was given. */
+/** One worker thread and the batches sent to it. */
 class PoolMember {
   readonly #worker: Worker;
   readonly #events: MemberEvents;
@@ -165,7 +167,7 @@ class PoolMember {
 
   constructor(data: IngestWorkerData, events: MemberEvents) {
     this.#events = events;
-    // Often nobody waits for it when it fails: that is told by `onFailure`.
+    // It is often not awaited when it fails: `onFailure` reports that.
     this.#answer.promise.catch(() => undefined);
     this.#worker = new Worker(workerFile("ingest-worker"), {
       workerData: data,
@@ -186,7 +188,7 @@ class PoolMember {
     this.#worker.postMessage({ kind: "batch", batch } satisfies IngestRequest);
   }
 
-  /** Ends it, once: whoever asks again waits for that. Rejects where it has failed, at whatever time. */
+  /** Ends the worker, once: further calls wait for the same end. Rejects if it has failed, at any time. */
   end(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
     return (this.#end ??= this.#endWith(kind));
   }

@@ -5,7 +5,7 @@ import { splitRoot } from "../core/values/path.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
 import { OUTCOME, statOfRow, type IngestBatch, type IngestColumns } from "./ingest-job.ts";
 
-/** The columns to send for some scanned paths. */
+/** Returns the columns to send for some scanned paths. */
 export function toBatch(roots: readonly TrackedRoot[], scanned: readonly ScannedPath[]): IngestBatch {
   const targets = new Map<number, Uint8Array>();
   const paths: string[] = [];
@@ -19,7 +19,7 @@ export function toBatch(roots: readonly TrackedRoot[], scanned: readonly Scanned
   return { roots: rootNumbers, paths, targets };
 }
 
-/** What the columns that came back say of these paths. */
+/** Converts the returned columns to the results for these paths. */
 export function toResults(scanned: readonly ScannedPath[], columns: IngestColumns): IngestResult[] {
   return scanned.map((one, i) => toResult(one, i, columns));
 }

@@ -11,16 +11,16 @@ import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
 import { newUlid } from "../util/ulid.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
-/** The second composition root: one thread of a bulk capture. It joins confined reads to a pack of its own. */
+/** The second composition root: one thread of a bulk capture. It connects confined reads to a pack of its own. */
 
-/** What a worker begins with. `grant` undefined: only hash. */
+/** The initial data of a worker. `grant` undefined: only hash. */
 export interface IngestWorkerData {
   readonly home: string;
   readonly roots: readonly string[];
   readonly grant: LaneGrant | undefined;
-  /** The blocks of the store that were found sound, shared by all threads. `undefined`: the store is empty. */
+  /** The blocks of the store that were found sound, shared by all threads. `undefined` if the store is empty. */
   readonly known: SharedArrayBuffer | undefined;
-  /** Contents that are not stored. */
+  /** Contents that must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
 }
 
@@ -37,7 +37,7 @@ export type IngestReply =
       readonly code: ErrorCode;
       readonly message: string;
       readonly hint: string | undefined;
-      /** Of a system error. */
+      /** The errno of a system error. */
       readonly errno: string | undefined;
     };
 
@@ -49,7 +49,7 @@ const disk = new NodeDisk();
 const layout = storeLayout(home).blobs;
 const folders = roots.map((root) => new ConfinedFs(disk, root));
 const sound = checked === undefined ? undefined : soundContents(checked);
-/** Was a content found damaged that is stored? */
+/** True if a stored content was found damaged. */
 let replaces = false;
 
 function soundContents(buffer: SharedArrayBuffer): SoundContents {
@@ -92,7 +92,7 @@ port.on("message", (request: IngestRequest) => {
   }
 });
 
-/** Threads hand over no own properties of errors. */
+/** Converts an error to a reply, because threads do not transfer own properties of errors. */
 function failureOf(error: unknown): IngestReply {
   const known = codedError(error);
   if (known instanceof ChronicleError) {

@@ -38,7 +38,7 @@ test("threads of another folder are others, and so are those that are taken mean
   expect(second).not.toBe(first);
   await pools.giveBack("/a", first);
   expect(take(pools, "/b")).not.toBe(first);
-  // One pool is kept; what is given back beside it ends.
+  // Only one pool is kept; another one that is given back ends.
   await pools.giveBack("/a", second);
   expect(second.isFree).toBe(false);
   expect(take(pools, "/a")).toBe(first);
@@ -56,7 +56,7 @@ test("after a while they end", async () => {
 test("threads that have failed, or have something to do, are not kept", async () => {
   const pools = new KeptStagePool(folder, 60_000);
   const failed = take(pools, "/a");
-  // No batch at all: a mistake, which ends the work of the thread that gets it.
+  // A missing batch is a programming error, which ends the work of the thread that gets it.
   expect(await failed.run(undefined as never)).toBeUndefined();
   await pools.giveBack("/a", failed);
   const busy = take(pools, "/a");

@@ -3,8 +3,8 @@ import { StagePool } from "./stage-pool.ts";
 
 const MOST_WORKERS = 8;
 /**
- * So long threads are kept that have nothing to do, in ms. To start one takes some 45 ms of the processor's time: where one
- * large step follows another, as in a folder that follows an origin, that would be a good part of each.
+ * The time for which idle threads are kept, in ms. Starting one takes about 45 ms of processor time: if one large step
+ * follows another, as in a folder that follows an origin, that would be a good part of each.
  */
 const KEPT_MS = 2_000;
 
@@ -14,7 +14,7 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Keeps the last pool of threads for a moment. Kept ones have nothing open, and hold no process open. */
+/** Keeps the last pool of threads for a moment. Kept threads have no files open, and do not keep the process alive. */
 export class KeptStagePool {
   readonly #home: string;
   readonly #keptMs: number;
@@ -26,7 +26,10 @@ export class KeptStagePool {
     this.#keptMs = keptMs;
   }
 
-  /** Threads that write beneath this folder: the kept ones, or new ones. They are the caller's until `giveBack`. */
+  /**
+   * Returns threads that write beneath this folder: the kept ones, or new ones. They belong to the caller until
+   * `giveBack`.
+   */
   take(base: string): StagePool {
     const kept = this.#kept;
     if (kept?.base === base) {
@@ -41,12 +44,12 @@ export class KeptStagePool {
     return new StagePool({ home: this.#home, base }, Math.min(MOST_WORKERS, availableParallelism()));
   }
 
-  /** Would threads that write beneath this folder not have to be started? */
+  /** True if threads that write beneath this folder need not be started. */
   isKept(base: string): boolean {
     return this.#kept?.base === base && this.#kept.pool.isFree;
   }
 
-  /** Keeps them; those that have failed have ended when it resolves. */
+  /** Keeps the threads; those that have failed have ended when it resolves. */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();
     pool.holdOpen(false);

@@ -10,7 +10,7 @@ import { addAll } from "../util/long-lists.ts";
 /** A file that was read. */
 type FileRead = Extract<IngestResult, { readonly entry: unknown }>;
 
-/** One that was written within so many ns before it was read may have been changed while it was read, unseen. */
+/** A file that was modified within this many ns before it was read may have been changed unnoticed during the read. */
 const RECENT_NS = 2_000_000_000n;
 
 const DERIVED = "SQLite derives it from the -wal beside it";
@@ -23,8 +23,9 @@ export interface UnitPlaces {
 }
 
 /**
- * The SQLite databases of one capture. What lies beside a database is put aside when it is scanned, and a database's result
- * is held; at the end each database that somebody may be writing is read once more, together with what lies beside it.
+ * The SQLite databases of one capture. Companion files of a database are deferred when they are scanned, and a
+ * database's result is held back. At the end each database that may be in use is read once more, together with its
+ * companion files.
  */
 export class LiveUnits {
   readonly #places: UnitPlaces;
@@ -37,7 +38,7 @@ export class LiveUnits {
     this.#known = known;
   }
 
-  /** Is it a file that may belong to a database, by its name? Then it is kept for the end. */
+  /** Defers a file that may belong to a database by its name. Returns true if it did. */
   putsAside(one: ScannedPath): boolean {
     const database = one.stat.kind === "file" ? databaseOf(one.path) : undefined;
     if (database === undefined) return false;
@@ -46,14 +47,14 @@ export class LiveUnits {
     return true;
   }
 
-  /** Is it the result of a database? Then it is kept for the end. */
+  /** Holds back the result of a database until the end. Returns true if it did. */
   holds(result: IngestResult): boolean {
     if (!("entry" in result) || result.isDatabase !== true) return false;
     this.#databases.set(result.path, result);
     return true;
   }
 
-  /** The units to read now, the files to read as any other, and the results that are certain already. */
+  /** Returns the units to read now, the files to read like any other, and the results that are already final. */
   sort(): { readonly units: WorkspacePath[]; readonly plain: ScannedPath[]; readonly results: IngestResult[] } {
     const units: WorkspacePath[] = [];
     const plain: ScannedPath[] = [];
@@ -67,7 +68,10 @@ export class LiveUnits {
     return { units, plain, results };
   }
 
-  /** A database without anything beside it that nobody has written lately was read as any file is. */
+  /**
+   * True if the database must be read as a unit. One without companion files that was not modified lately was read like
+   * any file.
+   */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);
     if (read === undefined) return this.#known?.(database) === true && isDatabaseFile(fs, path);

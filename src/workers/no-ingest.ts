@@ -1,7 +1,7 @@
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Ingest, IngestRun } from "../engine/log/context.ts";
 
-/** For a workspace without a folder: a look at it finds nothing that must be read. */
+/** For a workspace without a folder: a scan of it finds nothing to read. */
 export const NO_INGEST: Ingest = {
   begin: (): IngestRun => ({
     add: async (batch) => {

@@ -9,34 +9,34 @@ import { withMode } from "../worktree/apply/with-mode.ts";
 import type { StageFile } from "../worktree/apply/restore-workers.ts";
 
 /**
- * Writes contents of packs into new files: the loop that worker threads run. In and out are columns, because objects are
- * slow to send between threads.
+ * Writes contents of packs into new files: the loop that worker threads run. Input and output are columns, because
+ * objects are slow to send between threads.
  */
 
-/** Where a content lies in a pack. */
+/** The place of a content in a pack. */
 export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
-/** One file, and where its content lies. */
+/** One file, and the place of its content. */
 export interface PlacedFile {
   readonly file: StageFile;
   readonly place: PackPlace;
 }
 
-/** Files to be written, in the order in which their contents lie in the packs. */
+/** Files to be written, in the pack order of their contents. */
 export interface StageBatch {
   readonly kind: "packs";
-  /** The packs that are spoken of. */
+  /** The packs that the numbers refer to. */
   readonly packs: readonly PackRow[];
   readonly paths: readonly string[];
   /** 32 bytes each. */
   readonly hashes: Uint8Array;
-  /** pack, block, bytes of the block, place in it, length, mode, time of modification (NaN: now). */
+  /** pack, block, bytes of the block, place in it, length, mode, modification time (NaN: now). */
   readonly numbers: Float64Array;
 }
 
-/** What became of each file. */
+/** The outcome for each file. */
 export interface StageColumns {
-  /** 1: it holds its content. */
+  /** 1 if it holds its content. */
   readonly done: Uint8Array;
   /** size, mtime_ns, ctime_ns, ino, dev, links, owner, mode, group. */
   readonly stats: BigInt64Array;
@@ -45,7 +45,7 @@ export interface StageColumns {
 const NUMBERS = 7;
 const STAT_FIELDS = 9;
 
-/** The columns for some files. */
+/** Returns the columns for some files. */
 export function toStageBatch(placed: readonly PlacedFile[], packs: readonly PackRow[]): StageBatch {
   const hashes = new Uint8Array(placed.length * 32);
   const numbers = new Float64Array(placed.length * NUMBERS);
@@ -57,15 +57,15 @@ export function toStageBatch(placed: readonly PlacedFile[], packs: readonly Pack
   return { kind: "packs", packs, paths: placed.map(({ file }) => file.path), hashes, numbers };
 }
 
-/** What files are written with. */
+/** The tools for writing files. */
 export interface StageTools {
   readonly disk: Disk;
-  /** The folder beneath which all paths lie. */
+  /** The folder that contains all paths. */
   readonly fs: ConfinedFs;
   readonly packs: PackReader;
 }
 
-/** Writes the files of a batch. One that cannot be written is left out, and its name is free again. */
+/** Writes the files of a batch. A file that cannot be written is left out, and its name is free again. */
 export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
   const count = batch.paths.length;
   const done = new Uint8Array(count);
@@ -80,7 +80,7 @@ export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
   return { done, stats };
 }
 
-/** Columns for the stats of so many files. */
+/** Allocates columns for the stats of `count` files. */
 export function newStats(count: number): BigInt64Array {
   return new BigInt64Array(count * STAT_FIELDS);
 }
@@ -98,7 +98,7 @@ function tryStage(tools: StageTools, batch: StageBatch, row: number): FileStat |
   try {
     return stageOne(tools, batch, row);
   } catch (error) {
-    // Whoever is left with the file meets the same again, and can say what it means.
+    // The caller then writes the file, meets the same error, and can explain it.
     if (errnoOf(error) !== undefined || error instanceof ChronicleError) return undefined;
     throw error;
   }
@@ -128,7 +128,7 @@ function stageOne(
   }
 }
 
-/** The stat in a row of what came back; `undefined`: the file was left alone. */
+/** Returns the stat in a row of the returned columns; `undefined` if the file was not written. */
 export function statOfStaged({ done, stats }: StageColumns, row: number): FileStat | undefined {
   if (done[row] !== 1) return undefined;
   const [size = 0n, mtimeNs = 0n, ctimeNs = 0n, ino = 0n, dev = 0n, nlink = 0n, uid = 0n, mode = 0n, gid = 0n] =

@@ -4,17 +4,20 @@ import type { BlockBatch, BlockColumns } from "./block-job.ts";
 import type { StageBatch, StageColumns } from "./stage-job.ts";
 import { workerFile } from "./worker-file.ts";
 
-/** Batches that a worker has waiting, so that it never idles between two. */
+/** Batches queued for a worker, so that it never idles between two. */
 const AHEAD = 2;
 
 interface Job {
   readonly batch: StageBatch | BlockBatch;
-  /** Memory that goes with it. */
+  /** Memory that is transferred with it. */
   readonly given: ArrayBuffer[];
   readonly answer: PromiseWithResolvers<StageReply | undefined>;
 }
 
-/** Worker threads that write files from packs, or from blocks; whoever is free takes the next batch. Disposed of, they end. */
+/**
+ * Worker threads that write files from packs or from blocks. A free worker takes the next batch. Disposing of the pool
+ * ends them.
+ */
 export class StagePool implements AsyncDisposable {
   readonly #members: readonly Member[];
   readonly #queue: Job[] = [];
@@ -25,13 +28,13 @@ export class StagePool implements AsyncDisposable {
     this.#members = Array.from({ length: count }, () => new Member(data, events));
   }
 
-  /** Writes a batch; `undefined` where a worker has failed: some of its files may be there, half written. */
+  /** Writes a batch. Returns `undefined` if a worker has failed: some of its files may then exist, half written. */
   async run(batch: StageBatch): Promise<StageColumns | undefined> {
     const reply = await this.#give(batch, []);
     return reply?.kind === "columns" ? reply.columns : undefined;
   }
 
-  /** Looks at blocks, and writes their files; `undefined` as above. */
+  /** Checks blocks, and writes their files; `undefined` as above. */
   async check(batch: BlockBatch): Promise<BlockColumns | undefined> {
     const reply = await this.#give(batch, givenAway(batch));
     return reply?.kind === "blocks" ? reply.columns : undefined;
@@ -45,12 +48,12 @@ export class StagePool implements AsyncDisposable {
     return answer.promise;
   }
 
-  /** Has nothing failed, and is nothing under way? */
+  /** True if nothing has failed and nothing is pending. */
   get isFree(): boolean {
     return !this.#hasFailed && this.#queue.length === 0 && this.#members.every(({ waiting }) => waiting === 0);
   }
 
-  /** While it is held open, the process does not end by itself. It is so from the beginning. */
+  /** While held open, the pool keeps the process alive. Initially it is held open. */
   holdOpen(isHeld: boolean): void {
     for (const member of this.#members) member.holdOpen(isHeld);
   }
@@ -72,7 +75,7 @@ export class StagePool implements AsyncDisposable {
     return this.#members.reduce((least, one) => (one.waiting < least.waiting ? one : least));
   }
 
-  /** What one of them could not do is nothing that the others should go on with. */
+  /** Fails the whole pool: if one worker cannot do its work, the others should not continue. */
   #fail(): void {
     this.#hasFailed = true;
     for (const { answer } of this.#queue.splice(0)) answer.resolve(undefined);
@@ -85,7 +88,7 @@ interface MemberEvents {
   readonly onFailure: () => void;
 }
 
-/** One worker thread and what it was given. */
+/** One worker thread and the jobs sent to it. */
 class Member {
   readonly #worker: Worker;
   readonly #sent: Job[] = [];
@@ -128,7 +131,10 @@ class Member {
   }
 }
 
-/** Blocks were put together for the worker alone: they go over without another copy. Short ones share their memory with others. */
+/**
+ * Returns the memory to transfer: blocks that were assembled for the worker alone are sent without another copy. Short
+ * ones share their memory with others.
+ */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];

@@ -8,18 +8,18 @@ import { PackReader } from "../storage/files/pack-reader.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
 /**
- * A composition root as `ingest-worker.ts` is: one thread of a large restore, or of a first sync. It joins the packs of a
- * store, or blocks that have come, to confined writes.
+ * A composition root like `ingest-worker.ts`: one thread of a large restore, or of a first sync. It connects the packs
+ * of a store, or received blocks, to confined writes.
  */
 
-/** What a worker begins with. */
+/** The initial data of a worker. */
 export interface StageWorkerData {
   readonly home: string;
   /** The folder beneath which it writes. */
   readonly base: string;
 }
 
-/** `failed`: whoever asked does it himself, and meets the same, or does not. */
+/** `failed`: the caller does the work itself, and may meet the same error. */
 export type StageReply =
   | { readonly kind: "columns"; readonly columns: StageColumns }
   | { readonly kind: "blocks"; readonly columns: BlockColumns }
@@ -47,10 +47,10 @@ port.on("message", (batch: StageBatch | BlockBatch) => {
   try {
     port.postMessage(answer(batch));
   } catch {
-    // Nothing is lost by it: what is not told as written is written by who asked, who meets the same error.
+    // Nothing is lost: the caller writes the files that are not reported as written, and meets the same error.
     port.postMessage({ kind: "failed" } satisfies StageReply);
   } finally {
-    // It may be kept for a while, and packs that are open keep their space. No block is in two batches.
+    // The worker may be kept for a while, and open packs keep their space. No block is in two batches.
     tools.packs.close();
     tools.fs.release();
   }

@@ -2,43 +2,43 @@ import type { EntryKind } from "../values/entry.ts";
 import { FilterPattern, RuleTest, fastTest, type PathTest } from "./filter-pattern.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** Which way a state goes. The replica is the sandbox, or the folder on someone's desk. */
+/** The direction in which a state goes. The replica is the sandbox, or the folder on a person's machine. */
 export type ReplicaDirection = "to-replica" | "from-replica";
 
-/** What is asked about. */
+/** The path that a filter is applied to. */
 export interface FilterSubject {
   readonly path: WorkspacePath;
   readonly kind: EntryKind;
-  /** Bytes of content; what is not known is not too large. */
+  /** Bytes of content. An unknown size never exceeds the limit. */
   readonly size?: number;
 }
 
-/** A filter with a name. */
+/** The settings of a named filter. */
 export interface FilterPolicy {
   readonly toReplica: readonly string[];
   readonly fromReplica: readonly string[];
   /** Files with more bytes than this are not written back. */
   readonly maxBytesFromReplica?: number;
-  /** Does the replica leave out of its captures what `.gitignore` files name? */
+  /** True if the replica's captures leave out what `.gitignore` files name. */
   readonly useGitignore: boolean;
 }
 
-/** So many simple patterns are asked one after the other; for more, looking names up is faster. */
+/** Most simple patterns that are tested one after the other. Beyond this, looking names up is faster. */
 const MAX_FAST = 12;
 
 /**
- * What is replicated, in each direction: everything, but for what a pattern matches. The patterns of a direction are read
- * like the lines of one `.gitignore` at the workspace's root, in the order in which they were added: the last that matches
- * decides, and what lies in a folder that is filtered out cannot be let through again.
+ * Decides what is replicated in each direction: everything except what a pattern matches. The patterns of a direction
+ * are read like the lines of one `.gitignore` at the workspace's root, in the order in which they were added: the last
+ * match decides, and a path in a folder that is filtered out cannot be let through again.
  *
- * A filter withholds contents, never events: a replica that does not get a file still knows that there is one.
+ * A filter withholds contents, never events: a replica that does not get a file still knows that it exists.
  */
 export class DirectionalFilter {
   readonly #patterns: Record<ReplicaDirection, FilterPattern[]> = { "to-replica": [], "from-replica": [] };
   readonly #compiled: Partial<Record<ReplicaDirection, PathTest>> = {};
   #maxBytesFromReplica = Infinity;
 
-  /** A filter that does what a policy says. */
+  /** Builds the filter of a policy. */
   static of(policy: FilterPolicy): DirectionalFilter {
     const filter = new DirectionalFilter();
     for (const text of policy.toReplica) filter.addPattern(new FilterPattern(text), "to-replica");
@@ -56,21 +56,21 @@ export class DirectionalFilter {
     return this;
   }
 
-  /** The patterns of a direction, as they were given. */
+  /** The patterns of a direction, as given. */
   patterns(direction: ReplicaDirection): readonly string[] {
     return this.#patterns[direction].map(({ text }) => text);
   }
 
   /**
-   * May this go that way? The patterns are compiled when they are first asked. Throws `LIMIT_EXCEEDED` for more than can
-   * be applied (2,000 with wildcards inside, 1 MiB).
+   * True if the subject may go in that direction. The patterns are compiled on first use. Throws `LIMIT_EXCEEDED` if
+   * there are more than can be applied (2,000 with wildcards inside, 1 MiB).
    */
   passes(subject: FilterSubject, direction: ReplicaDirection): boolean {
     if (direction === "from-replica" && (subject.size ?? 0) > this.#maxBytesFromReplica) return false;
     return this.passesPath(subject.path, subject.kind === "dir", direction);
   }
 
-  /** `passes`, by the path alone. */
+  /** Like `passes`, by the path alone. */
   passesPath(path: string, isFolder: boolean, direction: ReplicaDirection): boolean {
     const test = this.#compiled[direction] ?? this.#compile(direction);
     return path === "" || !test(path, isFolder);
@@ -81,7 +81,9 @@ export class DirectionalFilter {
   }
 }
 
-/** One test for all. Without `!` the order says nothing, so that simple patterns can be asked before the others. */
+/**
+ * Combines the patterns into one test. Without `!` their order does not matter, so simple patterns are tested first.
+ */
 function compilePatterns(patterns: readonly FilterPattern[]): PathTest {
   const fast: PathTest[] = [];
   const rest: FilterPattern[] = [];

@@ -1,19 +1,22 @@
 import type { Entry } from "../values/entry.ts";
 import { parentOf, type WorkspacePath } from "../values/path.ts";
 
-/** A file that an editor or a desktop makes for itself. */
+/** A file that an editor or a desktop makes for its own use. */
 export interface EditorFile {
-  /** It is one only while there is a file here, to which it belongs. `undefined`: it is one by itself. */
+  /**
+   * The file that it belongs to: it counts as an editor's file only while that one exists. `undefined`: it counts by
+   * itself.
+   */
   readonly beside: WorkspacePath | undefined;
 }
 
-/** One form of such files. The first group of `name`, if there is one, is the name of the file that they belong to. */
+/** One form of such files. The first group of `name`, if there is one, is the name of the file that it belongs to. */
 interface Form {
   readonly name: RegExp;
   readonly kind?: Entry["kind"];
-  /** Whether a file of this size can be one. Default: any. */
+  /** True if a file of this size can be one. Default: any size. */
   readonly size?: (bytes: number) => boolean;
-  /** Of this size it is one by itself, without the file that it belongs to. */
+  /** True if a file of this size is one even without the file that it belongs to. */
   readonly alone?: (bytes: number) => boolean;
 }
 
@@ -22,7 +25,7 @@ const atMost =
   (bytes: number): boolean =>
     bytes <= most;
 
-/** A lock holds who has it, and no work. */
+/** Most bytes of a lock: it names its holder and contains no work. */
 const LOCK_BYTES = 1_024;
 const ATTRIBUTES_BYTES = 1_048_576;
 
@@ -30,7 +33,7 @@ const FORMS: readonly Form[] = [
   // Backups: Emacs, Vim, gedit, joe, Kate; numbered ones of Emacs.
   { name: /^(.+)\.~\d+~$/s },
   { name: /^(.+)~$/s },
-  // Swap files of Vim: pages of 4 KiB. Of a file that was never saved, there is no file beside it.
+  // Swap files of Vim: pages of 4 KiB. The file beside one does not exist if it was never saved.
   { name: /^\.(.+)\.sw[a-p]$/s, alone: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.sw[a-p]$/, size: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.(.+)\.kate-swp$/s },
@@ -44,26 +47,26 @@ const FORMS: readonly Form[] = [
   // Locks of LibreOffice and Microsoft Office.
   { name: /^\.~lock\..+#$/s, size: atMost(LOCK_BYTES) },
   { name: /^~\$.+$/s, size: atMost(LOCK_BYTES) },
-  // Desktops: macOS (blocks of 2 KiB behind 4 bytes; attributes of the file beside), Windows (sectors of 512 bytes).
+  // Desktops: macOS (blocks of 2 KiB after 4 bytes; attributes of the file beside), Windows (sectors of 512 bytes).
   { name: /^\.DS_Store$/, size: (bytes) => bytes > 2_048 && bytes % 2_048 === 4 },
   { name: /^\._(.+)$/s, size: atMost(ATTRIBUTES_BYTES) },
   { name: /^Thumbs\.db$/, size: (bytes) => bytes >= 1_536 && bytes % 512 === 0 },
-  // Names that a file system gives to what was removed and is still open.
+  // Names that a file system gives to files that were removed while open.
   { name: /^\.nfs[0-9a-f]{24}$/ },
   { name: /^\.fuse_hidden[0-9a-f]{16,24}$/ },
-  // Downloads of Chromium that are under way.
+  // Unfinished downloads of Chromium.
   { name: /^.+\.crdownload$/s },
 ];
 
-/** Whether an editor gives such a name to a file, whatever is in it. */
+/** True if an editor gives such a name to a file, whatever the contents. */
 export function isEditorName(path: WorkspacePath): boolean {
   const name = nameOf(path);
   return FORMS.some((form) => form.name.test(name));
 }
 
 /**
- * Whether this is a file that editors and desktops leave for a moment or for themselves: by its kind, its name, its size, and
- * what lies beside it. Folders are none, whatever their names are.
+ * Recognises a file that editors and desktops make temporarily or for their own use, by kind, name, size and the file
+ * beside it. Folders never count, whatever their names.
  */
 export function editorFile({ path, kind, size }: Pick<Entry, "path" | "kind" | "size">): EditorFile | undefined {
   const name = nameOf(path);

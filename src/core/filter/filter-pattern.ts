@@ -5,18 +5,21 @@ import { RuleSet, byteText, descend } from "./ignore-rules.ts";
 /** Longest pattern, in characters. */
 const MAX_PATTERN_LENGTH = 4096;
 
-/** Decides about a path by itself, whatever else the filter holds: is the path, or a folder above it, named? */
+/**
+ * A test of a path alone, independent of the rest of the filter: true if the pattern matches the path or a folder above
+ * it.
+ */
 export type PathTest = (path: string, isFolder: boolean) => boolean;
 
 /**
- * One line of a `.gitignore`: `*.pyc`, `build/`, `/docs/*.md`, `!keep.pyc`. A path that it matches is filtered out, and
- * so is everything below it; with `!` it is let through again. A blank line and a comment match nothing.
+ * One line of a `.gitignore`: `*.pyc`, `build/`, `/docs/*.md`, `!keep.pyc`. A path that it matches is filtered out,
+ * with everything below it; with `!` the path is let through again. Blank lines and comments match nothing.
  */
 export class FilterPattern {
   /** As given. */
   readonly text: string;
 
-  /** Throws `USAGE` for what is not one line, or has more than 4,096 characters. */
+  /** Throws `USAGE` if the text is not one line, or has more than 4,096 characters. */
   constructor(text: string) {
     if (/[\n\0]/.test(text)) throw new ChronicleError("USAGE", `a pattern is one line: ${JSON.stringify(text)}`);
     if (text.length > MAX_PATTERN_LENGTH) {
@@ -25,19 +28,19 @@ export class FilterPattern {
     this.text = text;
   }
 
-  /** Does it let through what an earlier pattern filters out? */
+  /** True if it lets through paths that an earlier pattern filters out. */
   get isNegated(): boolean {
     return this.text.startsWith("!");
   }
 }
 
 /**
- * A test with string operations only, for the usual forms: a name (`node_modules`), a path (`/docs/old`, `a/b`), a tail
- * (`*.pyc`), a head (`tmp*`), a part (`*cache*`), each with or without `/` at its end, and what is in a folder (`.git/**`).
- * `undefined`: it takes a matcher.
+ * Returns a test that uses only string operations, for the usual forms: a name (`node_modules`), a path (`/docs/old`,
+ * `a/b`), a tail (`*.pyc`), a head (`tmp*`), a part (`*cache*`), each with or without a final `/`, and the contents of
+ * a folder (`.git/**`). Returns `undefined` if the pattern needs a matcher.
  */
 export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefined {
-  // Escapes, spaces at the end and names beyond ASCII are left to the matcher, which compares bytes.
+  // Escapes, trailing spaces and names beyond ASCII are left to the matcher, which compares bytes.
   if (isNegated || text === "" || text.startsWith("#") || !/^[!-~]+(?: +[!-~]+)*$/.test(text)) return undefined;
   const folderOnly = text.endsWith("/");
   const body = folderOnly ? text.slice(0, -1) : text;
@@ -50,7 +53,7 @@ export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefin
   return inside === undefined ? pathTest(path, folderOnly) : (given) => given.startsWith(inside);
 }
 
-/** From the root: the path itself, or what is below it. */
+/** Tests a path from the root: matches the path itself and everything below it. */
 function pathTest(path: string, folderOnly: boolean): PathTest {
   const { length } = path;
   return (given, isFolder) => {
@@ -70,7 +73,7 @@ function nameTest(name: string, folderOnly: boolean): PathTest | undefined {
   return placedTest(text, folderOnly, { anyHead: opens, anyTail: closes });
 }
 
-/** `*text*`: text without a slash lies within one name. */
+/** Tests `*text*`. Text without a slash lies within one name. */
 function partTest(text: string, folderOnly: boolean): PathTest {
   if (!folderOnly) return (path) => path.includes(text);
   return (path, isFolder) => {
@@ -79,7 +82,9 @@ function partTest(text: string, folderOnly: boolean): PathTest {
   };
 }
 
-/** A name, or one that begins or ends with the text: found first by the text, then by what stands beside it. */
+/**
+ * Tests for a name that equals, begins with or ends with the text: finds the text first, then checks its neighbours.
+ */
 function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; anyTail: boolean }): PathTest {
   const { anyHead, anyTail } = any;
   const { length } = text;
@@ -95,29 +100,31 @@ function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; 
   };
 }
 
-/** Characters of the names of folders whose verdicts are remembered, together. */
+/** Most characters, in total, of the names of folders whose verdicts are cached. */
 const MAX_REMEMBERED = 4_000_000;
 
-/** Folders with longer names than any on a disk are not remembered. */
+/** Longest folder name that is cached. No disk has a longer one. */
 const MAX_REMEMBERED_NAME = 4096;
 
-/** What a folder is to what lies in it. `rules` undefined: it is filtered out, and so is everything in it. */
+/** A folder's state for its children. `undefined`: the folder is filtered out, with everything in it. */
 type FolderState = RuleSet["start"] | undefined;
 
-/** Asks the rules as git does, in the order of the patterns: the last that matches decides, folders before their contents. */
+/**
+ * Applies the rules as git does, in the order of the patterns: the last match decides, folders before their contents.
+ */
 export class RuleTest {
   readonly #rules: RuleSet;
   readonly #folders = new Map<string, FolderState>();
   #remembered = 0;
 
-  /** Throws `LIMIT_EXCEEDED` for more patterns than can be applied. */
+  /** Throws `LIMIT_EXCEEDED` if there are more patterns than can be applied. */
   constructor(patterns: readonly FilterPattern[]) {
     this.#rules = new RuleSet(patterns.map(({ text }) => text).join("\n"));
     const { problem } = this.#rules;
     if (problem !== undefined) throw new ChronicleError("LIMIT_EXCEEDED", `the patterns of a filter are ${problem}`);
   }
 
-  /** Is the path, or a folder above it, filtered out? */
+  /** True if the path, or a folder above it, is filtered out. */
   matches(path: string, isFolder: boolean): boolean {
     const slash = path.lastIndexOf("/");
     const state = this.#folder(slash < 0 ? "" : path.slice(0, slash));
@@ -146,7 +153,7 @@ export class RuleTest {
     if (path.length > MAX_REMEMBERED_NAME) return this.#judge(parent, name);
     if (this.#folders.has(path)) return this.#folders.get(path);
     const state = this.#judge(parent, name);
-    // A peer chooses the paths: what is remembered about them stays small.
+    // A peer chooses the paths, so the cache is bounded.
     if (this.#remembered > MAX_REMEMBERED) {
       this.#folders.clear();
       this.#remembered = 0;

@@ -17,7 +17,7 @@ const TEXTS = [
 
 const REFUSED = ["[core\n", '[a]\n  b = "open\n', "[a]\n  1b = c\n", "[a]\n  b = \\q\n", "[a]\n ok = 1\n = 2\n"];
 
-/** What git reads; `undefined`: it refuses the file. */
+/** Returns the settings as git reads them; `undefined` if git refuses the file. */
 function byGit(text: string): string[] | undefined {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-config-"));
   try {

@@ -1,14 +1,17 @@
 /** One setting of a git configuration file. */
 export interface GitSetting {
-  /** The section and the key in small letters, the part between them as it stands: `core.ignorecase`, `includeif.gitdir:~/code/.path`. */
+  /**
+   * The section and the key in lower case, the part between them unchanged: `core.ignorecase`,
+   * `includeif.gitdir:~/code/.path`.
+   */
   readonly name: string;
-  /** `undefined`: the key stands alone, which means true. */
+  /** `undefined`: the key has no value, which means true. */
   readonly value: string | undefined;
 }
 
 /**
- * Reads a configuration file as git's `config.c` does. What stands behind a line that git would refuse is left out: `damaged` is
- * the number of that line.
+ * Parses a configuration file as git's `config.c` does. Stops at a line that git would refuse: `damaged` is the number
+ * of that line.
  */
 export function parseGitConfig(text: string): { readonly settings: readonly GitSetting[]; readonly damaged?: number } {
   const reader = new ConfigReader(text.startsWith("\uFEFF") ? text.slice(1) : text);
@@ -37,7 +40,7 @@ class ConfigReader {
     return { settings: this.#settings };
   }
 
-  /** Reads a blank, a comment, a section's head or a setting; false: git would refuse the line. */
+  /** Reads a blank, a comment, a section's head or a setting. Returns false if git would refuse the line. */
   #one(): boolean {
     const c = this.#text[this.#at] ?? "";
     if (SPACE.test(c)) this.#at += 1;
@@ -83,7 +86,7 @@ class ConfigReader {
     return true;
   }
 
-  /** The value up to the line's end, without blanks around it; `undefined`: it is malformed. */
+  /** Reads the value up to the line's end, without blanks around it. Returns `undefined` if it is malformed. */
   #value(): string | undefined {
     let value = "";
     let blanks = "";
@@ -125,7 +128,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["b", "\b"],
 ]);
 
-/** A setting's value as git's yes or no; `undefined`: it is neither. */
+/** Reads a setting's value as a boolean of git's; `undefined` if it is not one. */
 export function isGitTrue(value: string | undefined): boolean | undefined {
   if (value === undefined) return true;
   const word = value.toLowerCase();

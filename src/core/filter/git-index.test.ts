@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { indexedName, parseGitIndex, placeInIndex, UnusableIndex } from "./git-index.ts";
 
-/** An entry of version 2: a name, and what it is. */
+/** Encodes an entry of version 2. */
 function entry(name: string, mode = 0o100644, stage = 0): Buffer {
   const head = Buffer.alloc(62);
   head.writeUInt32BE(mode, 24);
@@ -11,7 +11,7 @@ function entry(name: string, mode = 0o100644, stage = 0): Buffer {
   return Buffer.concat([head, Buffer.from(name)], length);
 }
 
-/** An index without a checksum, as git writes it with `index.skipHash`. */
+/** Encodes an index without a checksum, as git writes it with `index.skipHash`. */
 function index(entries: readonly Buffer[], extensions: readonly Buffer[] = [], version = 2): Buffer {
   const head = Buffer.alloc(12);
   head.write("DIRC", "latin1");
@@ -20,7 +20,7 @@ function index(entries: readonly Buffer[], extensions: readonly Buffer[] = [], v
   return Buffer.concat([head, ...entries, ...extensions, Buffer.alloc(20)]);
 }
 
-/** With its checksum. */
+/** Returns the index with its checksum. */
 function sealed(bytes: Buffer): Buffer {
   const body = bytes.subarray(0, -20);
   return Buffer.concat([body, createHash("sha1").update(body).digest()]);

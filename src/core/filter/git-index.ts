@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** What a git index names: the paths that git tracks in one working tree, as bytes, in git's order. */
+/** The contents of a git index: the paths that git tracks in one working tree, as bytes, in git's order. */
 
-/** Why an index is not used. */
+/** The reason why an index is not used. */
 export class UnusableIndex extends Error {}
 
 const HEADER_BYTES = 12;
-/** Times, device, inode, mode, owner, group and size, in front of the object's name. */
+/** Bytes of times, device, inode, mode, owner, group and size before the object's name. */
 const STAT_BYTES = 40;
 const MODE_AT = 24;
 const LONG_NAME = 0xfff;
@@ -18,17 +18,17 @@ const SPARSE_FOLDER = 0o040000;
 /** The paths of an index. */
 export interface GitIndex {
   readonly size: number;
-  /** All names, one behind the other, each with a NUL behind it. */
+  /** All names, concatenated, each followed by a NUL. */
   readonly names: Buffer;
-  /** Where each name begins; one more than there are names. */
+  /** The start of each name; one more element than there are names. */
   readonly starts: Uint32Array;
-  /** 1: a repository of its own (a submodule). */
+  /** 1 for a repository of its own (a submodule). */
   readonly isRepository: Uint8Array;
 }
 
 /**
- * Reads an index file (`git help format-index`, versions 2 to 4). `hashBytes`: 20 in a SHA-1 repository, 32 in a SHA-256 one. Throws
- * `UnusableIndex` for a split index, a sparse one, one that is damaged, and what this git format does not have.
+ * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes`: 20 in a SHA-1 repository, 32 in a
+ * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, and for unknown versions and extensions.
  */
 export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32): GitIndex {
   if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString("latin1", 0, 4) !== "DIRC") refuse("it is damaged");
@@ -43,7 +43,7 @@ export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32): GitIndex {
   return index;
 }
 
-/** Does the checksum at the end hold? Git may be told to write none (`index.skipHash`): then it is zero. */
+/** True if the checksum at the end matches. Git can be told to write none (`index.skipHash`): then it is zero. */
 function isWhole(bytes: Buffer, end: number): boolean {
   const kept = bytes.subarray(end);
   if (kept.every((byte) => byte === 0)) return true;
@@ -59,7 +59,7 @@ function refuse(reason: string): never {
 
 interface Layout {
   readonly version: number;
-  /** Where the checksum begins. */
+  /** The offset of the checksum. */
   readonly end: number;
   readonly hashBytes: number;
   readonly count: number;
@@ -67,7 +67,7 @@ interface Layout {
 
 class EntryReader {
   at = HEADER_BYTES;
-  /** Has an entry no name? In a split index, one that replaces another has none. */
+  /** True if an entry has no name, as one has in a split index that replaces another. */
   isNameless = false;
   readonly #bytes: Buffer;
   readonly #layout: Layout;
@@ -115,7 +115,7 @@ class EntryReader {
     this.#keep(kind === REPOSITORY);
   }
 
-  /** Versions 2 and 3: the name, and one to eight NULs up to the next multiple of eight. */
+  /** Versions 2 and 3: reads the name, and one to eight NULs up to the next multiple of eight. */
   #plainName(start: number, nameAt: number, length: number): void {
     const stop = length < LONG_NAME ? nameAt + length : this.#bytes.indexOf(0, nameAt + length);
     if (stop < 0 || stop >= this.#layout.end || this.#bytes[stop] !== 0) refuse("it is damaged");
@@ -123,7 +123,7 @@ class EntryReader {
     this.at = start + Math.floor((stop - start + 8) / 8) * 8;
   }
 
-  /** Version 4: how many bytes of the last name's end go, and what comes instead of them. */
+  /** Version 4: reads the number of bytes to remove from the end of the last name, and the bytes that replace them. */
   #packedName(nameAt: number): void {
     const last = this.#lastName();
     const gone = this.#number(nameAt);
@@ -140,7 +140,7 @@ class EntryReader {
     return this.#size === 0 ? Buffer.alloc(0) : nameAt(this.#names, this.#starts, this.#size - 1, this.#used);
   }
 
-  /** The number that git's `encode_varint` has written here. */
+  /** Reads a number as git's `encode_varint` writes it. */
   #number(from: number): number {
     let at = from;
     let byte = this.#bytes[at] ?? 0;
@@ -155,7 +155,7 @@ class EntryReader {
     return value;
   }
 
-  /** Room for one more name. Names that share what they begin with may be longer together than the file. */
+  /** Makes room for one more name. Names that share prefixes may be longer in total than the file. */
   #grow(length: number): void {
     if (this.#used + length <= this.#names.length) return;
     if (this.#used + length > MOST_NAMES) refuse(`its names have more than ${MOST_NAMES} bytes`);
@@ -173,7 +173,7 @@ class EntryReader {
     this.#pending = end + 1;
   }
 
-  /** Keeps the name that was put last. One with several stages (a merge that goes on) counts once. */
+  /** Keeps the last name that was put. A name with several stages (an unfinished merge) counts once. */
   #keep(isRepository: boolean): void {
     if (this.#pending - this.#used < 2) {
       this.isNameless = true;
@@ -194,19 +194,19 @@ class EntryReader {
   }
 }
 
-/** Names are at most so many bytes together. */
+/** Most bytes that the names may have in total. */
 const MOST_NAMES = 512 * 1024 ** 2;
 
 function nameAt(names: Buffer, starts: Uint32Array, i: number, used = starts[i + 1] ?? 0): Buffer {
   return names.subarray(starts[i] ?? 0, used - 1);
 }
 
-/** One of an index's names. */
+/** Returns one of an index's names. */
 export function indexedName({ names, starts }: GitIndex, i: number): Buffer {
   return nameAt(names, starts, i);
 }
 
-/** Where the name is in the index, or would be: the first that is not less. */
+/** Returns the position of a name in the index, or where it would be: the first name that is not less. */
 export function placeInIndex({ names, starts, size }: GitIndex, name: Buffer): number {
   let low = 0;
   let high = size;
@@ -219,7 +219,10 @@ export function placeInIndex({ names, starts, size }: GitIndex, name: Buffer): n
   return low;
 }
 
-/** Of extensions that begin with a small letter, git says that whoever does not know them must not use the index. */
+/**
+ * Throws for unknown extensions that begin with a lower-case letter: by git's rule, a reader that does not know one
+ * must not use the index.
+ */
 function refuseExtensions(bytes: Buffer, from: number, end: number): void {
   for (let at = from; at < end;) {
     if (at + 8 > end) refuse("it is damaged");

@@ -2,32 +2,33 @@ import type { WorkspacePath } from "../values/path.ts";
 import { isStagingName } from "../tree/staging-folder.ts";
 
 /**
- * Names that some file system takes for `.git`, or for the folder in which Chronicle stages: in another case, with characters that
- * HFS+ leaves out of names, with the dots, blanks and stream names that Windows leaves out, or as the short name of `.git`
- * there. Whoever writes such a name from elsewhere would write a hook that the next person who commits runs.
+ * Names that some file system treats as `.git`, or as the folder in which Chronicle stages: in another case, with
+ * characters that HFS+ ignores in names, with the dots, blanks and stream names that Windows ignores, or as the short
+ * name of `.git` on Windows. Whoever could write such a name from elsewhere could write a hook that the next person who
+ * commits runs.
  */
 
-/** What HFS+ leaves out of names. */
+/** Characters that HFS+ ignores in names. */
 const LEFT_OUT = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 const SHORT = /^git~\d$/;
 const GIT = ".git";
 
-/** Most paths have nothing of such a name in them, and are many. */
+/** Most paths contain nothing of such a name, so this test is quick for them. */
 const MAYBE = /git|chronicle|[^\p{ASCII}]/iu;
 
-/** A path up to the `.git` in it, exactly so; `undefined`: there is none. */
+/** Returns the path up to the exact name `.git` in it; `undefined` if it has none. */
 export function gitFolderOf(path: WorkspacePath): WorkspacePath | undefined {
   const names = path.split("/");
   const at = names.indexOf(GIT);
   return at < 0 ? undefined : (names.slice(0, at + 1).join("/") as WorkspacePath);
 }
 
-/** Is one of the path's names such a name? Exactly `.git` is one, too. */
+/** True if one of the path's names is such a name. Exactly `.git` is one, too. */
 export function hasGitName(path: string): boolean {
   return MAYBE.test(path) && path.split("/").some(isGitName);
 }
 
-/** Is it such a name? */
+/** True if it is such a name. */
 export function isGitName(name: string): boolean {
   if (!MAYBE.test(name)) return false;
   const [bare = ""] = name.replaceAll(LEFT_OUT, "").split(":", 1);

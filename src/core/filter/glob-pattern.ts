@@ -1,14 +1,14 @@
 import { compileGlob } from "./ignore-glob.ts";
 import { matchName } from "./ignore-match.ts";
 
-/** So many words one part is expanded to. */
+/** Most words to which one part is expanded. */
 const MOST_ALTERNATIVES = 100;
-/** A longer part is no name. */
+/** Longest name. A longer part matches nothing. */
 const MOST_CHARACTERS = 255;
 
 /**
- * Which names one part of a path stands for that holds `*`, `?`, `[…]` or `{a,b}`; `undefined`: it holds none. What begins with a
- * wildcard takes no leading dot.
+ * Returns the test for names that match one part of a path with `*`, `?`, `[…]` or `{a,b}`; `undefined` if the part has
+ * none of these. A pattern that begins with a wildcard does not match a leading dot.
  */
 export function globPattern(part: string): ((name: string) => boolean) | undefined {
   if (part.length > MOST_CHARACTERS || !/[*?[{]/.test(part)) return undefined;
@@ -20,7 +20,7 @@ export function globPattern(part: string): ((name: string) => boolean) | undefin
     );
 }
 
-/** `a{b,c}` as `ab` and `ac`. */
+/** Expands `a{b,c}` to `ab` and `ac`. */
 function expanded(part: string): string[] {
   const all: string[] = [];
   const open = [part];

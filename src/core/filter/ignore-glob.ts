@@ -9,7 +9,7 @@ import { addAll } from "../../util/long-lists.ts";
 /** Longest pattern that is compiled, in characters; a longer one never matches. */
 const MAX_PATTERN_LENGTH = 4096;
 
-/** Ranges of code points (pairs of first and last), or everything but them. */
+/** Ranges of code points (pairs of first and last), or all code points outside of them. */
 interface CharClass {
   readonly negated: boolean;
   readonly ranges: readonly number[];
@@ -19,7 +19,7 @@ interface CharClass {
 export interface Glob {
   readonly steps: readonly number[];
   readonly classes: readonly CharClass[];
-  /** A name with fewer characters cannot match. */
+  /** A shorter name, in characters, cannot match. */
   readonly minLength: number;
   /** Text that every match begins and ends with. */
   readonly prefix: string;
@@ -32,28 +32,28 @@ export const ANY = -1;
 export const STAR = -2;
 /** `**` between slashes: anything, slashes too. */
 export const GLOBSTAR = -3;
-/** Takes nothing. Stands before a `**` with a plain `/` after it, and may leave both out: `a/**` + `/b` matches `a/b`. */
+/** Consumes nothing. Stands before a `**` that a plain `/` follows, and can skip both: `a/**` + `/b` matches `a/b`. */
 export const MAYBE = -4;
-/** From a capital ASCII letter to the small one. */
+/** The distance from a capital ASCII letter to the small one. */
 const TO_SMALL = 0x20;
 /** Steps from here down are classes. */
 export const FIRST_CLASS = -16;
 
-/** Has the text none of the characters that are special in a glob? */
+/** True if the text has no character that is special in a glob. */
 export function isLiteral(pattern: string): boolean {
   return literalLength(pattern) === pattern.length;
 }
 
-/** How many characters at the start of the pattern are not special. */
+/** Returns the number of characters before the first special one. */
 export function literalLength(pattern: string): number {
   const at = pattern.search(/[*?[\\]/);
   return at < 0 ? pattern.length : at;
 }
 
 /**
- * Compile a glob; `undefined` when it can never match (an open `[`, a lone `\` at the end, too long).
- * `paths`: `**` crosses slashes. Otherwise `**` is `*`: the text is one name. `ignoreCase`: as git matches with `WM_CASEFOLD`,
- * against a text in small letters. There, a capital behind a `\` or alone in a class matches nothing.
+ * Compiles a glob. Returns `undefined` if it can never match (an open `[`, a lone `\` at the end, too long). `paths`:
+ * `**` crosses slashes. Otherwise `**` is `*`: the text is one name. `ignoreCase`: matches as git does with
+ * `WM_CASEFOLD`, against text in small letters. A capital after a `\` or alone in a class then matches nothing.
  */
 export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;
@@ -70,7 +70,7 @@ class GlobCompiler {
   readonly classes: CharClass[] = [];
   readonly #pattern: string;
   readonly #paths: boolean;
-  /** git cuts the plain text at the start off before it matches, so `**` directly after it counts as standing alone. */
+  /** git strips the plain text at the start before it matches, so a `**` directly after it counts as standing alone. */
   readonly #wildFrom: number;
 
   readonly #ignoreCase: boolean;
@@ -82,7 +82,7 @@ class GlobCompiler {
     this.#wildFrom = literalLength(pattern);
   }
 
-  /** Compile what stands at a position; the position after it, or `undefined` when it is malformed. */
+  /** Compiles the element at a position. Returns the position after it, or `undefined` if it is malformed. */
   step(at: number): number | undefined {
     const c = this.#pattern.codePointAt(at) ?? 0;
     if (c === 0x2a) return this.#stars(at);
@@ -117,7 +117,7 @@ class GlobCompiler {
   }
 }
 
-/** How many UTF-16 units the code point takes. */
+/** Returns the number of UTF-16 units of the code point. */
 export function widthOf(c: number): number {
   return c > 0xffff ? 2 : 1;
 }
@@ -125,7 +125,7 @@ export function widthOf(c: number): number {
 function boundsOf(steps: readonly number[]): { minLength: number; prefix: string; suffix: string } {
   const first = steps.findIndex((step) => step < 0);
   const last = steps.findLastIndex((step) => step < 0);
-  // The slash after a `**` may be left out, so it is no part of what must be there.
+  // The slash after a `**` may be skipped, so it is not a required part of the suffix.
   const suffixFrom = last + (steps[last - 1] === MAYBE ? 2 : 1);
   return {
     minLength: steps.filter((step) => step !== STAR).length,
@@ -134,7 +134,7 @@ function boundsOf(steps: readonly number[]): { minLength: number; prefix: string
   };
 }
 
-/** The text of steps that are all code points. */
+/** Returns the text of steps that are all code points. */
 export function textOf(steps: readonly number[]): string {
   let text = "";
   for (const step of steps) text += String.fromCodePoint(step);
@@ -155,7 +155,7 @@ function starsBetweenSlashes(pattern: string, at: number, end: number, wildFrom:
   return pattern.startsWith("\\/", end) ? GLOBSTAR : STAR;
 }
 
-/** ASCII only, as git has them: the locale plays no part. */
+/** ASCII only, as in git: the locale does not matter. */
 const NAMED_CLASSES: Readonly<Record<string, readonly number[]>> = {
   alnum: [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a],
   alpha: [0x41, 0x5a, 0x61, 0x7a],
@@ -184,7 +184,7 @@ class ClassReader {
     this.#ignoreCase = ignoreCase;
   }
 
-  /** Reads up to the closing `]`; the position after it, or `undefined` when the class is malformed. */
+  /** Reads up to the closing `]`. Returns the position after it, or `undefined` if the class is malformed. */
   read(): number | undefined {
     let previous = 0;
     do {
@@ -205,7 +205,7 @@ class ClassReader {
     return c === 0x5c ? this.#take() : c;
   }
 
-  /** One member; what a following `-` would start from (0: nothing). */
+  /** Reads one member. Returns the first code point of a range that a following `-` would make (0: none). */
   #member(previous: number): number | undefined {
     const start = this.#at;
     const c = this.#take();
@@ -240,7 +240,10 @@ class ClassReader {
     return 0;
   }
 
-  /** The text has small letters only: what capitals the range has stand for them as well. */
+  /**
+   * Adds a range. If the case is ignored, the text has small letters only, so capitals in the range also match small
+   * ones.
+   */
   #range(first: number, last: number): void {
     this.ranges.push(first, last);
     if (!this.#ignoreCase) return;

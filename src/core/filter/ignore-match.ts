@@ -1,7 +1,7 @@
 import { ANY, FIRST_CLASS, GLOBSTAR, MAYBE, SLASH, STAR, textOf, widthOf } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
 
-/** The positions that a glob may be at after some text. Empty: it can no longer match. */
+/** The positions at which a glob may be after some text. Empty if it can no longer match. */
 export type GlobState = readonly number[];
 
 function classHolds(glob: Glob, step: number, c: number): boolean {
@@ -20,13 +20,13 @@ function stepTakes(glob: Glob, step: number, c: number): boolean {
   return step === ANY || classHolds(glob, step, c);
 }
 
-/** Does the glob match the whole name? The name has no `/`, the glob no `**`. */
+/** True if the glob matches the whole name. The name has no `/`, the glob no `**`. */
 export function matchName(glob: Glob, name: string): boolean {
   if (name.length < glob.minLength || !name.startsWith(glob.prefix) || !name.endsWith(glob.suffix)) return false;
   const { steps } = glob;
   let step = 0;
   let at = 0;
-  // Where to go on when a later part fails: only the last star need ever take more.
+  // The place to resume when a later part fails: only the last star ever needs to consume more.
   let star = -1;
   let starAt = 0;
   while (at < name.length) {
@@ -63,7 +63,10 @@ function stateAt(glob: Glob, step: number): GlobState {
   return state;
 }
 
-/** `seen` has one flag per step, for long patterns; short states are looked through. */
+/**
+ * Adds a step and those reachable without text. `seen` has one flag per step, for long patterns; short states are
+ * searched.
+ */
 function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
   if (seen === undefined ? state.includes(step) : seen[step] === 1) return;
   if (seen !== undefined) seen[step] = 1;
@@ -97,14 +100,14 @@ function advanceOne(glob: Glob, state: GlobState, c: number): GlobState {
   return next;
 }
 
-/** Is the text so far a whole match? */
+/** True if the text so far is a whole match. */
 export function accepts(glob: Glob, state: GlobState): boolean {
   return state.includes(glob.steps.length);
 }
 
 /**
- * What the next component must be, if there is only one possibility: its name, and the state after the `/` that follows
- * it (`undefined` when the glob ends there). `undefined`: there is a wildcard in it.
+ * Returns the only possible next component, if there is just one: its name, and the state after the `/` that follows it
+ * (`undefined` if the glob ends there). Returns `undefined` if the component has a wildcard.
  */
 export function literalComponent(
   glob: Glob,

@@ -9,14 +9,14 @@ import { foldCase } from "./tracked-paths.ts";
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * Most rules with wildcards inside that a file may have and be applied. Each costs time for each path; plain names and
+ * Most rules with wildcards inside that a file may have to be applied. Each costs time for every path. Plain names and
  * paths, `*tail` and `head*` do not count.
  */
 export const MAX_WILD_RULES = 2000;
 
 /** One line of a `.gitignore`. */
 export interface IgnoreRule {
-  /** Its place among the rules of the file: the last that matches decides. */
+  /** Its index among the rules of the file: the last match decides. */
   readonly index: number;
   /** Counted from 1. */
   readonly line: number;
@@ -26,7 +26,7 @@ export interface IgnoreRule {
   readonly folderOnly: boolean;
 }
 
-/** The last rules that a text selects: for files, and for folders. -1: none. */
+/** The indexes of the last rules that a text selects, for files and for folders. -1: none. */
 interface Slot {
   file: number;
   folder: number;
@@ -39,7 +39,10 @@ interface LivePath {
   readonly state: GlobState;
 }
 
-/** The rules on paths as seen from one folder: by the next component's name where there is just one, else in a list. */
+/**
+ * The rules on paths as seen from one folder: keyed by the name of the next component if only one is possible, else in
+ * a list.
+ */
 export interface LivePaths {
   readonly named: ReadonlyMap<string, readonly { readonly live: LivePath; readonly after: GlobState | undefined }[]>;
   readonly wild: readonly LivePath[];
@@ -50,24 +53,24 @@ const NO_PATHS: LivePaths = { named: new Map(), wild: [] };
 // oxlint-disable-next-line no-control-regex
 const ASCII = /^[\0-\x7f]*$/;
 
-/** A name as git sees it: one character per byte. */
+/** Converts a name to git's view of it: one character per byte. */
 export function byteText(name: string): string {
   return ASCII.test(name) ? name : pathToBytes(name).toString("latin1");
 }
 
 /**
- * The rules of one file, ready to be asked. Names are to be given as `byteText`. A file beyond the limits above rules
- * nothing, as a whole: half of it could exclude what its other half keeps.
+ * The compiled rules of one file. Pass names as `byteText`. A file beyond the limits above is ignored as a whole,
+ * because half of it could exclude what its other half keeps.
  */
 export class RuleSet {
-  /** Why the file is not applied. */
+  /** The reason why the file is not applied. */
   readonly problem: string | undefined;
   readonly #rules: readonly IgnoreRule[];
   readonly #names: NameRules;
   readonly #start: LivePaths;
   readonly #ignoreCase: boolean;
 
-  /** `ignoreCase`: with the case of ASCII letters left out, as git does with `core.ignoreCase`. */
+  /** `ignoreCase`: ignore the case of ASCII letters, as git does with `core.ignoreCase`. */
   constructor(text: string, ignoreCase = false) {
     this.#ignoreCase = ignoreCase;
     this.#names = new NameRules(ignoreCase);
@@ -92,12 +95,12 @@ export class RuleSet {
     else if (wild > MAX_WILD_RULES) this.problem = `more than ${MAX_WILD_RULES} rules with wildcards inside`;
   }
 
-  /** Can it decide nothing? */
+  /** True if it can decide nothing. */
   get isEmpty(): boolean {
     return this.problem !== undefined || this.#rules.length === 0;
   }
 
-  /** Are there rules that hold for names at any depth? */
+  /** True if there are rules for names at any depth. */
   get hasNames(): boolean {
     return !this.#names.isEmpty;
   }
@@ -107,7 +110,7 @@ export class RuleSet {
     return this.#start;
   }
 
-  /** The last rule that matches the child of a folder, given what is live there. */
+  /** Returns the last rule that matches the child of a folder, given the rules on paths that are live there. */
   find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
     const folded = this.#folded(name);
     const best = findPath(folded, isFolder, paths, this.#names.find(folded, isFolder));
@@ -137,7 +140,7 @@ export function descend(paths: LivePaths, name: string): LivePaths {
   return below.length === 0 ? NO_PATHS : arrange(below);
 }
 
-/** Can nothing below match any more? */
+/** True if nothing below can match any more. */
 export function isSpent(paths: LivePaths): boolean {
   return paths.wild.length === 0 && paths.named.size === 0;
 }
@@ -158,7 +161,7 @@ function applies(rule: IgnoreRule, isFolder: boolean, best: number): boolean {
   return rule.index > best && (isFolder || !rule.folderOnly);
 }
 
-/** Could a path whose last component is `name` match? A cheap look before the real one. */
+/** True if a path whose last component is `name` could match. A cheap test before the full one. */
 function mayEnd(glob: Glob, name: string): boolean {
   const slash = glob.suffix.lastIndexOf("/");
   return slash < 0 ? name.endsWith(glob.suffix) : name === glob.suffix.slice(slash + 1);
@@ -180,7 +183,7 @@ function arrange(paths: readonly LivePath[]): LivePaths {
   return { named, wild };
 }
 
-/** Rules on names at any depth. Plain names, `*tail` and `head*` are looked up, so their number costs nothing. */
+/** Rules on names at any depth. Plain names, `*tail` and `head*` are found by lookup, so their number costs nothing. */
 class NameRules {
   readonly #exact = new Map<string, Slot>();
   readonly #heads = new Map<number, Map<string, Slot>>();
@@ -234,7 +237,7 @@ class NameRules {
     this.#last = rule.index;
   }
 
-  /** The index of the last rule that matches, or -1. */
+  /** Returns the index of the last rule that matches, or -1. */
   find(name: string, isFolder: boolean): number {
     if (this.#last < 0) return -1;
     let best = indexIn(this.#exact.get(name), isFolder);
@@ -265,11 +268,11 @@ function indexIn(slot: Slot | undefined, isFolder: boolean): number {
 
 interface RuleLine {
   readonly rule: Omit<IgnoreRule, "index">;
-  /** The pattern without `!` and the `/` at its end, as `byteText`. */
+  /** The pattern without `!` and without a final `/`, as `byteText`. */
   readonly body: string;
 }
 
-/** The lines that hold a pattern, read as git's `add_patterns_from_buffer` and `parse_path_pattern` do. */
+/** Yields the lines that hold a pattern, read as git's `add_patterns_from_buffer` and `parse_path_pattern` do. */
 function* ruleLines(text: string): Generator<RuleLine> {
   let line = 0;
   for (const raw of (text.startsWith("\uFEFF") ? text.slice(1) : text).split("\n")) {
@@ -289,7 +292,7 @@ function cutAtNul(text: string): string {
   return at < 0 ? text : text.slice(0, at);
 }
 
-/** Without the spaces at the end, except after a `\`. */
+/** Removes trailing spaces, except after a `\`. */
 function trimSpaces(text: string): string {
   if (!text.endsWith(" ")) return text;
   let end = -1;

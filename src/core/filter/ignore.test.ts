@@ -218,7 +218,7 @@ const specs = fc.record({
     ),
 });
 
-/** What a walk sees: every path that it comes to, with its verdict; what it does not enter is missing. */
+/** Returns the verdict on every path that a walk reaches. Paths in folders that it does not enter are missing. */
 function walk(given: FilterSpec, all: readonly string[]): Map<string, Verdict> {
   const filter = compileFilter(given.options);
   const seen = new Map<string, Verdict>();

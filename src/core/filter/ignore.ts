@@ -10,24 +10,25 @@ const GIT = ".git";
 const TRACKED: Verdict = { tracked: true, rule: "default" };
 const GIT_VERDICT: Verdict = { tracked: false, rule: "git", pattern: GIT };
 
-/** A git repository that begins in a folder, or holds the root. */
+/** A git repository that begins in a folder, or contains the root. */
 export interface RepositoryScope {
-  /** Do outer rules end here? Not at the root: there are none. */
+  /** True if outer rules end here. False at the root, where there are none. */
   readonly isBoundary: boolean;
   readonly ignoreCase: boolean;
-  /** What git tracks in it; `undefined`: nothing that its rules leave out. */
+  /** The paths that git tracks in it; `undefined` if git tracks nothing that its rules exclude. */
   readonly tracked: TrackedPaths | undefined;
 }
 
-/** A filter for one walk of a worktree from its root down. */
+/** A filter for one walk of a worktree, from its root down. */
 export interface CompiledFilter {
   /**
-   * The scope for the children of a folder. `parent` is the scope of the folder that holds it (`undefined` for the
-   * root). `ruleFiles` are those that begin in this folder, lowest precedence first: for a repository's folder the user's own,
-   * `info/exclude`, those above the root, then `.gitignore`. They are not looked at when `useGitignore` is off. Where nothing
-   * changes, the parent's own scope is returned.
+   * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it (`undefined`
+   * for the root). `ruleFiles` are those that begin in this folder, lowest precedence first: for a repository's folder
+   * the user's own, `info/exclude`, those above the root, then `.gitignore`. They are ignored if `useGitignore` is off.
+   * If nothing changes, the parent's own scope is returned.
    *
-   * `repository`: the one that begins in this folder. As in git, outer rules end there, and what it tracks no ignore rule leaves out.
+   * `repository`: the one that begins in this folder. As in git, outer rules end there, and no ignore rule excludes
+   * what it tracks.
    */
   enter(
     parent: FolderScope | undefined,
@@ -35,23 +36,23 @@ export interface CompiledFilter {
     ruleFiles: readonly RuleFile[],
     repository?: RepositoryScope,
   ): FolderScope;
-  /** Why a rule file is not applied (too large, too many wildcards); `undefined` when it is. */
+  /** Returns why a rule file is not applied (too large, too many wildcards), or `undefined` if it is. */
   problemOf(ruleFile: RuleFile): string | undefined;
 }
 
 /**
- * Compile the user's exclusions. In order of precedence:
+ * Compiles the user's exclusions. In order of precedence:
  *
- * 1. `forceInclude`. Below a folder that it names, everything is tracked. `.git` and what is below it need a pattern
+ * 1. `forceInclude`. Below a folder that it names, everything is tracked. `.git` and everything below it need a pattern
  *    with a component `.git`.
  * 2. `.git`, file or folder, at any depth.
- * 3. `excludePatterns`. Patterns with a `/` are looked for in the path with a `/` before it, and after it if it is a
+ * 3. `excludePatterns`. Patterns with a `/` are searched in the path with a `/` before it, and one after it if it is a
  *    folder: `/a` finds names that begin with `a`, `a/` folders whose names end with `a`.
- * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a `**` folder at the start means nothing more.
- * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. What git tracks they do
- *    not leave out.
+ * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` folder has no effect.
+ * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They do not
+ *    exclude what git tracks.
  *
- * What lies in an excluded folder is excluded.
+ * Everything in an excluded folder is excluded.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);
@@ -73,11 +74,11 @@ class Filter implements CompiledFilter {
   readonly force: readonly UserPattern[];
   readonly exclude: readonly UserPattern[];
   readonly globs: readonly { readonly text: string; readonly glob: Glob }[];
-  /** Do verdicts depend on the whole path, not only on names and rule files? */
+  /** True if verdicts depend on the whole path, not only on names and rule files. */
   readonly needsPath: boolean;
   readonly #useGitignore: boolean;
   readonly #ruleSets = new Map<string, RuleSet>();
-  /** The same without the case of letters. */
+  /** Like `#ruleSets`, but ignoring the case of letters. */
   readonly #foldedSets = new Map<string, RuleSet>();
 
   constructor(options: FilterOptions) {
@@ -108,7 +109,7 @@ class Filter implements CompiledFilter {
     return new FolderScope(this, { path: "", layers, repository });
   }
 
-  /** The scope that holds a folder when no rule file is known above it. */
+  /** Returns the scope that contains a folder if no rule file is known above it. */
   #outer(folderPath: string): FolderScope {
     let scope = this.#root([]);
     for (let at = folderPath.indexOf("/"); at >= 0; at = folderPath.indexOf("/", at + 1)) {
@@ -138,7 +139,7 @@ class Filter implements CompiledFilter {
   }
 }
 
-/** One rule file, as seen from a folder in which it holds. */
+/** One rule file, as seen from a folder to which it applies. */
 interface Layer {
   readonly rules: RuleSet;
   readonly source: string;
@@ -152,13 +153,13 @@ interface ScopeState {
   /** The repository in which the folder's children lie. */
   readonly repository?: RepositoryScope | undefined;
   readonly inGit?: boolean;
-  /** What force-includes the folder, and so everything in it. */
+  /** The pattern that force-includes the folder, and so everything in it. */
   readonly forcedBy?: UserPattern | undefined;
-  /** What excludes the folder, and so everything in it that is not force-included. */
+  /** The verdict that excludes the folder, and so everything in it that is not force-included. */
   readonly excludedBy?: Verdict | undefined;
 }
 
-/** What the filter says about the children of one folder. Made by `CompiledFilter.enter`. */
+/** The filter's verdicts on the children of one folder. Made by `CompiledFilter.enter`. */
 export class FolderScope {
   readonly #filter: Filter;
   readonly #state: ScopeState;
@@ -168,34 +169,34 @@ export class FolderScope {
     this.#state = state;
   }
 
-  /** Is the child tracked? */
+  /** True if the child is tracked. */
   tracks(name: string, isFolder: boolean): boolean {
     return this.judge(name, isFolder).tracked;
   }
 
-  /** Is the child a repository's own state, which only `forceInclude` takes in? */
+  /** True if the child is a repository's own state, which only `forceInclude` includes. */
   isGits(name: string): boolean {
     if (this.#forcedBy(name, true) !== undefined) return false;
     return name === GIT || this.#state.excludedBy?.rule === "git";
   }
 
   /**
-   * Is the child folder to be walked: because it is tracked, or because something force-included, or tracked by git, may lie
-   * below it? In a folder that is walked but not tracked, only that is tracked.
+   * True if the child folder must be walked, because it is tracked, or because something force-included or tracked by
+   * git may be below it. In a folder that is walked but not tracked, only those paths are tracked.
    */
   walks(name: string): boolean {
     const verdict = this.judge(name, true);
     return verdict.tracked || this.#forcing(name).length > 0 || this.#holdsTracked(verdict, name);
   }
 
-  /** Does git track something in a child folder that its ignore rules leave out? */
+  /** True if git tracks something in a child folder that its ignore rules exclude. */
   #holdsTracked({ rule }: Verdict, name: string): boolean {
     const { tracked } = this.#state.repository ?? {};
     if (tracked === undefined || rule !== "gitignore" || this.#exclusion(name, true) !== undefined) return false;
     return tracked.hasBeneath(this.#pathOf(name));
   }
 
-  /** The repository in which the folder's children lie. */
+  /** The repository that contains the folder's children. */
   get repository(): RepositoryScope | undefined {
     return this.#state.repository;
   }
@@ -205,7 +206,7 @@ export class FolderScope {
     return path === "" ? name : `${path}/${name}`;
   }
 
-  /** Why the child is or is not tracked. */
+  /** Returns why the child is or is not tracked. */
   judge(name: string, isFolder: boolean): Verdict {
     const forcedBy = this.#forcedBy(name, isFolder);
     if (forcedBy !== undefined) return { tracked: true, rule: "force-include", pattern: forcedBy.text };
@@ -216,7 +217,7 @@ export class FolderScope {
     return this.#exclusion(name, isFolder) ?? { ...verdict, tracked: true, rule: "git-index" };
   }
 
-  /** The scope of a folder in this one. */
+  /** Returns the scope of a child folder. */
   child(path: string, own: readonly Layer[], opened?: RepositoryScope): FolderScope {
     const name = path.slice(path.lastIndexOf("/") + 1);
     const forcedBy = this.#forcedBy(name, true);
@@ -292,13 +293,13 @@ export class FolderScope {
   }
 }
 
-/** A recorded filter, to be asked about whole paths: what a walk under the same rules would say. */
+/** A compiled recorded filter, which gives the same verdicts on whole paths as a walk under the same rules. */
 export interface SpecFilter {
-  /** Why the path (from the workspace's root; `""` is the root) is or is not tracked. */
+  /** Returns why the path (from the workspace's root; `""` is the root) is or is not tracked. */
   judge(path: string, isFolder: boolean): Verdict;
 }
 
-/** Compile a recorded filter. Scopes of folders are kept, so that asking about many paths is cheap. */
+/** Compiles a recorded filter. Scopes of folders are cached, so that judging many paths is cheap. */
 export function compileSpec(spec: FilterSpec): SpecFilter {
   return new RecordedFilter(spec);
 }
@@ -347,7 +348,9 @@ function recordedScope({ folder, ignoreCase, tracked }: RepositoryRules): Reposi
 
 const compiledSpecs = new WeakMap<FilterSpec, SpecFilter>();
 
-/** Why a path is or is not tracked under a recorded filter. For many paths hold on to `compileSpec`. */
+/**
+ * Returns why a path is or is not tracked under a recorded filter. For many paths, keep the result of `compileSpec`.
+ */
 export function explainPath(spec: FilterSpec, path: string, isFolder: boolean): Verdict {
   let compiled = compiledSpecs.get(spec);
   if (compiled === undefined) compiledSpecs.set(spec, (compiled = compileSpec(spec)));

@@ -5,16 +5,16 @@ import { matchName } from "./ignore-match.ts";
 export interface NameSweep {
   /** A shell's pattern; `undefined`: all of them. */
   readonly names?: string;
-  /** What lies beneath those that are folders as well. */
+  /** True if everything beneath those that are folders is swept, too. */
   readonly deep: boolean;
-  /** A name that is left alone whatever the pattern says. */
+  /** A name that is left alone even if the pattern matches it. */
   readonly spares?: string;
 }
 
-/** Is this one of the names? Of a pattern that is not known to the end: yes. */
+/** True if this is one of the names. Also true if the pattern cannot be fully evaluated. */
 export function sweepsName({ names, spares }: NameSweep, name: string): boolean {
   if (name === spares) return false;
-  // A shell's alternatives (`{a,b}`) are not git's: whatever they choose from is meant.
+  // A shell's alternatives (`{a,b}`) are not part of git's globs, so any name may match.
   if (names === undefined || names.includes("{")) return true;
   if (name.startsWith(".") && !names.startsWith(".")) return false;
   const glob = compileGlob(names, false);

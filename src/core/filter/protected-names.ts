@@ -4,12 +4,12 @@ import { matchName } from "./ignore-match.ts";
 import { nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
- * Names of files that hold secrets, as well-known tools call them. `!` takes a name away again; the last match counts. Only the
- * last component of a path is looked at, in lower case: some disks take `.ENV` for `.env`. A copy beside the file (`.env~`,
- * `id_rsa.bak`, what an undo has kept as `id_rsa.conflict-…`) is taken for the file.
+ * Names of files that hold secrets, as well-known tools call them. `!` takes a name away again; the last match counts.
+ * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`. A copy beside
+ * the file (`.env~`, `id_rsa.bak`, a conflict copy `id_rsa.conflict-…` of an undo) counts as the file.
  */
 export const PROTECTED_NAMES: readonly string[] = [
-  // Environment files (dotenv, Docker Compose, direnv). Their examples hold none.
+  // Environment files (dotenv, Docker Compose, direnv). Their examples hold no secrets.
   ...[".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", ".envrc"],
   // Private keys and stores of keys (OpenSSH, PuTTY, OpenSSL, Java, KeePass, Android).
   ...["id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "*.ppk"],
@@ -24,16 +24,19 @@ interface NameRule {
   readonly isSecret: boolean;
 }
 
-/** Decides by its name whether a file is protected: by the table, and by what a person has added or taken away. */
+/**
+ * Decides by its name whether a file is protected: by the table, and by the names that a person has added or taken
+ * away.
+ */
 export class ProtectedNames {
-  /** Equal where two decide alike. */
+  /** Equal for two objects that decide alike. */
   readonly text: string;
   readonly #added: readonly NameRule[];
   readonly #elsewhere: readonly NameRule[];
 
   /**
-   * `added`: patterns like those of the table; they count before it. `elsewhere`: what a person has added where the files come from; it
-   * makes secrets, and takes none away.
+   * `added`: patterns like those of the table, which take precedence over it. `elsewhere`: patterns that a person has
+   * added where the files come from; they only protect names, and take none away.
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
@@ -41,23 +44,26 @@ export class ProtectedNames {
     this.#elsewhere = elsewhere.flatMap(ruleOf);
   }
 
-  /** Has a person said anything? */
+  /** True if a person has added or taken away names. */
   get hasAdded(): boolean {
     return this.#added.length + this.#elsewhere.length > 0;
   }
 
-  /** Whether a file that is recorded at this path now is protected. */
+  /** True if a file that is recorded at this path now is protected. */
   holds(path: WorkspacePath): boolean {
     return this.added(path) ?? lastMatch(TABLE, path) ?? false;
   }
 
-  /** The person's word on the name; `undefined`: there is none. It counts for all that was ever recorded there. */
+  /**
+   * Returns a person's rule for the name, or `undefined` if there is none. It applies to all that was ever recorded
+   * there.
+   */
   added(path: WorkspacePath): boolean | undefined {
     if (this.#elsewhere.length > 0 && lastMatch(this.#elsewhere, path) === true) return true;
     return this.#added.length === 0 ? undefined : lastMatch(this.#added, path);
   }
 
-  /** The entry as it is recorded now: with its class. */
+  /** Returns the entry with the class that it is recorded with now. */
   classed(entry: Entry): Entry {
     const isProtected = entry.kind === "file" && this.holds(entry.path);
     if (isProtected === (entry.class === "protected")) return entry;
@@ -66,7 +72,7 @@ export class ProtectedNames {
   }
 }
 
-/** Whether a text can be a pattern for names. */
+/** True if a text can be a pattern for names. */
 export function isNamePattern(pattern: string): boolean {
   const name = pattern.startsWith("!") ? pattern.slice(1) : pattern;
   return name !== "" && !name.includes("/") && !name.includes("\0") && compileGlob(name, false) !== undefined;
@@ -80,7 +86,7 @@ function ruleOf(pattern: string): NameRule[] {
 
 const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
 
-/** What follows a name where somebody, or Chronicle, keeps a second copy beside the file. */
+/** A name and the suffix that people, or Chronicle, append to it for a copy beside the file. */
 const COPY = /^(.+?)(?:~|\.(?:bak|old|orig|save|conflict-[0-9a-z]{8}(?:-\d+)?))$/s;
 
 function lastMatch(rules: readonly NameRule[], path: WorkspacePath): boolean | undefined {

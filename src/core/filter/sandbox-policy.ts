@@ -18,15 +18,15 @@ const TEMPORARY = `
   tmp/ temp/ .tmp/ *.tmp *.temp *.swp *.swo *.swx *~ .#* *.bak *.orig *.part *.crdownload .DS_Store Thumbs.db
   __pycache__/ .cache/ .pytest_cache/ .mypy_cache/ .ruff_cache/ .tox/ .nox/ .eslintcache`;
 
-// No plain `core`: more folders of sources have that name than dumps.
+// Plain `core` is missing because more source folders than dumps have that name.
 const DIAGNOSTICS = `
   logs/ *.log *.log.[0-9]* npm-debug.log* core.[0-9]* *.core *.dmp *.hprof *.heapsnapshot *.cpuprofile *.prof *.trace
   *.pid coverage/ .nyc_output/ htmlcov/ .coverage report.[0-9]*.[0-9]*.json`;
 
 /**
- * What goes between an agent's host and a sandbox (`--policy sandbox`). To the sandbox: everything that is tracked. From
- * it: sources, configuration, documents and images, whatever their names are; not the output of builds, folders of
- * dependencies, large binaries, temporary files and diagnostics, nor what `.gitignore` files name.
+ * The filter between an agent's host and a sandbox (`--policy sandbox`). To the sandbox goes everything that is
+ * tracked. From it come sources, configuration, documents and images, whatever their names; not build output,
+ * dependency folders, large binaries, temporary files and diagnostics, nor what `.gitignore` files name.
  */
 export const SANDBOX_POLICY: FilterPolicy = {
   toReplica: [],

@@ -1,15 +1,17 @@
 import { indexedName, placeInIndex, type GitIndex } from "./git-index.ts";
 import { decodeName, pathToBytes } from "../values/path.ts";
 
-/** What git tracks in a repository, whatever its ignore rules say. Paths are relative to the workspace's root. */
+/**
+ * The paths that git tracks in a repository, whatever its ignore rules say. Paths are relative to the workspace's root.
+ */
 export interface TrackedPaths {
-  /** Does git track this very path, as what it is: a file or link, or a folder that is a repository of its own? */
+  /** True if git tracks this very path as what it is: a file or link, or a folder that is a repository of its own. */
   has(path: string, isFolder: boolean): boolean;
-  /** Does git track something in the folder? */
+  /** True if git tracks something in the folder. */
   hasBeneath(path: string): boolean;
 }
 
-/** Paths with the case of ASCII letters left out, as git compares them where `core.ignoreCase` is set. */
+/** Lower-cases ASCII letters, as git does to compare paths if `core.ignoreCase` is set. */
 export function foldCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
@@ -46,15 +48,15 @@ export class ListedPaths implements TrackedPaths {
   }
 }
 
-/** Where a working tree lies, seen from a workspace's root. */
+/** The location of a working tree, relative to a workspace's root. */
 export interface TreePlace {
-  /** The folder beneath the root in which it begins; `""`: at the root, or above it. */
+  /** The folder beneath the root in which it begins; `""` if it begins at the root or above it. */
   readonly folder: string;
-  /** The way from its top down to the root, such as `packages/x`; `""`: it begins at the root or beneath it. */
+  /** The path from its top down to the root, such as `packages/x`; `""` if it begins at the root or beneath it. */
   readonly above: string;
 }
 
-/** Tracked paths straight from an index: nothing is made of it but what is asked for. */
+/** Tracked paths read directly from an index, without building another structure. */
 export class IndexedPaths implements TrackedPaths {
   readonly #index: GitIndex;
   readonly #place: TreePlace;
@@ -84,7 +86,9 @@ export class IndexedPaths implements TrackedPaths {
   }
 }
 
-/** The tracked paths of an index that lie in the root, relative to it; repositories end with `/`. Asked for one after the other. */
+/**
+ * Yields the tracked paths of an index that are in the root, relative to it, one at a time; repositories end with `/`.
+ */
 export function* pathsInRoot(index: GitIndex, { folder, above }: TreePlace): Generator<string> {
   const outer = pathToBytes(above === "" ? "" : `${above}/`);
   const inner = folder === "" ? "" : `${folder}/`;

@@ -4,7 +4,7 @@ import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
 /**
- * A base: all entries of a workspace and its other live records as one blob, on which a log starts or goes on.
+ * A base: all entries of a workspace and its other live records as one blob, on which a log starts or continues.
  * This file has the words and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
  *
  * All numbers are big-endian. u64: 0..2^53−1 in eight bytes; i64: two's complement within ±(2^53−1).
@@ -28,7 +28,7 @@ export const BASE_VERSION = 1;
 export const ROOT_TAG = 0x52;
 export const RECORD_TAG = 0x72;
 export const DELETED_TAG = 0x78;
-/** A file whose class is `protected`; in a Merkle root it is a file like any other. */
+/** A file of the class `protected`. In a Merkle root it is a file like any other. */
 export const PROTECTED_TAG = 0x70;
 
 /** Bytes of the header before its list of roots. */
@@ -37,24 +37,26 @@ export const HEADER_FIXED = 8 + 4 + 32 + 8 + 8 + 2;
 /** The state of one path in a base. */
 export interface BaseEntry {
   readonly path: WorkspacePath;
-  /** 1, 2, 3 … per path; goes on from here. */
+  /** 1, 2, 3 … per path; later iterations continue from here. */
   readonly iteration: number;
   /** The event that recorded this iteration. */
   readonly seq: number;
-  /** `undefined`: deleted; kept so that iteration numbers go on. */
+  /** `undefined`: deleted. Kept so that the iteration numbers continue. */
   readonly entry: Entry | undefined;
-  /** For a live folder: its Merkle hash, so that an index can be filled without computing it. `verify` recomputes it. */
+  /**
+   * For a live folder: its Merkle hash, so that an index can be filled without computing it. `verify` recomputes it.
+   */
   readonly folderHash?: Hash;
 }
 
-/** The last event of one record that is not a file's. */
+/** The last event of one record that is not a file's record. */
 export interface BaseRecord {
   readonly recordId: string;
   readonly seq: number;
   readonly ts: string;
   readonly op: EventOp;
   readonly record: RecordBody;
-  /** That of its event, where it is not 0. Bases of earlier versions have none. */
+  /** The event's recursion depth, unless it is 0. Bases of earlier versions lack it. */
   readonly recursionDepth?: number;
 }
 
@@ -64,7 +66,7 @@ export interface BaseRoot {
   readonly hash: Hash;
 }
 
-/** What a base says about itself before its rows. */
+/** The header of a base, which precedes its rows. */
 export interface BaseHeader {
   /** The Merkle root of the workspace. */
   readonly root: Hash;
@@ -72,13 +74,13 @@ export interface BaseHeader {
   readonly counts: BaseCounts;
 }
 
-/** How many rows. Deleted paths count as entries. */
+/** The numbers of rows. Deleted paths count as entries. */
 export interface BaseCounts {
   readonly entries: number;
   readonly records: number;
 }
 
-/** The folder of a root as a path: `""` for the first root, else `\0<id>`. */
+/** Returns the folder of a root as a path: `""` for the first root, else `\0<id>`. */
 export function rootFolder(id: string): WorkspacePath {
   return (id === "" ? "" : `\0${id}`) as WorkspacePath;
 }

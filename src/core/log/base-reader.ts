@@ -21,7 +21,7 @@ import type { Hash } from "../values/hash.ts";
 import { KIND_BYTES, workspaceRoot } from "../tree/merkle.ts";
 import { compareNames, decodeName, isRootId } from "../values/path.ts";
 
-/** Some rows of a base, in its order. The first batch has the header. */
+/** Consecutive rows of a base. The first batch has the header. */
 export interface BaseBatch {
   readonly header?: BaseHeader;
   readonly entries?: BaseEntry[];
@@ -32,10 +32,10 @@ export interface BaseBatch {
 const BATCH_ROWS = 4096;
 
 /**
- * Reads a base from its bytes, in batches of at most 4,096 rows. Nothing of it is trusted: throws `INTEGRITY_VIOLATION`
- * for a wrong magic, order, duplicates, bad names, rows without their folder, wrong counts, missing or trailing bytes,
- * and `FORMAT_UNSUPPORTED` for a version that it does not know. Folder hashes are passed on as they stand, only the root
- * is checked against those of the roots: `ManifestHasher` recomputes them.
+ * Reads a base from its bytes, in batches of at most 4,096 rows. The bytes are not trusted: throws
+ * `INTEGRITY_VIOLATION` for a wrong magic, order, duplicates, bad names, rows without their folder, wrong counts,
+ * missing or trailing bytes, and `FORMAT_UNSUPPORTED` for an unknown version. Folder hashes are passed on unchecked;
+ * only the root is checked against those of the roots. `ManifestHasher` recomputes them.
  */
 export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<BaseBatch> {
   const reader = new BaseReader();
@@ -51,17 +51,17 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [PROTECTED_TAG, "file"],
 ]);
 
-/** Bytes of an entry row up to the length of its name; between name and live columns; the live columns. */
+/** Bytes of an entry row before its name; of the numbers after the name; of the columns of live rows. */
 const ROW_START = 5;
 const ROW_NUMBERS = 16;
 const DIR_COLUMNS = 34;
 const FILE_COLUMNS = 50;
 
-/** Parses rows as far as the bytes go. */
+/** Parses as many rows as the bytes hold. */
 class BaseReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
-  // Pieces that wait until a long record is complete, so that it is joined once.
+  // Pieces waiting for the rest of a long record, so that they are joined only once.
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wanted = 0;
@@ -74,7 +74,7 @@ class BaseReader {
   readonly #rows = new BaseRows();
 
   push(piece: Uint8Array): void {
-    // A copy: the caller may use its buffer again.
+    // A copy, because the caller may reuse its buffer.
     this.#waiting.push(Buffer.from(piece));
     this.#waitingBytes += piece.length;
     if (this.#left + this.#waitingBytes < this.#wanted) return;
@@ -85,7 +85,7 @@ class BaseReader {
     this.#wanted = 0;
   }
 
-  /** The next rows, or `undefined` when more bytes are needed (or all have been read). */
+  /** Returns the next rows, or `undefined` if more bytes are needed or all have been read. */
   batch(): BaseBatch | undefined {
     if (this.#header === undefined) {
       this.#header = this.#readHeader();
@@ -242,7 +242,9 @@ class BaseReader {
   }
 }
 
-/** Roots in the order of their paths (the first root last), and the workspace's root made of them. */
+/**
+ * Checks that the roots are in the order of their paths (the first root last), and that they give the workspace's root.
+ */
 function checkRoots({ root, roots }: BaseHeader): void {
   const first = roots.at(-1);
   const further = roots.slice(0, -1);

@@ -9,25 +9,28 @@ import { optional } from "../../util/optional.ts";
 /** Bytes of a record row before its JSON: the tag, and the length. */
 const ROW_START = 5;
 
-/** Of a record that is there: what was deleted has no row. */
+/** The operations of live records. Deleted records have no row. */
 const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "migrate"]);
-/** Keys of a record; one with a depth has it among them. */
+/** The keys of a record, without and with a recursion depth. */
 const RECORD_KEYS: ReadonlySet<string> = new Set([
   "op record record_id seq ts",
   "op record record_id recursion_depth seq ts",
 ]);
 
-/** Paths have entry rows, and a compaction is about the log itself. */
+/** True for paths, which have entry rows, and compactions, which concern the log itself. */
 function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
 }
 
-/** A whole number from 1 on. */
+/** True for a whole number of at least 1. */
 function isCounted(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-/** The record in the JSON of a row. Throws `INTEGRITY_VIOLATION` for another text than the canonical one of its fields. */
+/**
+ * Parses the record in the JSON of a row. Throws `INTEGRITY_VIOLATION` unless the text is the canonical one of its
+ * fields.
+ */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
   const value = parseCanonical(bytes.toString("utf8"));
@@ -54,18 +57,20 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }
 
-/** The JSON of a record's row. */
+/** Returns the JSON of a record's row. */
 export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }: BaseRecord): Buffer {
   const depth: RecordBody = recursionDepth === 0 ? {} : { recursion_depth: recursionDepth };
   return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
 }
 
-/** Where the record rows of a base begin that has so many bytes and these records: they are its end. */
+/**
+ * Returns the offset of the record rows in a base of this size with these records. The rows are the end of the base.
+ */
 export function recordsOffset(size: number, records: readonly BaseRecord[]): number {
   return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
 }
 
-/** The record rows of a base that has these records. */
+/** Encodes the record rows of a base that has these records. */
 export function encodeRecordRows(records: readonly BaseRecord[]): Buffer {
   return Buffer.concat(records.flatMap((record) => rowParts(recordText(record))));
 }
@@ -77,7 +82,7 @@ function rowParts(text: Buffer): Buffer[] {
   return [start, text];
 }
 
-/** The records of a base from the bytes of all its record rows. Throws `INTEGRITY_VIOLATION`. */
+/** Decodes all record rows of a base. Throws `INTEGRITY_VIOLATION`. */
 export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
   const records: BaseRecord[] = [];
   for (let at = 0; at < bytes.length;) {

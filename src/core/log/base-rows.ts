@@ -1,27 +1,27 @@
 import { ChronicleError } from "../values/errors.ts";
 import { compareNames, MAX_PATH_BYTES, pathToBytes, ROOT, splitRoot, type WorkspacePath } from "../values/path.ts";
 
-/** Says that a base is not one. */
+/** Throws the error for bytes that are not a base. */
 export function notABase(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a base: ${reason}`);
 }
 
-/** What a row tells about its place. */
+/** The place of a row. */
 export interface RowPlace {
   /** 1 for a path directly in its root. */
   readonly depth: number;
   readonly name: string;
   readonly live: boolean;
-  /** May live rows lie beneath it? */
+  /** True if live rows may be beneath it. */
   readonly liveFolder: boolean;
 }
 
 /**
- * Follows the entry rows of a base, written or read, and keeps them in order: each in the folder it belongs to, names
+ * Follows the entry rows of a base that is written or read, and enforces their order: each row in its folder, names
  * ascending, no path twice, live rows only in live folders.
  */
 export class BaseRows {
-  // By depth; 0 is the root. A row may be the folder of the row after it.
+  // Indexed by depth; 0 is the root. A row may be the folder of the row after it.
   readonly #paths: WorkspacePath[] = [ROOT];
   readonly #liveFolders: boolean[] = [true];
   readonly #lastNames: (string | undefined)[] = [undefined];
@@ -33,7 +33,7 @@ export class BaseRows {
     this.#depth = 0;
   }
 
-  /** The path of the next row. Throws `INTEGRITY_VIOLATION` when it cannot stand here. */
+  /** Returns the path of the next row. Throws `INTEGRITY_VIOLATION` if the row may not stand here. */
   enter({ depth, name, live, liveFolder }: RowPlace): WorkspacePath {
     checkName(name);
     if (depth < 1 || depth > this.#depth + 1) notABase(`${JSON.stringify(name)} comes without its folder`);

@@ -3,7 +3,7 @@ import type { Hash } from "../values/hash.ts";
 import { ManifestHasher } from "../tree/merkle.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** A folder whose stored hash is not the one that its rows give. */
+/** A folder whose stored hash differs from the one computed from its rows. */
 export interface FolderFault {
   readonly path: WorkspacePath;
   readonly stored: Hash | undefined;
@@ -11,13 +11,13 @@ export interface FolderFault {
 }
 
 /**
- * Recomputes the Merkle hashes of a base from its rows, in memory bounded by the depth. Give it the header, then every
- * batch of entries, then ask for the faults.
+ * Recomputes the Merkle hashes of a base from its rows, in memory bounded by the depth. Pass the header, then every
+ * batch of entries, then call `finish`.
  */
 export class BaseTreeCheck {
   readonly #header: BaseHeader;
   readonly #faults: FolderFault[] = [];
-  // Folders whose children are still coming.
+  // Folders that may still get children.
   readonly #stored = new Map<WorkspacePath, Hash | undefined>();
   readonly #hasher: ManifestHasher;
 
@@ -35,7 +35,7 @@ export class BaseTreeCheck {
     }
   }
 
-  /** What is wrong; nothing: every folder hash and the root are those of the rows. */
+  /** Returns the faults. Empty if every folder hash and the root match the rows. */
   finish(): readonly FolderFault[] {
     const further = this.#header.roots.map((root) => root.id).filter((id) => id !== "");
     const computed = this.#hasher.finish(further);

@@ -25,14 +25,14 @@ const PIECE_BYTES = 1024 * 1024;
 /** Most bytes that an entry row takes beside its name. */
 const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8;
 
-/** What is written to a base. */
+/** The content of a base to be written. */
 export interface BaseContent {
   /** The Merkle root of the workspace. */
   readonly root: Hash;
-  /** Tracked roots in any order; without it the first root alone, whose folder hash is `root`. */
+  /** Tracked roots in any order. Default: the first root alone, whose folder hash is `root`. */
   readonly roots?: readonly BaseRoot[];
   readonly counts: BaseCounts;
-  /** In `comparePaths` order, deleted paths too; folders directly before what they hold. */
+  /** In `comparePaths` order, including deleted paths; each folder directly before its contents. */
   readonly entries: Iterable<BaseEntry>;
   /** By ascending seq. */
   readonly records: Iterable<BaseRecord>;
@@ -43,7 +43,7 @@ class PieceWriter {
   #piece: Buffer = Buffer.allocUnsafe(PIECE_BYTES);
   #at = 0;
 
-  /** Is there room for so many bytes? If not, `take` the piece first. */
+  /** True if `bytes` more bytes fit. If not, `take` the piece first. */
   hasRoom(bytes: number): boolean {
     return this.#at + bytes <= PIECE_BYTES;
   }
@@ -92,7 +92,7 @@ class PieceWriter {
     this.#at += bytes.length;
   }
 
-  /** A name with its length before it. */
+  /** Writes a name, preceded by its length. */
   name(name: string): void {
     const length = name.isWellFormed()
       ? this.#piece.write(name, this.#at + 2, "utf8")
@@ -103,8 +103,8 @@ class PieceWriter {
 }
 
 /**
- * A base as bytes, in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` when rows come out of order, a path comes
- * twice or without its folder, a value cannot be written, or the counts are wrong (then at the end).
+ * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` if rows are out of order, a path comes twice
+ * or without its folder, a value cannot be written, or (at the end) the counts are wrong.
  */
 export function* encodeBase(content: BaseContent): Generator<Buffer> {
   const roots = sectionOrder(content.roots ?? [{ id: "", hash: content.root }]);
@@ -115,7 +115,7 @@ export function* encodeBase(content: BaseContent): Generator<Buffer> {
   if (writer.length > 0) yield writer.take();
 }
 
-/** Further roots by id, the first root last: the order of their paths. */
+/** Sorts further roots by id and puts the first root last, which is the order of their paths. */
 function sectionOrder(roots: readonly BaseRoot[]): readonly BaseRoot[] {
   const further = roots.filter((root) => root.id !== "").toSorted((a, b) => compareNames(a.id, b.id));
   const first = roots.filter((root) => root.id === "");
@@ -183,7 +183,7 @@ function tagOf({ kind, class: is }: Entry): number {
 function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   const { path, entry } = one;
   const name = nameOf(path);
-  // The mark of a further root is not a component of its rows.
+  // The mark of a further root is not a component of its rows' paths.
   const depth = depthOf(path) - (path.startsWith("\0") ? 1 : 0);
   const live = entry !== undefined;
   if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {

@@ -219,7 +219,7 @@ describe("reading a base refuses", () => {
     await expect(read(newer)).rejects.toThrow(expect.objectContaining({ code: "FORMAT_UNSUPPORTED" }));
   });
 
-  /** The bytes with some of them replaced. */
+  /** Returns the bytes with some of them replaced. */
   function patched(at: number, bytes: string | readonly number[]): Buffer {
     const copy = Buffer.from(whole);
     copy.set(Buffer.from(bytes as string), at);
@@ -227,7 +227,7 @@ describe("reading a base refuses", () => {
   }
 
   const firstRow = HEADER + 1;
-  // The third row is `a/é.txt`, behind `a` and `a/sub`; its name begins five bytes into it.
+  // The third row is `a/é.txt`, after `a` and `a/sub`; its name is at offset 5 in it.
   const thirdRow = firstRow + (5 + 1 + 16 + 34) + (5 + 3 + 16 + 34);
 
   it.each([

@@ -1,6 +1,6 @@
 /**
- * The base: all entries of a workspace and its other live records as one blob, on which a log starts or goes on.
- * The bytes are described in `base-format.ts`.
+ * The base: all entries of a workspace and its other live records as one blob, on which a log starts or continues.
+ * `base-format.ts` describes the bytes.
  */
 export type { BaseEntry, BaseHeader, BaseRecord } from "./base-format.ts";
 export { type BaseBatch, decodeBase } from "./base-reader.ts";

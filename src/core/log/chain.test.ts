@@ -27,7 +27,7 @@ function faultOf(line: string | Uint8Array, prev: { seq: number; hash: string } 
   return "fault" in result ? result.fault : undefined;
 }
 
-/** A line whose hash is right whatever else is wrong with it. */
+/** Returns a line with a correct hash, whatever else is wrong with it. */
 function forge(payload: Record<string, Json>, prev = ""): string {
   const hash = createHash("sha256")
     .update(prev + canonicalJson(payload))

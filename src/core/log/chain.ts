@@ -18,12 +18,12 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
 /** Longest line in bytes, without the newline. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** What is wrong with a line. `bad-seq` and `bad-prev`: the line is whole, but does not go on from the one before. */
+/** The fault of a line. `bad-seq` and `bad-prev`: the line is whole, but does not follow the one before. */
 export interface LineFault {
   readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
-  /** For people: which field, what was expected, what is there. */
+  /** For people: the field, the expected value and the actual one. */
   readonly detail: string;
-  /** The event, where the line itself is whole (`bad-seq`, `bad-prev`): a verifier goes on from it. */
+  /** The event, if the line itself is whole (`bad-seq`, `bad-prev`): a verifier continues from it. */
   readonly event?: LogEvent;
 }
 
@@ -31,7 +31,7 @@ const FIELDS = ["hash", "op", "prev_hash", "record", "record_id", "recursion_dep
 const OPS: ReadonlySet<string> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
 const TIMESTAMP = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
-/** Is it a time as the log writes it: ISO-8601, UTC, milliseconds (`2026-01-31T09:30:00.000Z`)? */
+/** True for a time in the log's format: ISO-8601, UTC, milliseconds (`2026-01-31T09:30:00.000Z`). */
 export function isTimestamp(text: string): boolean {
   return TIMESTAMP.test(text);
 }
@@ -80,7 +80,7 @@ function seal(head: Head, draft: EventDraft, ts: string): SealedEvent {
   return { seq, ts, op, recordId, record, prevHash: head.hash, hash, recursionDepth, line };
 }
 
-/** The fields that both a draft and a line have; what is wrong with them. */
+/** Describes the fault in the fields that drafts and lines share; `undefined` if there is none. */
 function fieldFault(event: Omit<LogEvent, "hash" | "prevHash">): string | undefined {
   const { op, recordId, recursionDepth, seq, ts } = event;
   if (typeof op !== "string" || !OPS.has(op)) return `op is ${show(op)}`;
@@ -107,7 +107,7 @@ function show(value: unknown): string {
 }
 
 /**
- * One line (without its newline) as an event, fully checked on its own: UTF-8, JSON, canonical, exactly the eight
+ * Parses one line (without its newline) and checks it fully on its own: UTF-8, JSON, canonical, exactly the eight
  * fields, the hash recomputed. Throws `LOG_DAMAGED` with the reason; `data.kind` is the fault's kind.
  */
 export function parseLine(bytes: Uint8Array): LogEvent {
@@ -117,7 +117,7 @@ export function parseLine(bytes: Uint8Array): LogEvent {
   throw new ChronicleError("LOG_DAMAGED", `the line is damaged: ${detail}`, { data: { kind } });
 }
 
-/** The same check without throwing, and whether the line goes on from the event before (`prev`). */
+/** Makes the same check without throwing, and checks that the line follows the previous event (`prev`). */
 export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogEvent } | { readonly fault: LineFault } {
   const result = readLine(bytes);
   if ("fault" in result) return result;
@@ -133,8 +133,9 @@ export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogE
 }
 
 /**
- * A line of one's own log, trusted: no hash, no canonical form is checked, only that it is JSON with the eight fields.
- * For replay where the chain is checked elsewhere; several times faster than `parseLine`. Throws `LOG_DAMAGED`.
+ * Parses a line of one's own log without verifying the hash or the canonical form: checks only that it is JSON with the
+ * eight fields. For replay when the chain is checked elsewhere; several times faster than `parseLine`. Throws
+ * `LOG_DAMAGED`.
  */
 export function readEventFast(bytes: Uint8Array): LogEvent {
   const parsed = parseObject(asBuffer(bytes).toString("utf8"));
@@ -189,7 +190,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
     : undefined;
 }
 
-/** The event of a parsed line, or which field is missing. Types are checked by `lineFieldFault`. */
+/** Returns the event of a parsed line, or a text that names a missing field. `lineFieldFault` checks the types. */
 function eventOf(parsed: Readonly<Record<string, unknown>>): LogEvent | string {
   for (const field of FIELDS) if (parsed[field] === undefined) return `${field} is missing`;
   return {
@@ -210,16 +211,16 @@ function lineFieldFault(event: LogEvent): string | undefined {
   const { seq, hash, prevHash } = event;
   if (typeof hash !== "string" || !isHash(hash)) return `hash is ${show(hash)}`;
   if (typeof prevHash !== "string" || (prevHash !== "" && !isHash(prevHash))) return `prev_hash is ${show(prevHash)}`;
-  // Otherwise SHA-256(prev ‖ payload) would not say where the one ends and the other begins.
+  // Without this rule, SHA-256(prev ‖ payload) would not fix where `prev` ends and the payload begins.
   if ((seq === 1) !== (prevHash === ""))
     return `prev_hash is ${show(prevHash)} at seq ${seq}: empty belongs to seq 1 only`;
   return undefined;
 }
 
-// Reused for every line: nothing of it outlives one call of `hashOf`.
+// Reused for every line: its contents do not outlive one call of `hashOf`.
 const scratch = Buffer.allocUnsafe(64 * 1024);
 
-/** The hash of a line whose form is already known to be canonical, from slices of its bytes. */
+/** Computes the hash of a line that is known to be canonical, from slices of its bytes. */
 function hashOf(line: Buffer, event: LogEvent): Hash {
   const { op, prevHash } = event;
   const start = `${prevHash}{"op":"${op}",`;

@@ -3,18 +3,19 @@ import type { RecordBody } from "../values/event.ts";
 import { plainValue, readPythonJson, type PythonJson } from "./python-json.ts";
 
 /**
- * The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`): an object with `seq` and `last_hash` of the last
- * event that it covers, and `records`, each with its `id`; one with the `status` `tombstone` is deleted. No hash vouches for it.
+ * The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`): an object with `seq` and `last_hash` of
+ * the last event that it covers, and `records`, each with its `id`. A record with the `status` `tombstone` is deleted.
+ * No hash covers the file.
  */
 
-/** A record as a checkpoint has it. */
+/** A record as stored in a checkpoint. */
 export interface CheckpointRecord {
   readonly id: string;
   readonly record: RecordBody;
   readonly recursionDepth: number;
 }
 
-/** The lines of a log that begins on a checkpoint. */
+/** The lines of a log that continues from a checkpoint. */
 export interface LogBehind {
   /** Seqs of its first and last line. */
   readonly first: number;
@@ -26,7 +27,7 @@ type Members = ReadonlyMap<string, PythonJson>;
 
 const TOMBSTONE = "tombstone";
 
-/** What such a file says. */
+/** A parsed checkpoint. */
 export class Checkpoint {
   readonly seq: number;
   readonly #lastHash: string;
@@ -38,7 +39,7 @@ export class Checkpoint {
     this.#records = records;
   }
 
-  /** Throws `REFUSED` for bytes that are no checkpoint. */
+  /** Parses a checkpoint. Throws `REFUSED` if the bytes are not one. */
   static read(bytes: Uint8Array): Checkpoint {
     const members = membersOf(parsed(bytes), "it is not a JSON object");
     const seq = wholeIn(members, "seq") ?? refuse("seq is not a whole number");
@@ -56,7 +57,10 @@ export class Checkpoint {
     return new Checkpoint(seq, lastHash, all);
   }
 
-  /** Throws `REFUSED` where events between it and the log are missing, or the log has another event where it ends. */
+  /**
+   * Throws `REFUSED` if events between the checkpoint and the log are missing, or if the log has another event at the
+   * seq where the checkpoint ends.
+   */
   checkAgainst({ first, last, hashOf }: LogBehind): void {
     if (this.seq < first - 1) refuse(`it ends with event ${this.seq}, and the log begins with event ${first}`);
     if (this.seq > last) refuse(`it ends with event ${this.seq}, and the log with event ${last}`);
@@ -64,7 +68,7 @@ export class Checkpoint {
       refuse(`its event ${this.seq} has the hash ${this.#lastHash}, that of the log ${hashOf(this.seq) ?? "none"}`);
   }
 
-  /** The records that are not deleted, without those of these ids, and how many numbers of them were rounded. */
+  /** Returns the live records except those with these ids, and the number of their numbers that were rounded. */
   recordsBut(ids: ReadonlySet<string>): { readonly records: readonly CheckpointRecord[]; readonly rounded: number } {
     let rounded = 0;
     const records: CheckpointRecord[] = [];

@@ -7,16 +7,16 @@ import { plainValue, pythonText, readPythonJson, type PythonJson } from "./pytho
 import { optional } from "../../util/optional.ts";
 
 /**
- * The on-disk form of the original chronomemory (`.chronomemory/events.wal`): one JSON object a line, with the fields
+ * The on-disk form of the original chronomemory (`.chronomemory/events.wal`): one JSON object per line, with the fields
  * `seq ts op record_id record prev_hash hash recursion_depth`, and
  *
  *     hash = SHA-256( json.dumps({seq, ts, op, record_id, record, prev_hash, recursion_depth},
  *                                sort_keys=True, ensure_ascii=False) ), lower-case hex
  *
- * `prev_hash` is the hash of the line before, `""` for seq 1, and stands in what is hashed, not before it.
+ * `prev_hash` is the hash of the previous line, `""` for seq 1. It is one of the hashed fields, not a prefix of them.
  */
 
-/** One event of the original, verified. */
+/** One verified event of the original. */
 export interface OriginalEvent {
   readonly seq: number;
   readonly ts: string;
@@ -29,36 +29,36 @@ export interface OriginalEvent {
   readonly line: number;
 }
 
-/** Where a log was torn, and what was left out because of it. */
+/** The place where a log is torn, and the part that was left out because of it. */
 export interface OriginalTear {
-  /** 1-based number of the first line that does not verify, and where it begins. */
+  /** 1-based number of the first line that does not verify, and the offset of its first byte. */
   readonly line: number;
   readonly byte: number;
-  /** How much was left out, that line included: bytes, and lines that are not blank. */
+  /** The amount left out, including that line: bytes, and lines that are not blank. */
   readonly bytes: number;
   readonly lines: number;
   readonly reason: string;
 }
 
-/** What was taken from a checkpoint, because the log begins behind it. */
+/** The records taken from a checkpoint, because the log begins after it. */
 export interface TakenCheckpoint {
   readonly records: readonly CheckpointRecord[];
-  /** The event up to which it tells of the records. */
+  /** The last event that the checkpoint covers. */
   readonly seq: number;
   /** SHA-256 of its file. */
   readonly file: string;
 }
 
-/** A log of the original: each of its events is verified. */
+/** A log of the original whose events are all verified. */
 export interface OriginalLog {
   readonly events: readonly OriginalEvent[];
-  /** What no hash vouches for, where the caller has accepted that. */
+  /** Records that no hash covers, if the caller has accepted that. */
   readonly checkpoint?: TakenCheckpoint;
   readonly tear?: OriginalTear;
   readonly head: { readonly seq: number; readonly hash: string };
   /** SHA-256 of the file. */
   readonly file: string;
-  /** How many numbers were rounded. */
+  /** The number of rounded numbers. */
   readonly rounded: number;
 }
 
@@ -68,7 +68,7 @@ const NEWLINE = 0x0a;
 
 type Fields = Readonly<Record<(typeof FIELDS)[number], PythonJson>>;
 
-/** A line that was verified. `undefined` event: a compaction's, which changes no record. */
+/** A verified line. `event` is `undefined` for a compaction, which changes no record. */
 interface VerifiedLine {
   readonly seq: number;
   readonly hash: string;
@@ -76,20 +76,20 @@ interface VerifiedLine {
   readonly rounded: number;
 }
 
-/** What is accepted of a log that cannot be verified whole. */
+/** The exceptions that the caller accepts for a log that cannot be verified whole. */
 export interface ReadOptions {
   readonly roundNumbers: boolean;
-  /** The bytes of the original's `snapshot.json`: what a compacted log goes on from, which no hash vouches for. */
+  /** The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash covers them. */
   readonly checkpoint?: Uint8Array | undefined;
-  /** Take the events in front of the first line that does not verify. */
+  /** Accept the events before the first line that does not verify. */
   readonly upToTear?: boolean | undefined;
 }
 
 /**
- * Reads and verifies a log. Blank lines are passed over. Throws `INTEGRITY_VIOLATION` with the line's number in the file (also
- * in `data.line`) for the first line that is not what its hash says or does not go on from the one before, and `REFUSED` for
- * what is sound and cannot be taken over: a compacted log without its checkpoint, a number that would be rounded, a value that
- * has no place in JSON.
+ * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` with the line's number in the file (also in
+ * `data.line`) for the first line that does not match its hash or does not follow the one before. Throws `REFUSED` for
+ * a sound log that cannot be imported: a compacted log without its checkpoint, a number that would be rounded, a value
+ * that JSON cannot hold.
  */
 export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
   const read = readLines(bytes, options);
@@ -108,11 +108,11 @@ export function readChronomemory(bytes: Uint8Array, options: ReadOptions): Origi
 
 interface ReadLines {
   readonly events: OriginalEvent[];
-  /** Hashes of the lines, by their seq. */
+  /** Hashes of the lines by seq. */
   readonly hashes: Map<number, string>;
   head: OriginalLog["head"];
   rounded: number;
-  /** The sentinel of a compaction on which the log begins. */
+  /** The sentinel of the compaction with which the log begins. */
   start?: { readonly at: number; readonly seq: number };
   tear?: OriginalTear;
 }
@@ -148,7 +148,7 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
   return { line: at, byte: start, bytes: length - start, lines: left.length, reason: message };
 }
 
-/** The records of the checkpoint for which no line of the log vouches. */
+/** Returns the checkpoint's records that no line of the log covers. */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
   { events, hashes, head }: ReadLines,
@@ -164,14 +164,14 @@ function takeCheckpoint(
 }
 
 interface OriginalLine {
-  /** 1-based number in the file, blank lines counted. */
+  /** 1-based number in the file, counting blank lines. */
   readonly at: number;
   readonly start: number;
   readonly line: Buffer;
   readonly text: string;
 }
 
-/** The lines that are not blank. */
+/** Yields the lines that are not blank. */
 function* linesOf(bytes: Uint8Array): Generator<OriginalLine> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let [at, start] = [1, 0]; start < buffer.length; at += 1) {
@@ -212,7 +212,7 @@ function verifyLine(line: Buffer, text: string, { at, head }: Place): VerifiedLi
   if (!OPS.has(op)) refuse(`op is ${JSON.stringify(op)}`);
   const computed = hashOfFields(fields);
   if (hash !== computed) refuse(`its hash is ${hash}, its content gives ${computed}`);
-  // A compaction leaves one line, on which a new chain begins.
+  // A compaction leaves one line, with which a new chain begins.
   const isStart = op === "compact" && head.seq === 0 && seq >= 1;
   if (!isStart && seq !== head.seq + 1) refuse(`its seq is ${seq}, expected ${head.seq + 1}`);
   const prev = textOf(fields, "prev_hash");

@@ -3,11 +3,12 @@ import { type Hash, isHash } from "../values/hash.ts";
 import type { Json } from "../values/json.ts";
 
 /**
- * The end of a commit. All events of one durable append are a commit; its last event says so in its record:
+ * The end of a commit. All events of one durable append are a commit; its last event marks this in its record:
  *
- *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after it, where it is stated>}
+ *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after it, if set>}
  *
- * Records of users, and the empty record of a `delete`, cannot hold that. A `commit:` event follows them in the same append.
+ * Records of users, and the empty record of a `delete`, cannot hold the mark. A `commit:` event follows them in the same
+ * append.
  */
 export interface CommitMark {
   /** The seq of the commit's first event. */
@@ -16,17 +17,17 @@ export interface CommitMark {
   readonly root?: Hash;
 }
 
-/** The record id of the events that only end a commit. It names the workspace or the record store. */
+/** The record id of events that only end a commit. It names the workspace or the record store. */
 function commitRecordId(historyId: string): string {
   return `commit:${historyId}`;
 }
 
-/** Can a mark stand in the record of such an event? */
+/** True if the record of such an event can hold a mark. */
 function canHoldMark({ op, recordId }: Pick<EventDraft, "op" | "recordId">): boolean {
   return op !== "delete" && !recordId.startsWith("user:");
 }
 
-/** The drafts of one append as a commit: the last one gets the mark, or another that holds it follows. */
+/** Turns the drafts of one append into a commit: marks the last one, or appends a draft that holds the mark. */
 export function asCommit(drafts: readonly EventDraft[], historyId: string, mark: CommitMark): readonly EventDraft[] {
   const last = drafts.at(-1);
   if (last === undefined) return drafts;
@@ -35,7 +36,10 @@ export function asCommit(drafts: readonly EventDraft[], historyId: string, mark:
   return [...drafts, { op: "upsert", recordId: commitRecordId(historyId), record: { commit } }];
 }
 
-/** The mark of an event that ends a commit; a text: what is wrong with it; `undefined`: the event ends none. */
+/**
+ * Reads the mark of an event that ends a commit. Returns a text for a faulty mark, `undefined` if the event ends no
+ * commit.
+ */
 function readMark({
   op,
   recordId,
@@ -51,25 +55,25 @@ function readMark({
   return typeof root === "string" && isHash(root) ? { first, root } : "commit.root is not a hash";
 }
 
-/** The mark of an event that ends a commit. */
+/** Returns the mark of an event that ends a commit; `undefined` if the event ends none or the mark is faulty. */
 export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): CommitMark | undefined {
   const mark = readMark(event);
   return typeof mark === "string" ? undefined : mark;
 }
 
-/** Follows the events of a log, one after another, and tells where commits end. */
+/** Follows the events of a log in order and finds where commits end. */
 export class CommitFollower {
-  /** The first event of the commit that is open; `undefined`: a copy of a history may begin in the middle of one. */
+  /** The first event of the open commit. `undefined` if unknown: a copy of a history may begin within a commit. */
   #first: number | undefined;
   readonly #after: number;
 
-  /** `after`: the last event before those that come. `isCopy`: that one need not be the end of a commit. */
+  /** `after`: the last event before those to come. `isCopy`: that event need not end a commit. */
   constructor(after: number, isCopy = false) {
     this.#first = isCopy && after > 0 ? undefined : after + 1;
     this.#after = after;
   }
 
-  /** Takes the next event. A text: what is wrong with its mark. */
+  /** Takes the next event. Returns its mark, a text that describes the fault in its mark, or `undefined`. */
   take(event: LogEvent): CommitMark | string | undefined {
     const mark = readMark(event);
     if (mark === undefined || typeof mark === "string") return mark;

@@ -6,33 +6,33 @@ import { LogTree } from "./log-tree.ts";
 import { damaged, hashOf, object, text, texts, whole } from "../values/record-fields.ts";
 
 /**
- * Where a copy of a history starts that does not have it from its first event on: behind an event, on a base with the state
- * there. Nothing of what was before can be proved with it; all that follows goes on from it.
+ * The start of a copy of a history that lacks the first events: the copy begins after an event, on a base with the
+ * state there. Nothing before it can be proved with it; everything after it continues from it.
  */
 export interface HistoryAnchor extends Head {
   readonly hash: Hash;
   /** The workspace whose history it is. */
   readonly workspace: string;
-  /** When the workspace's record in the base was recorded: ISO-8601 UTC. */
+  /** The time of the workspace's record in the base: ISO-8601 UTC. */
   readonly ts: string;
   /** The Merkle root of the files after the event. */
   readonly root: Hash;
   /** The base with that state (`base-format.ts`). */
   readonly base: Hash;
-  /** Of the log tree after the event (`log-tree.ts`). */
+  /** The frontier of the log tree after the event (`log-tree.ts`). */
   readonly frontier: readonly Hash[];
-  /** An earlier version wrote it, without a checksum: nothing tells whether the frontier is as it was written. */
+  /** True if an earlier version wrote it without a checksum: nothing proves that the frontier is unaltered. */
   readonly isUnchecked?: boolean;
 }
 
-/** The text of `anchor.json`. Nothing else vouches for some of its fields, so they stand there with their checksum. */
+/** Encodes `anchor.json`. It contains a checksum because nothing else covers some of its fields. */
 export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }: HistoryAnchor): string {
   const body: RecordBody = { workspace, seq, hash, ts, root, base, frontier };
   return `${canonicalJson({ ...body, checksum: checksumOf(body) })}\n`;
 }
 
 /**
- * The anchor in such a text, or in one without a checksum, as earlier versions wrote it. Throws `LOG_DAMAGED`, and
+ * Decodes the anchor, also one without a checksum, as earlier versions wrote it. Throws `LOG_DAMAGED`, and
  * `INTEGRITY_VIOLATION` for a text that is not canonical JSON.
  */
 export function decodeAnchor(file: string): HistoryAnchor {
@@ -44,7 +44,10 @@ export function decodeAnchor(file: string): HistoryAnchor {
   return fieldsOf(body);
 }
 
-/** The anchor in a text of an earlier version, which had one order of the fields, and no checksum; `undefined`: it is none. */
+/**
+ * Decodes an anchor of an earlier version, which had a fixed field order and no checksum. Returns `undefined` if the
+ * text is not one.
+ */
 function uncheckedIn(file: string): HistoryAnchor | undefined {
   if (!file.startsWith('{"workspace":')) return undefined;
   try {
@@ -63,7 +66,7 @@ function fieldsOf(body: RecordBody): HistoryAnchor {
   if (seq < 1) damaged("seq is no event");
   const [workspace, ts] = [text(body, "workspace"), text(body, "ts")];
   if (!isTimestamp(ts)) damaged("ts is no time");
-  // Throws unless so many hashes can stand for so many events.
+  // Throws unless a frontier of this length fits this number of events.
   void new LogTree(frontier, seq);
   return {
     workspace,

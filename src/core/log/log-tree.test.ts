@@ -89,7 +89,7 @@ describe("inclusion proofs", () => {
         expect(verifyInclusion({ ...claim, index: index + 1 })).toBe(false);
         expect(verifyInclusion({ ...claim, root: rootOf(size - 1) })).toBe(false);
         expect(verifyInclusion({ ...claim, proof: [...claim.proof, EMPTY_HASH] })).toBe(false);
-        // With one leaf there is nothing to leave out.
+        // With one leaf the proof is empty, so nothing can be left out.
         expect(verifyInclusion({ ...claim, proof: claim.proof.slice(1) })).toBe(size === 1);
       }
     }
@@ -114,7 +114,7 @@ describe("consistency proofs", () => {
         expect(verifyConsistency(claim)).toBe(true);
         expect(verifyConsistency({ ...claim, firstRoot: leafHash(EMPTY_HASH) })).toBe(false);
         expect(verifyConsistency({ ...claim, proof: [...proof, EMPTY_HASH] })).toBe(false);
-        // From nothing every tree follows: only then is the second root not the proof's matter.
+        // Every tree is consistent with an empty one: only then does the proof not depend on the second root.
         expect(verifyConsistency({ ...claim, secondRoot: leafHash(EMPTY_HASH) })).toBe(first === 0 && second > 0);
         expect(verifyConsistency({ ...claim, proof: proof.slice(1) })).toBe(proof.length === 0);
       }

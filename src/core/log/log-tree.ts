@@ -9,19 +9,19 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  *     inner = SHA-256( 0x01 ‖ left ‖ right )
  *
  * Its state is a *frontier* (compact range): the roots of the perfect subtrees that the binary digits of the size name,
- * the largest first. It is all that is needed to go on.
+ * the largest first. It is all that is needed to continue.
  */
 
-// Reused for every leaf: nothing of it outlives one call.
+// Reused for every leaf: its contents do not outlive one call.
 const leafInput = Buffer.alloc(33);
 
-/** The leaf of an event. */
+/** Returns the leaf of an event. */
 export function leafHash(eventHash: Hash): Hash {
   leafInput.write(eventHash, 1, "hex");
   return sha256(leafInput);
 }
 
-/** The number of subtrees in the frontier of a tree: the ones among the binary digits of its size. */
+/** Returns the number of subtrees in a tree's frontier: the number of ones among the binary digits of its size. */
 function frontierLength(size: number): number {
   let count = 0;
   for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) count += rest % 2;
@@ -29,16 +29,16 @@ function frontierLength(size: number): number {
 }
 
 /**
- * The tree, growing. `append` costs about two hashes; nothing but the frontier is kept.
- * To verify in parallel, cut the log at multiples of a power of two that is at least as long as each piece, build one
- * `LogTree` for each piece, and join them in order with `appendTree`.
+ * The growing tree. `append` costs about two hashes; only the frontier is kept. To verify in parallel, cut the log at
+ * multiples of a power of two that is at least as long as each piece, build one `LogTree` for each piece, and join them
+ * in order with `appendTree`.
  */
 export class LogTree {
   readonly #range: CompactRange;
 
   /**
-   * Goes on from a frontier and the size that it stands for; without them, from nothing.
-   * Throws `INTEGRITY_VIOLATION` when the two disagree.
+   * Continues from a frontier and its size; starts empty without them. Throws `INTEGRITY_VIOLATION` if the two
+   * disagree.
    */
   constructor(frontier: readonly Hash[] = [], size = 0) {
     const fits = Number.isSafeInteger(size) && size >= 0 && frontier.length === frontierLength(size);
@@ -51,7 +51,7 @@ export class LogTree {
     this.#range = new CompactRange(size, frontier);
   }
 
-  /** How many events. */
+  /** The number of events. */
   get size(): number {
     return this.#range.size;
   }
@@ -61,7 +61,7 @@ export class LogTree {
   }
 
   /**
-   * Appends the events of another tree that was built on its own. Throws `INTEGRITY_VIOLATION` unless this tree's size
+   * Appends the events of another tree that was built separately. Throws `INTEGRITY_VIOLATION` unless this tree's size
    * is a multiple of a power of two that is at least the other's largest subtree.
    */
   appendTree(piece: LogTree): void {
@@ -77,25 +77,25 @@ export class LogTree {
     }
   }
 
-  /** The RFC 6962 root; SHA-256 of nothing for no events. */
+  /** Returns the RFC 6962 root; SHA-256 of nothing if there are no events. */
   root(): Hash {
     return this.#range.root();
   }
 
-  /** The compact range, largest subtree first. */
+  /** Returns the compact range, largest subtree first. */
   frontier(): Hash[] {
     return [...this.#range.subtrees];
   }
 }
 
-/** The frontier after one more event. `size` is the number of events before it. */
+/** Returns the frontier after one more event. `size` is the number of events before it. */
 export function appendLeaf(frontier: readonly Hash[], size: number, eventHash: Hash): Hash[] {
   const tree = new LogTree(frontier, size);
   tree.append(eventHash);
   return tree.frontier();
 }
 
-/** The root of the tree that a frontier stands for. */
+/** Returns the root of the tree of a frontier. */
 export function frontierRoot(frontier: readonly Hash[]): Hash {
   return foldSubtrees(frontier);
 }

@@ -2,8 +2,8 @@ import { ChronicleError } from "../values/errors.ts";
 import type { Json } from "../values/event.ts";
 
 /**
- * JSON as Python's `json` module reads and writes it, for hashes that were made there. Numbers stay the text that they
- * are: Python tells `1` from `1.0`, and its integers have no bounds.
+ * JSON as Python's `json` module reads and writes it, for hashes that were made with it. Numbers are kept as text:
+ * Python distinguishes `1` from `1.0`, and its integers are unbounded.
  */
 export type PythonJson =
   | { readonly kind: "object"; readonly members: ReadonlyMap<string, PythonJson> }
@@ -12,7 +12,7 @@ export type PythonJson =
   | { readonly kind: "number"; readonly token: string }
   | { readonly kind: "literal"; readonly value: boolean | null };
 
-/** Deeper values are refused, so that no stack is exhausted. */
+/** Deeper values are refused, so that the stack is not exhausted. */
 const MAX_DEPTH = 300;
 const SPACES = /[ \t\n\r]*/y;
 const NUMBER = /NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
@@ -23,7 +23,7 @@ const LITERALS: readonly (readonly [text: string, value: boolean | null])[] = [
 ];
 
 /**
- * The value of a text that Python wrote: JSON, and `NaN`, `Infinity` and `-Infinity`. Throws `INTEGRITY_VIOLATION` for other
+ * Parses a text that Python wrote: JSON, and `NaN`, `Infinity` and `-Infinity`. Throws `INTEGRITY_VIOLATION` for other
  * texts, duplicate keys and lone surrogates, and `REFUSED` for values that are nested too deep to be read here.
  */
 export function readPythonJson(text: string): PythonJson {
@@ -130,8 +130,8 @@ class Reader {
 }
 
 /**
- * The text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` gives: `", "` and `": "` between, keys in order
- * of their code points, only the escapes that JSON demands.
+ * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` gives: the separators `", "` and `":
+ * "`, keys sorted by code points, only the escapes that JSON demands.
  */
 export function pythonText(value: PythonJson): string {
   switch (value.kind) {
@@ -155,7 +155,7 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
   return members.get(key) ?? { kind: "literal", value: null };
 }
 
-/** By code points, as Python sorts: unlike UTF-16 code units, characters beyond U+FFFF come behind all others. */
+/** Compares by code points, as Python sorts: unlike UTF-16 code units, characters beyond U+FFFF come last. */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -169,19 +169,20 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** A value as it can be kept here, and how many of its numbers a double cannot hold exactly. */
+/** A value as it can be stored here, and the number of its numbers that a double cannot hold exactly. */
 export interface PlainValue {
   readonly value: Json;
   readonly rounded: number;
 }
 
-/** The value with numbers as doubles. Throws `REFUSED` for a number that no JSON value or double can hold. */
+/** Returns the value with numbers as doubles. Throws `REFUSED` for a number that no JSON value or double can hold. */
 export function plainValue(node: PythonJson): PlainValue {
   let rounded = 0;
   const plain = (one: PythonJson): Json => {
     switch (one.kind) {
       case "object": {
-        // Defined, not assigned: `__proto__` is a key like any other here; who keeps the value may refuse it.
+        // Defined, not assigned: `__proto__` is a key like any other here. The code that stores the value may refuse
+        // it.
         const members = [...one.members].map(([key, member]) => [key, plain(member)] as const);
         return Object.fromEntries(members);
       }
@@ -205,7 +206,10 @@ function numberOf(token: string): number {
   throw new ChronicleError("REFUSED", `a record holds ${why}`);
 }
 
-/** Python writes a float with as many digits as stand for it and no other: only its integers can hold more. */
+/**
+ * True if a double holds the number exactly. Python writes a float with just the digits that identify it, so only its
+ * integers can need more.
+ */
 function isExact(token: string): boolean {
   const number = Number(token);
   if (Number.isSafeInteger(number) || !Number.isFinite(number) || /[.eE]/.test(token)) return true;

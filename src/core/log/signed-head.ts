@@ -16,7 +16,7 @@ import { type Hash, hashFromBytes, hashToBytes, isHash, sha256Bytes } from "../v
  * Any tool that reads such notes can check the signature: the verifier key is `<name>+<key id hex>+<base64 of 0x01 ‖ key>`.
  */
 
-/** What a head says. */
+/** The content of a head. */
 export interface SignedHeadContent {
   /** The workspace's id. */
   readonly workspace: string;
@@ -29,7 +29,7 @@ export interface SignedHeadContent {
   readonly root: Hash;
 }
 
-/** One signature line. The name and the key id say whose it claims to be; only a verifier key can tell. */
+/** One signature line. The name and the key id are only claims: a verifier key is needed to check them. */
 interface NoteSignature {
   readonly name: string;
   /** 8 hex digits. */
@@ -37,10 +37,10 @@ interface NoteSignature {
   readonly signature: Buffer;
 }
 
-/** A note that was read; nothing is known yet about its signatures. */
+/** A parsed note whose signatures have not been checked. */
 export interface ParsedSignedHead {
   readonly content: SignedHeadContent;
-  /** Exactly what is signed, with its last newline. */
+  /** The exact signed text, with its last newline. */
   readonly text: string;
   readonly signatures: readonly NoteSignature[];
 }
@@ -56,7 +56,7 @@ const ED25519 = 1;
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const WORKSPACE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const KEY_NAME = /^[^\s+\p{Cc}]{1,255}$/u;
-// What signed notes may not hold: control characters below U+0020 but the newline.
+// Characters that signed notes may not hold: control characters below U+0020 except the newline.
 const CONTROL = /[^\P{Cc}\n\u007f-\u009f]/u;
 const MAX_NOTE_CHARS = 1_000_000;
 const MAX_SIGNATURES = 100;
@@ -65,7 +65,7 @@ function malformed(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a signed head: ${reason}`);
 }
 
-/** A new Ed25519 key pair, from the system's randomness. */
+/** Generates an Ed25519 key pair from the system's randomness. */
 export function generateKey(): SigningKey {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   return {
@@ -74,7 +74,7 @@ export function generateKey(): SigningKey {
   };
 }
 
-/** The text to sign. Throws `INTEGRITY_VIOLATION` for a content that no note can hold (seq 0, an odd id). */
+/** Returns the text to sign. Throws `INTEGRITY_VIOLATION` for content that no note can hold (seq 0, an odd id). */
 export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadContent): string {
   if (!WORKSPACE_ID.test(workspace)) malformed(`${JSON.stringify(workspace)} is not a workspace id`);
   if (!Number.isSafeInteger(seq) || seq < 1) malformed(`its size is ${seq}`);
@@ -83,8 +83,8 @@ export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadCo
 }
 
 /**
- * The whole note. `keyName`: what verifiers know the key by, for example `chronicle/<workspace id>` or a host name; no
- * spaces, no `+`. Throws `USAGE` for another name or a key that is not Ed25519.
+ * Returns the whole note. `keyName`: the name by which verifiers know the key, for example `chronicle/<workspace id>`
+ * or a host name; no spaces, no `+`. Throws `USAGE` for another name or a key that is not Ed25519.
  */
 export function signHead(text: string, privateKeyPem: string, keyName: string): string {
   const key = readKey(() => createPrivateKey(privateKeyPem));
@@ -93,7 +93,9 @@ export function signHead(text: string, privateKeyPem: string, keyName: string): 
   return `${text}\n— ${keyName} ${Buffer.concat([id, signature]).toString("base64")}\n`;
 }
 
-/** The verifier key of a public key (PEM, or the private key's PEM): `<name>+<key id>+<base64>`. Throws `USAGE`. */
+/**
+ * Returns the verifier key of a public key (PEM, or the private key's PEM): `<name>+<key id>+<base64>`. Throws `USAGE`.
+ */
 export function vkeyOf(publicKey: string | KeyObject, name: string): string {
   const raw = rawKey(typeof publicKey === "string" ? readKey(() => createPublicKey(publicKey)) : publicKey);
   const id = keyIdOf(checkName(name), raw).toString("hex");
@@ -126,14 +128,17 @@ function keyIdOf(name: string, raw: Buffer): Buffer {
   return sha256Bytes(Buffer.concat([Buffer.from(`${name}\n`), typedKey(raw)])).subarray(0, 4);
 }
 
-/** Base64 of exactly so many bytes in its one canonical spelling, or `undefined`. */
+/**
+ * Decodes Base64 in its canonical spelling. Returns `undefined` for another spelling or another length than the given
+ * one.
+ */
 function fromBase64(text: string, length?: number): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   const same = bytes.toString("base64") === text;
   return same && (length === undefined || bytes.length === length) ? bytes : undefined;
 }
 
-/** Reads a note; checks its form, not its signatures. Throws `INTEGRITY_VIOLATION`. */
+/** Parses a note; checks its form, not its signatures. Throws `INTEGRITY_VIOLATION`. */
 export function parseSignedHead(note: string): ParsedSignedHead {
   if (note.length > MAX_NOTE_CHARS || !note.isWellFormed()) malformed("it is too long or not text");
   if (CONTROL.test(note)) malformed("it has a control character");
@@ -168,7 +173,7 @@ function decodeHead(text: string): SignedHeadContent {
     logRoot: hashFromBytes(logRoot),
     root: extension(extensions, "root"),
   };
-  // Further extension lines may follow; they are signed, and mean nothing to this version.
+  // Further extension lines may follow; they are signed, and this version ignores them.
   if (!text.startsWith(encodeHead(content))) malformed("its lines are not in order");
   return content;
 }
@@ -178,7 +183,7 @@ function extension(lines: readonly string[], name: string): Hash {
   return isHash(value) ? value : malformed(`it has no ${name} line`);
 }
 
-/** What a verifier key says of a note: `unknown-key` if no signature in the note claims to be of that key. */
+/** The verdict of a verifier key on a note: `unknown-key` if no signature in the note claims to be by that key. */
 export type SignatureVerdict = "valid" | "invalid" | "unknown-key";
 
 /**
@@ -201,15 +206,15 @@ export function judgeSignature(note: string, vkey: string): SignatureVerdict {
 }
 
 /**
- * Is the note signed by this verifier key (`vkeyOf`)? False for a malformed note, for one that the key did not sign, and
- * for one with a wrong signature in the key's name. Signatures of other keys do not matter. Throws `USAGE` for a
- * malformed verifier key.
+ * True if the note is signed by this verifier key (`vkeyOf`). False for a malformed note, for one that the key did not
+ * sign, and for one with a wrong signature in the key's name. Signatures of other keys do not matter. Throws `USAGE`
+ * for a malformed verifier key.
  */
 export function verifySignedHead(note: string, vkey: string): boolean {
   return judgeSignature(note, vkey) === "valid";
 }
 
-/** Is this the text of a verifier key? */
+/** True if this is the text of a verifier key. */
 export function isVerifierKey(text: string): boolean {
   try {
     parseVkey(text);
@@ -233,11 +238,11 @@ function parseVkey(vkey: string): { readonly name: string; readonly keyId: strin
   return { name, keyId, key: createPublicKey({ key: der, format: "der", type: "spki" }) };
 }
 
-/** A head that somebody kept elsewhere, to hold a history against. */
+/** A head that was kept elsewhere, to check a history against. */
 export interface ExpectedHead extends SignedHeadContent {
-  /** The signed note, where there was one. Its signature has not been checked. */
+  /** The signed note, if there was one. Its signature has not been checked. */
   readonly note?: string;
-  /** The verifier key that was printed with it, where there was one: as trustworthy as the place it was kept in. */
+  /** The verifier key that was printed with it, if there was one: as trustworthy as the place where it was kept. */
   readonly key?: string;
 }
 
@@ -249,9 +254,8 @@ function notAHead(reason: string, cause?: unknown): never {
 }
 
 /**
- * Reads a kept head: a signed note, or the JSON object `{workspace, seq, hash, log_root, root, note?, key?}`.
- * Throws `USAGE` for anything else, and `INTEGRITY_VIOLATION` when the note in the JSON says something else than the
- * JSON around it.
+ * Parses a kept head: a signed note, or the JSON object `{workspace, seq, hash, log_root, root, note?, key?}`. Throws
+ * `USAGE` for anything else, and `INTEGRITY_VIOLATION` if the note in the JSON contradicts the JSON around it.
  */
 export function parseExpected(text: string): ExpectedHead {
   if (text.trimStart().startsWith("{")) return parseJsonHead(text);

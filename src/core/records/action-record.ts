@@ -18,66 +18,69 @@ import {
   whole,
 } from "../values/record-fields.ts";
 
-/** `action:<id>`: one thing that an actor did: one tool call, one command. The first event is its snapshot. */
+/** `action:<id>`: one thing that an actor did (one tool call, one command). Its first event is its snapshot. */
 export interface ActionRecord {
   readonly state: ActionState;
-  /** `write_file`, `run_command`, any other word. */
+  /** `write_file`, `run_command`, or any other word. */
   readonly type: string;
   /** For people: `write_file: main.go`. Secrets are masked. */
   readonly summary: string;
   /**
-   * `paths`: changes at `paths` and beneath them are its own. `workspace`: changes anywhere, as long as no other action
-   * names them: the whole workspace was captured before, and is captured after.
+   * `paths`: changes at `paths` and beneath them belong to it. `workspace`: changes anywhere belong to it, except at
+   * paths that another action names; the whole workspace was captured before it and is captured after it.
    */
   readonly scope: "paths" | "workspace";
   readonly paths: readonly WorkspacePath[];
-  /** What there was at the paths that it was about to touch. */
+  /** The states of its paths before it. */
   readonly files: readonly BackedUpFile[];
   /** Folders above its paths that were not there. */
   readonly missing: readonly WorkspacePath[];
   /** Absolute paths outside of the workspace whose state was kept (`outside:<path>`). */
   readonly outside: readonly string[];
   readonly actor: string;
-  /** The agent's session, its turn, and the id that the agent gave the call. */
+  /** The agent's session, the turn, and the id that the agent gave the call. */
   readonly session?: string;
   readonly turn?: string;
   readonly toolCall?: string;
   readonly transaction?: string;
-  /** The run within which it began: an undo of the run takes it along. */
+  /** The run within which it began. An undo of that run takes this action back too. */
   readonly run?: string;
-  /** The action within which it began: a tool call that started another agent, say. */
+  /** The action within which it began, such as a tool call that started another agent. */
   readonly action?: string;
-  /** The hash of the snapshot (the first event) of the action that was begun before it; empty for the first. */
+  /** The hash of the previous action's snapshot (its first event); empty for the first action. */
   readonly previous: Hash | "";
-  /** In every later event of it: where its first one is. */
+  /** The place of its first event. Every later event of the action has this field. */
   readonly begun?: BegunAt;
-  /** The process that will finish it; `null`: nobody's end closes it. */
+  /** The process that will finish it. `null`: no process's end closes it. */
   readonly pid: number | null;
-  /** What tells that process from others of its number. */
+  /** Tells that process from others that had the same pid. */
   readonly pidMark?: string;
   /** The PID namespace in which that process has its number. */
   readonly pidSpace?: string;
-  /** The state before it is that after this event. */
+  /** The state before the action is the state after this event. */
   readonly fromSeq: number;
   readonly pinned: boolean;
   readonly coverage: Coverage;
   readonly started: string;
   readonly ended: string | null;
-  /** Once it is closed: its changes are events up to this one. */
+  /** Set once it is closed: its changes are events up to this one. */
   readonly toSeq?: number;
-  /** Paths that it changed; `null` while it is open. */
+  /** The number of paths that it changed; `null` while it is open. */
   readonly changed: number | null;
   /** Why it failed, was denied or abandoned. */
   readonly reason?: string;
-  /** As long as it may end (open, denied, abandoned): a blob with the list of the omitted paths before it (`omitted-list.ts`). Private. */
+  /**
+   * A blob with the list of the omitted paths before it (`omitted-list.ts`), kept as long as the action may still end
+   * (open, denied, abandoned). Private.
+   */
   readonly omittedBefore?: Hash;
-  /** The contents that were kept aside for it. */
+  /** The contents kept aside for it. */
   readonly aside?: Aside;
-  /** Once it is closed: what it changed of paths that no capture takes. */
+  /** Set once it is closed: its changes to paths that no capture takes. */
   readonly omittedChanges: readonly OmittedChange[];
 }
 
-/** An action begins `open`; a tool that failed or was denied leaves its snapshot; `abandoned`: never finished. */
+/** An action begins `open`. `failed` and `denied` keep its snapshot; `abandoned`: never finished. */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
 
 /** The first event of an action. */
@@ -85,16 +88,16 @@ export interface BegunAt {
   readonly seq: number;
   readonly hash: Hash;
   readonly ts: string;
-  /** How deep in nested agents. */
+  /** The nesting depth of the agent. */
   readonly depth: number;
 }
 
 /** One path as it was before an action. */
 export interface BackedUpFile {
   readonly path: WorkspacePath;
-  /** The iteration that holds it; 0: it was never recorded and not there. */
+  /** The iteration that holds it. 0: it did not exist and was never recorded. */
   readonly iteration: number;
-  /** It was not there: a rollback removes what is there then. */
+  /** True if it did not exist. A rollback then removes whatever is there. */
   readonly absent: boolean;
 }
 

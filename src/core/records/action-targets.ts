@@ -5,7 +5,7 @@ import { MAX_PATH_BYTES, parsePath, pathInRoot, type WorkspacePath } from "../va
 import { placeOfRoot } from "../tree/root-place.ts";
 import { shellPaths } from "../shell/shell-paths.ts";
 
-/** What a tool is given, as far as it says what will be touched. */
+/** The fields of a tool's payload that name what it will touch. */
 export interface TargetPayload {
   readonly path?: string;
   readonly source?: string;
@@ -15,37 +15,39 @@ export interface TargetPayload {
   readonly paths?: readonly string[];
 }
 
-/** Where relative paths begin, and what lies in the workspace. */
+/** The folders against which relative paths and `~` are resolved. */
 export interface TargetFolders {
-  /** The workspace's roots, the first one first (a worktree's `roots` will do). */
+  /** The workspace's roots, the first one first. A worktree's `roots` can be passed. */
   readonly roots: readonly TargetRoot[];
-  /** What `~` stands for in a command. */
+  /** The folder that `~` means in a command. */
   readonly home?: string | undefined;
 }
 
-/** A root: its id (`undefined`: the first), its absolute folder, and the one name in it that is tracked, if it is one. */
+/**
+ * A root: its id (`undefined`: the first root), its absolute folder, and, if only one name in it is tracked, that name.
+ */
 export interface TargetRoot {
   readonly id: string | undefined;
   readonly folder: string;
   readonly only?: string;
 }
 
-/** What an action is about to touch. */
+/** The paths that an action is about to touch. */
 export type ActionTargets =
   | { readonly kind: "none" }
   | {
-      /** `paths`: nothing else. `workspace`: these for certain, and anything else perhaps. */
+      /** `paths`: only these are touched. `workspace`: these are touched, and possibly anything else. */
       readonly kind: "paths" | "workspace";
       readonly paths: readonly WorkspacePath[];
       /** Absolute, normalised, in no root. */
       readonly outside: readonly string[];
-      /** Those of `outside` beneath which everything is at stake. */
+      /** The subset of `outside` whose whole subtree may be touched. */
       readonly outsideDeep: readonly string[];
-      /** Names in a root: what the rules keep out is at stake there as well. */
+      /** Names in a root that may be touched even if the filter excludes them. */
       readonly swept?: readonly Sweep[];
     };
 
-/** Names in a root that are at stake, whatever the rules keep out. */
+/** Names in a root that may be touched even if the filter excludes them. */
 export interface Sweep extends NameSweep {
   readonly root: string | undefined;
 }
@@ -54,7 +56,7 @@ const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "sear
 
 type Field = "path" | "source" | "destination";
 
-/** The fields that name what a type touches; `deep`: with all that lies beneath. */
+/** The payload fields that name what each type touches. `deep`: with everything beneath. */
 const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
   ["write_file", { fields: ["path"] as const, deep: false }],
   ["delete_file", { fields: ["path"] as const, deep: false }],
@@ -63,17 +65,17 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["move_file", { fields: ["source", "destination"] as const, deep: false }],
   ["copy_file", { fields: ["destination"] as const, deep: false }],
   ["move_directory", { fields: ["source", "destination"] as const, deep: true }],
-  // Chronicle's own: paths outside are brought back.
+  // Used by Chronicle itself: brings paths outside of the workspace back.
   ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
-/** For `move_directory` and such by `path` and `destination`, as some tools name them. */
+/** Some tools pass the source of `move_directory` and similar types as `path`. */
 const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
 
 /**
- * What a tool is about to touch, from its type and payload alone. Relative paths begin at the first root; those of a
- * command where it runs. `..` is resolved by its letters; links are not followed. Throws `PATH_INVALID` for a path
- * that no file can have, `USAGE` where the payload lacks what the type needs.
+ * Returns what a tool is about to touch, from its type and payload alone. Relative paths are resolved against the first
+ * root, those of a command against its working directory. `..` is resolved textually: links are not followed. Throws
+ * `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a field that the type needs.
  */
 export function actionTargets(type: string, payload: TargetPayload, folders: TargetFolders): ActionTargets {
   if (READS.has(type)) return { kind: "none" };
@@ -93,7 +95,7 @@ function addCommand(sorted: Sorter, payload: TargetPayload, folders: TargetFolde
   for (const path of payload.paths ?? []) sorted.add(absolute(path, cwd), false);
 }
 
-/** For a tool that nobody knows, every path that it names. */
+/** Adds every path that the payload of an unknown tool names. */
 function addAll(sorted: Sorter, payload: TargetPayload): void {
   const named = [payload.path, payload.source, payload.destination, ...(payload.paths ?? [])];
   for (const path of named) if (path !== undefined && path !== "") sorted.add(absolute(path, sorted.base), false);
@@ -124,15 +126,17 @@ function lacks(type: string, field: Field): ChronicleError {
   });
 }
 
-/** An absolute path that is at stake; `deep`: with all that lies beneath. */
+/** An absolute path that may be touched. `deep`: with everything beneath. */
 export interface Target {
   readonly path: string;
   readonly deep: boolean;
-  /** For a deep one: the names in it that are at stake whatever the rules keep out (default: all). */
+  /** For a deep target: the names in it that may be touched even if the filter excludes them (default: all). */
   readonly sweeps?: readonly NameSweep[];
 }
 
-/** Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: a root itself is among them. */
+/**
+ * Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: true if one of them is a root itself.
+ */
 export function sortTargets(
   targets: readonly Target[],
   folders: TargetFolders,
@@ -149,7 +153,7 @@ class Sorter {
   readonly #swept: Sweep[] = [];
   readonly #roots: TargetFolders["roots"];
   readonly base: string;
-  /** A whole root was named, or a folder that holds one: then it is the whole workspace that is at stake. */
+  /** True once a whole root, or a folder that holds one, was named: the whole workspace may then be touched. */
   wholeWorkspace = false;
 
   constructor(folders: TargetFolders) {
@@ -168,7 +172,7 @@ class Sorter {
     };
   }
 
-  /** A path that is forecast only: one that no file can have is left out. */
+  /** Adds a path that is only a forecast, unless no file can have it. */
   addForecast({ path, deep, sweeps }: Target): void {
     if (isPossible(path)) this.add(path, deep, sweeps ?? []);
   }
@@ -193,14 +197,14 @@ class Sorter {
   }
 }
 
-/** What the sweep of a folder is in one beneath it (`""`: itself). */
+/** Returns the sweeps that apply in a folder beneath the swept one (`""`: in the swept folder itself). */
 function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
   if (beneath === "") return [...sweeps];
   const [top = ""] = beneath.split("/");
   return sweeps.some((one) => one.deep && sweepsName(one, top)) ? [{ deep: true }] : [];
 }
 
-/** The path beneath a folder, `""` for the folder itself; `undefined`: it is elsewhere. */
+/** Returns the path relative to a folder: `""` for the folder itself, `undefined` if it is not in the folder. */
 function pathBeneath(path: string, folder: string): string | undefined {
   if (path === folder) return "";
   if (folder === "/") return path.slice(1);
@@ -211,7 +215,7 @@ function isPossible(path: string): boolean {
   return path.isWellFormed() && !path.includes("\0") && Buffer.byteLength(path) <= MAX_PATH_BYTES;
 }
 
-/** A given path as an absolute one, `.` and `..` resolved by their letters. Throws `PATH_INVALID`. */
+/** Makes a given path absolute and resolves `.` and `..` textually. Throws `PATH_INVALID`. */
 function absolute(given: string, base: string): string {
   if (typeof given !== "string" || given === "" || !isPossible(given)) {
     const shown = String(given).slice(0, 200).toWellFormed();

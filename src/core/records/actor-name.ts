@@ -1,7 +1,7 @@
 import { ChronicleError } from "../values/errors.ts";
 import { INVISIBLE } from "../values/invisible.ts";
 
-/** What stands for people, and for Chronicle itself: an agent whose work was told under such a name would pass for them. */
+/** Names for people and for Chronicle itself. An agent under such a name would pass for them. */
 const RESERVED = [
   ...["human", "person", "people", "operator", "owner", "user", "admin", "administrator", "root", "superuser"],
   ...["system", "chronicle", "ambiguous"],
@@ -12,9 +12,9 @@ export const NOBODYS = "ambiguous";
 const ANY = "*";
 
 /**
- * Letters of other scripts that look like Latin ones, each row with what they look like. After UTS #39 (confusables.txt): the
- * part of it that names are made of. Full width and mathematical letters and those with marks are found by NFKD; among Latin letters,
- * one of another script counts as any letter.
+ * Letters of other scripts that look like Latin ones, each row with its look-alikes. From UTS #39 (confusables.txt):
+ * the part that names are made of. NFKD handles full-width and mathematical letters and those with marks. Among Latin
+ * letters, a letter of another script matches any letter.
  */
 const LOOKS: readonly (readonly [string, string])[] = [
   ["АВЕКМНОРСТУХЅІЈԌԚԜՏ", "abekmhopctyxsijgqws"],
@@ -33,12 +33,12 @@ const LOOK_OF = new Map(
     return [...letters].map((letter, at) => [letter, likes[at] ?? letter] as const);
   }),
 );
-/** Letters in boxes, in circles and of flags, which no normal form makes letters of: the first, how many. */
+/** Boxed, circled and flag letters, which no normal form turns into letters: the first code point of each row of 26. */
 const SIGNS = [0x1f1_30, 0x1f1_50, 0x1f1_70, 0x1f1_e6];
 
 /**
- * The reserved word that a name is, or looks like: written with letters of other scripts, with marks, with signs or invisible
- * characters between the letters, in other cases. `undefined`: none.
+ * Returns the reserved word that a name equals or looks like, or `undefined`. Sees through letters of other scripts,
+ * marks, signs, invisible characters between the letters, and other cases.
  */
 export function claimedName(name: string): string | undefined {
   const letters = [...name.normalize("NFKD")].filter(
@@ -50,22 +50,25 @@ export function claimedName(name: string): string | undefined {
   return RESERVED.find((word) => seen === folded(word) || mayBe(open, folded(word)));
 }
 
-/** A name under which an agent may be told: its own, or, where that looks like a person's, one that says what it is. */
+/** Returns the name to show for an agent: its own, or `agent (<name>)` if its own looks like a person's. */
 export function agentName(name: string): string {
   return claimedName(name) === undefined ? name : `agent (${name})`;
 }
 
-/** Under what name somebody acts who gives none: a person, or an agent. */
+/** Returns the name for an actor who gives none: `agent` for an agent, else `human`. */
 export function nameOfRole(role: "person" | "agent" | undefined): string {
   return role === "agent" ? "agent" : "human";
 }
 
-/** The name under which an agent acts: the one that it gives, else the one that holds anyway, unless that is a person's. */
+/**
+ * Returns the name under which an agent acts: the given one, else the one that applies anyway, unless that is a
+ * person's.
+ */
 export function agentsName(given: string | undefined, otherwise: string): string {
   return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));
 }
 
-/** Throws `FORBIDDEN` where an agent names itself like a person or like Chronicle. */
+/** Throws `FORBIDDEN` if an agent names itself like a person or like Chronicle. */
 export function refuseClaimedName(name: string | undefined): void {
   const claimed = name === undefined ? undefined : claimedName(name);
   if (claimed === undefined) return;
@@ -75,7 +78,7 @@ export function refuseClaimedName(name: string | undefined): void {
   });
 }
 
-/** Throws `USAGE` for a name that nobody could tell from another one by looking, or that stands for nobody. */
+/** Throws `USAGE` for a name that cannot be told from another one by eye, and for the name of unknown owners. */
 export function checkActorName(name: string | undefined): void {
   if (name === undefined) return;
   if (typeof name !== "string" || name.trim() === "") refuse("is empty", "give a name, or leave the actor out");
@@ -94,7 +97,7 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the actor's name ${what}`, { hint });
 }
 
-/** Letters alone, in one case; those that cannot be told apart in many fonts are one. */
+/** Keeps only letters and digits, in lower case. Those that look alike in many fonts become one. */
 function folded(text: string): string {
   return text
     .toLowerCase()
@@ -116,7 +119,10 @@ function signed(letter: string): string | undefined {
   return first === undefined ? undefined : String.fromCodePoint(97 + code - first);
 }
 
-/** Could it be this word, with any letter for those of other scripts? At least half of it must stand there in Latin ones. */
+/**
+ * True if the name could be this word, with any letter in place of those of other scripts. At least half of the word
+ * must be there in Latin letters.
+ */
 function mayBe(open: string, word: string): boolean {
   if (!open.includes(ANY) || open.length !== word.length) return false;
   const letters = [...open];

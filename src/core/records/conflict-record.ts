@@ -8,40 +8,40 @@ import { oneOf, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * How a conflict was settled. `withdrawn`: the undo that met it was taken back itself; or a folder and its origin agree
- * again, without anybody's decision. Of a sync, `undo` is the origin's side.
+ * The way a conflict was settled. `withdrawn`: the undo that met it was itself taken back, or a folder and its origin
+ * agree again without anybody's decision. In a sync, `undo` is the origin's side.
  */
 export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 
-/** What a conflict between a folder and its origin has beside what an undo's has. */
+/** The additional fields of a conflict between a folder and its origin. */
 export interface SyncConflict {
   /** The origin's workspace. */
   readonly origin: string;
-  /** The origin's event that brought `base`, on which the folder's side stands; 0: it was never there. */
+  /** The origin's event that brought `base`, on which the folder's side is based; 0: it never existed. */
   readonly baseSeq: number;
-  /** The origin's event that brought `wanted`; 0: it was never there. */
+  /** The origin's event that brought `wanted`; 0: it never existed. */
   readonly upstreamSeq: number;
-  /** The origin's event up to which the folder had been reconciled before: the base of what lies beneath the path. */
+  /** The origin's event up to which the folder had been reconciled before: the base of everything beneath the path. */
   readonly since?: number;
-  /** Of one that is blocked: why. */
+  /** The reason, for a `blocked` conflict. */
   readonly detail?: string;
 }
 
 /**
- * `conflict:<id>`: what an undo wanted, where it did not merge with later work; or what a folder and its origin have, where
- * that did not merge (`sync`). All contents are kept.
+ * `conflict:<id>`: the state that an undo wanted and that did not merge with later work, or the two states of a folder
+ * and its origin that did not merge (`sync`). All contents are kept.
  */
 export interface ConflictRecord {
   readonly path: WorkspacePath;
   readonly state: "open" | "settled";
   readonly settled?: ConflictEnd;
-  /** Only of a sync: `blocked`, it cannot be written; `collision`, the folder holds another name for it. */
+  /** Only in a sync: `blocked` if it cannot be written, `collision` if the folder holds another name for it. */
   readonly reason: ConflictReason | "blocked" | "collision";
-  /** The intent that met it; `""` for one of a sync. */
+  /** The intent that met the conflict; `""` for a sync. */
   readonly undo: string;
   readonly sync?: SyncConflict;
   readonly met: string;
-  /** As the work left it; as it was left standing; as the undo would have it. */
+  /** The state as the work left it, the state that was left in place, and the state that the undo wanted. */
   readonly base: Entry | undefined;
   readonly current: Entry | undefined;
   readonly wanted: Entry | undefined;
@@ -53,7 +53,7 @@ export interface IdentifiedConflict {
   readonly record: ConflictRecord;
 }
 
-/** A conflict record as JSON: states as in plans. */
+/** Encodes a conflict record as JSON, with states as in plans. */
 export function encodeConflict(record: ConflictRecord): RecordBody {
   const { path, state, settled, reason, undo, sync, met, base, current, wanted } = record;
   return {
@@ -126,7 +126,10 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
   return { op: "upsert", recordId: `conflict:${id}`, record: encodeConflict(record) };
 }
 
-/** The contents that a conflict needs while it is open. What could not be written may be what is not there: it is asked for anew. */
+/**
+ * Returns the contents that a conflict needs while it is open. `wanted` of a blocked one is left out: it may have been
+ * blocked because its content is missing, and it is requested anew.
+ */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);
 }

@@ -6,18 +6,21 @@ import { comparePaths, type WorkspacePath } from "../values/path.ts";
 import { damaged, hashOf, list, object, text, whole } from "../values/record-fields.ts";
 
 /**
- * `coverage:<workspace id>`: what the captures of everything take from this event on, and what they do not. Each event
- * stands directly behind the changes of the capture that first differed from the one before. The last one at or before a
- * moment says which paths that moment shows to be absent: those that it neither excludes nor omits.
+ * `coverage:<workspace id>`: what full captures take from this event on, and what they do not. Each event directly
+ * follows the changes of the capture that first differed from the one before. The last such event at or before a moment
+ * says which paths that moment shows to be absent: those that it neither excludes nor omits.
  */
 export interface CoverageRecord {
   /** Blob: canonical JSON of the filters in force, one per root. */
   readonly filter: Hash;
   /** The event before the capture's first one. */
   readonly fromSeq: number;
-  /** Paths that the filters take and the capture could not; for a folder, all that lies beneath it. By path. */
+  /**
+   * Paths that the filters accept but the capture could not take, sorted by path. A folder stands for everything
+   * beneath it.
+   */
   readonly omitted: readonly OmittedPath[];
-  /** Their number: beyond `MAX_OMITTED` they are not listed. */
+  /** Number of omitted paths. Beyond `MAX_OMITTED` they are not listed. */
   readonly count: number;
 }
 
@@ -27,7 +30,7 @@ export interface OmittedPath {
   readonly reason: OmissionReason;
 }
 
-/** A record lists so many omitted paths at most; beyond that it holds only their number. */
+/** Most omitted paths that a record lists. Beyond that it holds only their number. */
 const MAX_OMITTED = 2_000;
 
 /** The record id of a workspace's coverage. */
@@ -36,8 +39,8 @@ export function coverageRecordId(workspaceId: string): string {
 }
 
 /**
- * What a record lists of the omissions of a capture. What the filters exclude follows from them; what changed while it
- * was read is recorded, and so known to be there.
+ * Returns the omissions of a capture that a record lists. Excluded paths are left out because they follow from the
+ * filters. Paths that changed while they were read are left out because they were recorded, and so are known to exist.
  */
 export function listedOmissions(omitted: readonly OmittedPath[]): Pick<CoverageRecord, "omitted" | "count"> {
   const each = new Map<string, OmittedPath>();
@@ -64,7 +67,7 @@ export function decodeCoverageRecord(body: RecordBody): CoverageRecord {
   return { filter: hashOf(body, "filter"), fromSeq: whole(body, "from_seq"), omitted, count };
 }
 
-/** Do two records say the same of what is taken? */
+/** True if two records describe the same coverage. */
 export function sameCoverage(
   a: Pick<CoverageRecord, "filter" | "omitted" | "count">,
   b: Pick<CoverageRecord, "filter" | "omitted" | "count">,

@@ -1,6 +1,6 @@
 import type { WorkspacePath } from "../values/path.ts";
 
-/** Why a path was not captured. The first six leave a capture complete: they were meant. */
+/** Why a path was not captured. The first six are intended and leave a capture complete. */
 export type OmissionReason =
   | "excluded"
   | "special"
@@ -22,7 +22,7 @@ export interface Omission {
   readonly detail?: string;
 }
 
-/** Rules that are there and leave nothing out, and why they are not applied: a capture takes what they name. */
+/** Rules that exist but exclude nothing, and why they are not applied: a capture takes what they name. */
 export interface UnappliedRules {
   /** For people: the file, beneath the root or absolute, or the setting. */
   readonly source: string;
@@ -33,9 +33,9 @@ export interface UnappliedRules {
 export interface Coverage {
   readonly complete: boolean;
   readonly omitted: readonly Omission[];
-  /** Not there: all rules are applied. */
+  /** `undefined` if all rules are applied. */
   readonly unapplied?: readonly UnappliedRules[];
-  /** The number of those that a record does not list. */
+  /** The number of omissions that a record does not list. */
   readonly unlisted?: number;
 }
 
@@ -49,12 +49,12 @@ const MEANT_REASONS: readonly OmissionReason[] = [
 ];
 const MEANT: ReadonlySet<string> = new Set(MEANT_REASONS);
 
-/** Does this omission leave a capture complete? */
+/** True if this omission leaves a capture complete. */
 export function isMeant(omission: { readonly reason: string }): boolean {
   return MEANT.has(omission.reason);
 }
 
-/** The receipt for a list of omissions, and of rules that are not applied. */
+/** Returns the receipt for a list of omissions and of rules that are not applied. */
 export function coverageOf(omitted: readonly Omission[], unapplied: readonly UnappliedRules[] = []): Coverage {
   return { complete: omitted.every(isMeant), omitted, ...(unapplied.length === 0 ? {} : { unapplied }) };
 }

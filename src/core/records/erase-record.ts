@@ -7,10 +7,10 @@ import { damaged, hashOf, list, object, optionalText, orNull, text, texts, whole
 import { decodeRanges, type SeqRanges } from "../values/seq-ranges.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What the ids of records of erasures begin with. */
+/** The prefix of the ids of erasure records. */
 export const ERASE = "erase:";
 
-/** What somebody asked to have erased: one of these. */
+/** The request for an erasure: one of these. */
 export interface EraseAsked {
   readonly path?: string;
   readonly content?: Hash;
@@ -18,38 +18,38 @@ export interface EraseAsked {
 }
 
 /**
- * `erase:<id>`: contents that may be gone from the store, and who said so. No line is removed: the lines that name these contents
- * keep their hashes, and prove the history as before.
+ * `erase:<id>`: contents that may be missing from the store, and who said so. No line is removed: the lines that name
+ * these contents keep their hashes, and prove the history as before.
  */
 export interface EraseRecord {
-  /** `withdrawn`: it was taken back in time, and licenses nothing. */
+  /** `withdrawn`: it was taken back in time, and permits nothing. */
   readonly state: "erased" | "withdrawn";
   /** Ascending. */
   readonly contents: readonly Hash[];
-  /** What was kept aside of some paths may be gone as well; its hashes stand in plans alone. Default: nothing. */
+  /** Contents kept aside of some paths that may be missing too; only plans hold their hashes. Default: none. */
   readonly aside?: readonly ErasedAside[];
   readonly asked: EraseAsked;
   readonly reason: string | undefined;
   readonly actor: string;
   readonly at: string;
-  /** The bytes are kept until then. */
+  /** The time until which the bytes are kept. */
   readonly until: string;
   /**
-   * Earlier events by which paths are recorded no more, while their files stay, since an event of this record erased what they held.
-   * Those of the event's own commit are not repeated here. Default: none.
+   * Earlier events that ended the recording of paths although their files stay, because an event of this record erased
+   * their contents. Those of the event's own commit are not repeated here. Default: none.
    */
   readonly untracked?: SeqRanges;
-  /** In a folder that follows an origin: the origin's workspace and event that is followed by it. */
+  /** In a folder that follows an origin: the origin's workspace and the event that this one follows. */
   readonly upstream?: UpstreamErasure;
 }
 
-/** What a plan has kept aside of these paths. */
+/** The paths of a plan whose contents kept aside are erased. */
 export interface ErasedAside {
   readonly plan: Hash;
   readonly paths: readonly WorkspacePath[];
 }
 
-/** An event of an origin's that erases contents, or brings them back. */
+/** An event of an origin that erases contents or brings them back. */
 export interface UpstreamErasure {
   readonly origin: string;
   readonly seq: number;

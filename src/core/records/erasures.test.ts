@@ -10,7 +10,7 @@ const RECORD: EraseRecord = {
   ...{ actor: "human", at: TS, until: TS },
 };
 
-/** The erasure that event 9 records with such a body. */
+/** Returns the erasure that event 9 records with this body. */
 const at9 = (record: RecordBody) => erasureIn({ recordId: "erase:e1", seq: 9, record });
 
 describe("the events by which an erasure leaves paths untracked", () => {

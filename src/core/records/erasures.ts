@@ -9,22 +9,24 @@ import type { SeqRanges } from "../values/seq-ranges.ts";
 export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
-  /** The events by which paths are recorded no more because this erased what they held; also those of the event's own commit. */
+  /**
+   * The events that ended the recording of paths because this erased their contents, including those of its own commit.
+   */
   readonly untracked: SeqRanges;
 }
 
 /** The erasure that an event records. Throws `LOG_DAMAGED`. */
 export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" | "seq" | "record">): LoggedErasure {
   const said = decodeErase(record);
-  // The events of paths that an erasure no longer records stand before it in its commit, which holds no others of files.
+  // An erasure's commit holds, before the erasure itself, only the events that end the recording of paths.
   const first = markOf({ op: "upsert", recordId, record })?.first ?? seq;
   const ofCommit: SeqRanges = first < seq ? [[first, seq - 1]] : [];
   return { ...said, recordId, seq, untracked: [...(said.untracked ?? []), ...ofCommit] };
 }
 
 /**
- * The erasures of a history. An erasure at event E licenses a content to be gone for all that events before E say of it; what an
- * event behind E records is kept as ever.
+ * The erasures of a history. An erasure at event E permits a content to be missing for all events before E. Contents
+ * that an event after E records are kept as usual.
  */
 export class Erasures {
   readonly #due: number | undefined;
@@ -32,12 +34,15 @@ export class Erasures {
   #contents: ReadonlyMap<Hash, LoggedErasure> | undefined;
   #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
 
-  /** `due`: only those whose time is over then count (ms since the epoch). Default: all do. */
+  /** `due`: count only erasures whose grace period is over at that time (ms since the epoch). Default: count all. */
   constructor(due?: number) {
     this.#due = due;
   }
 
-  /** Takes an event of a record. One that is older than what is known of the record says nothing. Throws `LOG_DAMAGED`. */
+  /**
+   * Takes an event of a record. Ignores one that is not newer than the last known event of the record. Throws
+   * `LOG_DAMAGED`.
+   */
   add(recordId: string, seq: number, body: RecordBody): void {
     if (seq <= (this.#last.get(recordId)?.seq ?? 0)) return;
     this.#last.set(recordId, erasureIn({ recordId, seq, record: body }));
@@ -45,44 +50,44 @@ export class Erasures {
     this.#aside = undefined;
   }
 
-  /** What the last event of a record says, in force or not. */
+  /** Returns the last event of a record, in force or not. */
   last(recordId: string): LoggedErasure | undefined {
     return this.#last.get(recordId);
   }
 
-  /** Those in force, by their events. */
+  /** The erasures in force, sorted by seq. */
   get all(): readonly LoggedErasure[] {
     const inForce = [...this.#last.values()].filter(({ state, until }) => state === "erased" && this.#isDue(until));
     return inForce.sort((a, b) => a.seq - b.seq);
   }
 
-  /** Was one of them taken back? */
+  /** True if one of them was taken back. */
   get isSomeWithdrawn(): boolean {
     return [...this.#last.values()].some(({ state }) => state === "withdrawn");
   }
 
-  /** How many contents are erased. */
+  /** The number of erased contents. */
   get size(): number {
     return this.#byContent().size;
   }
 
-  /** The last erasure of a content. */
+  /** Returns the last erasure of a content. */
   of(hash: Hash): LoggedErasure | undefined {
     return this.#byContent().get(hash);
   }
 
-  /** May a content be gone that the event `seq` names? */
+  /** True if a content named by event `seq` may be missing. */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;
     return (this.of(hash)?.seq ?? 0) > seq;
   }
 
-  /** What is left of what a plan has kept aside. */
+  /** Returns the changes of a plan whose contents kept aside are not erased. */
   leftAside<T extends { readonly path: WorkspacePath }>(plan: Hash, changes: readonly T[]): readonly T[] {
     return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
   }
 
-  /** The last erasure of what a plan has kept aside of a path. */
+  /** Returns the last erasure of the contents that a plan has kept aside of a path. */
   ofAside(plan: Hash, path: WorkspacePath): LoggedErasure | undefined {
     return this.#byPlan().get(plan)?.get(path);
   }

@@ -8,39 +8,39 @@ import { damaged, hashOf, list, object, optionalText, text, whole } from "../val
 import { optional } from "../../util/optional.ts";
 
 /**
- * The paths that were changed off the record, each with the marks by which captures know it and leave it out. Kept beside
+ * The paths that were changed off the record, each with the marks by which captures recognise and omit it. Kept beside
  * the log, never in it: the lines of a log cannot be erased. `docs/format.md` has the bytes.
  */
 export interface OffRecord {
-  /** Goes into each `seal`, so that equal contents have other seals elsewhere. */
+  /** Part of each `seal`, so that equal contents have different seals elsewhere. */
   readonly salt: string;
-  /** Commands that go on off the record: what changes meanwhile may be theirs. */
+  /** Commands running off the record. Changes made meanwhile may be theirs. */
   readonly going: readonly OffRecordCommand[];
   readonly notes: readonly OffRecordNote[];
 }
 
-/** A command, or an action of the library, that goes on off the record. */
+/** A command, or an action of the library, that is running off the record. */
 export interface OffRecordCommand {
   readonly id: string;
-  /** The process that writes the notes at its end. */
+  /** The process that writes the notes when it ends. */
   readonly pid: number;
-  /** What tells that process from others of its number. */
+  /** Tells that process from others that had the same pid. */
   readonly pidMark?: string;
   /** The PID namespace in which that process has its number. */
   readonly pidSpace?: string;
   readonly started: string;
 }
 
-/** How a path was left off the record. */
+/** A note of how a path was left off the record. */
 export interface OffRecordNote {
   readonly path: WorkspacePath;
-  /** The last event of the log then: a later event of the path ends the note. */
+  /** The last event of the log at that time. A later event of the path ends the note. */
   readonly seq: number;
-  /** The state that was left; `undefined`: nothing is there. */
+  /** The state that was left; `undefined`: the path does not exist. */
   readonly state: OffRecordState | undefined;
 }
 
-/** Marks by which the state of a path is known again without its content. */
+/** Marks that identify the state of a path without its content. */
 export interface OffRecordState {
   readonly kind: EntryKind;
   readonly size: number;
@@ -48,11 +48,11 @@ export interface OffRecordState {
   readonly ctimeNs: bigint;
   readonly ino: bigint;
   readonly dev: bigint;
-  /** A salted hash of the content or the link's target; none of a folder. */
+  /** A salted hash of the content or the link's target; `undefined` for a folder. */
   readonly seal: Hash | undefined;
 }
 
-/** The salted hash under which a content is known again. */
+/** Returns the salted hash that identifies a content. */
 export function sealOf({ salt }: Pick<OffRecord, "salt">, content: Hash): Hash {
   return sha256(`${salt}\n${content}`);
 }
@@ -60,7 +60,7 @@ export function sealOf({ salt }: Pick<OffRecord, "salt">, content: Hash): Hash {
 const FORMAT = 1;
 const KINDS: ReadonlySet<string> = new Set<EntryKind>(["file", "symlink", "dir"]);
 
-/** As text: canonical JSON and a newline. */
+/** Encodes the notes as canonical JSON and a newline. */
 export function encodeOffRecord({ salt, going, notes }: OffRecord): string {
   const value: Json = {
     format: FORMAT,
@@ -90,7 +90,7 @@ function encodeState(state: OffRecordState | undefined): Json {
   };
 }
 
-/** The notes in a text. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
+/** Decodes the notes. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
 export function decodeOffRecord(encoded: string): OffRecord {
   const body = object(parsed(encoded), "what is off the record");
   if (whole(body, "format") !== FORMAT) damaged("the notes of what is off the record are of another format");

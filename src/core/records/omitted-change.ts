@@ -6,18 +6,18 @@ import { flag, list, object, oneOf, optionalText, text } from "../values/record-
 import { optional } from "../../util/optional.ts";
 
 /**
- * A path that no capture takes (a rule or a limit leaves it out), and that a session or action has changed. No iteration
- * is recorded of it: this line in the record of the session or action is all there is.
+ * A change of a session or action to a path that no capture takes because a rule or a limit leaves it out. No iteration
+ * of the path is recorded: only this line in the record of the session or action mentions it.
  */
 export interface OmittedChange {
   readonly path: WorkspacePath;
   readonly type: OmittedChangeType;
   readonly reason: OmissionReason;
-  /** For people: the rule that leaves it out. */
+  /** For people: the rule that leaves the path out. */
   readonly detail?: string;
-  /** Its earlier content was kept aside: undo brings it back. */
+  /** True if its earlier content was kept aside: undo brings it back. */
   readonly kept: boolean;
-  /** Its earlier content is gone for good. */
+  /** True if its earlier content is gone for good. */
   readonly lost: boolean;
 }
 
@@ -25,10 +25,10 @@ export type OmittedChangeType = "created" | "modified" | "deleted";
 
 const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
 
-/** A record lists so many changes of omitted paths at most: losses come first. */
+/** Most changes of omitted paths that a record lists. Losses come first. */
 const MOST_LISTED = 2_000;
 
-/** The list as a record holds it. */
+/** Encodes the list as a record holds it. */
 export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
   const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
   return listed.map(({ path, type, reason, detail, kept, lost }) => ({
@@ -41,7 +41,7 @@ export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
   }));
 }
 
-/** The list in a record's field; a record without the field has none. */
+/** Decodes the list in a record's field. Returns an empty list if the record lacks the field. */
 export function decodeOmittedChanges(body: RecordBody, key: string): readonly OmittedChange[] {
   if (body[key] === undefined) return [];
   return list(body, key).map((item) => {

@@ -6,11 +6,11 @@ import { decodePath, encodePath } from "../values/file-record.ts";
 import { damaged, object, optionalText, text, whole } from "../values/record-fields.ts";
 
 /**
- * The omitted paths that were there before an action, each with what a stat of it said: a blob, for whoever finishes the
- * action, which may be another process. Canonical JSON, in the order of the paths.
+ * The omitted paths that existed before an action, each with some fields of its stat. The list is a blob, because
+ * another process may finish the action. Canonical JSON, sorted by path.
  */
 
-/** An omitted path, and what is compared of its stat. */
+/** An omitted path, and the fields of its stat that are compared. */
 export interface ListedOmission {
   readonly omission: Omission;
   readonly stat: OmittedStat;
@@ -27,7 +27,7 @@ export interface OmittedStat {
 
 const KINDS: ReadonlySet<string> = new Set<OmittedStat["kind"]>(["file", "dir", "symlink", "special"]);
 
-/** The bytes of a list. */
+/** Encodes a list. */
 export function encodeOmittedList(rows: Iterable<ListedOmission>): Buffer {
   const encoded: Json[] = [];
   for (const { omission, stat } of rows) {
@@ -45,7 +45,7 @@ export function encodeOmittedList(rows: Iterable<ListedOmission>): Buffer {
   return Buffer.from(canonicalJson(encoded));
 }
 
-/** The rows of a list. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
+/** Decodes a list. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
 export function decodeOmittedList(bytes: Uint8Array): ListedOmission[] {
   const value = parseCanonical(Buffer.from(bytes).toString("utf8"));
   if (!Array.isArray(value)) return damaged("the list of omitted paths is not a list");

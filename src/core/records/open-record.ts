@@ -1,6 +1,6 @@
 import type { RecordBody } from "../values/event.ts";
 
-/** The states in which a record of each kind is not finished. */
+/** The states in which a record of each kind is unfinished. */
 const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] = [
   ["action:", "state", "open"],
   ["intent:", "state", "open"],
@@ -9,7 +9,7 @@ const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] =
   ["conflict:", "state", "open"],
 ];
 
-/** Does this event leave its record unfinished? The index finds such records without reading the others. */
+/** True if this event leaves its record unfinished. The index finds such records without reading the others. */
 export function leavesOpen(recordId: string, record: RecordBody): boolean {
   return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);
 }

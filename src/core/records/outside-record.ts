@@ -13,20 +13,20 @@ import {
 import { damaged, flag, optionalText, recordedPath, text, whole } from "../values/record-fields.ts";
 
 /**
- * `outside:<absolute path>`: what a path outside of the workspace was, kept because a tool was about to change it.
- * Never in a Merkle root, never replicated. Within the code such a path is one beneath `/`, without the slash.
+ * `outside:<absolute path>`: the state of a path outside of the workspace, kept because a tool was about to change it.
+ * Never part of a Merkle root, never replicated. The code handles such a path as one relative to `/`.
  */
 export interface OutsideRecord {
-  /** `undefined`: nothing was there. */
+  /** `undefined`: the path did not exist. */
   readonly entry: Entry | undefined;
   /** 1, 2, 3 … per path. */
   readonly iteration: number;
-  /** As it was `before` an action, or as that left it. */
+  /** `before`: the state before an action. `after`: the state that the action left. */
   readonly phase: OutsidePhase;
   /** The action for which it was kept. */
   readonly action: string;
   readonly actor: string;
-  /** What lies beneath was kept with it. */
+  /** True if everything beneath was kept with it. */
   readonly deep: boolean;
 }
 
@@ -36,43 +36,45 @@ const SLASH = 0x2f;
 
 const PHASES: ReadonlySet<string> = new Set<OutsidePhase>(["before", "after"]);
 
-/** The root id under which receipts name such paths: `@outside:etc/hosts`. */
+/** The root id under which receipts name paths outside of the workspace: `@outside:etc/hosts`. */
 const OUTSIDE_ROOT = "outside";
 
-/** The path beneath `/` of an absolute, normalised path. Throws `PATH_INVALID`. */
+/** Returns an absolute, normalised path relative to `/`. Throws `PATH_INVALID`. */
 export function outsidePath(absolute: string): WorkspacePath {
   return parsePath(absolute.replace(/^\//, ""));
 }
 
-/** A path beneath `/` as receipts and shapes name it. */
+/** Returns the form that receipts use for a path relative to `/`. */
 export function markedOutside(path: WorkspacePath): WorkspacePath {
   return pathInRoot(OUTSIDE_ROOT, path);
 }
 
-/** A path from a receipt as an absolute one, for people. */
+/** Returns the absolute path, for people, of a path from a receipt. */
 export function shownOutside(path: WorkspacePath): string {
   return `/${splitRoot(path).path}`;
 }
 
-/** The record id of a path beneath `/`. */
+/** Returns the record id of a path relative to `/`. */
 export function outsideRecordId(path: WorkspacePath): string {
   if (isUtf8Path(path)) return `outside:/${path}`;
   return `outside64:${Buffer.concat([Buffer.from("/"), pathToBytes(path)]).toString("base64")}`;
 }
 
-/** The path beneath `/` of such a record's id; `undefined` for other records. Throws `LOG_DAMAGED`. */
+/**
+ * Returns the path, relative to `/`, that a record id names, or `undefined` for other records. Throws `LOG_DAMAGED`.
+ */
 export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
   if (recordId.startsWith("outside:/")) return recordedPath(() => parsePath(recordId.slice("outside:/".length)));
   if (!recordId.startsWith("outside64:")) return undefined;
   const encoded = recordId.slice("outside64:".length);
   const bytes = Buffer.from(encoded, "base64");
   const path = recordedPath(() => pathFromBytes(bytes.subarray(1)));
-  // A path has one id.
+  // Each path has exactly one id.
   const isOne = bytes[0] === SLASH && bytes.toString("base64") === encoded && !isUtf8Path(path);
   return isOne ? path : damaged(`${JSON.stringify(recordId)} is not how that path is named`);
 }
 
-/** Such a record as JSON. */
+/** Encodes an outside record as JSON. */
 export function encodeOutside(record: OutsideRecord): RecordBody {
   const state = encodeState(record.entry);
   const { hash } = record.entry ?? {};
@@ -84,12 +86,12 @@ export function encodeOutside(record: OutsideRecord): RecordBody {
     actor: record.actor.toWellFormed(),
     deep: record.deep,
   };
-  // Beside the state as well: so all records that need a content name it in the same place.
+  // The hash is repeated outside of the state, so that all records that need a content name it in the same place.
   if (hash !== undefined) body["hash"] = hash;
   return body;
 }
 
-/** The record in a body, for the path that its id names. Throws `LOG_DAMAGED`. */
+/** Decodes the record for the path that its id names. Throws `LOG_DAMAGED`. */
 function decodeOutside(path: WorkspacePath, body: RecordBody): OutsideRecord {
   const phase = text(body, "phase");
   const entry = decodeState(path, body["state"]);
@@ -110,7 +112,7 @@ function iterationIn(body: RecordBody): number {
   return iteration >= 1 ? iteration : damaged(`iteration is ${iteration}`);
 }
 
-/** A record of this kind and the path that its id names. Throws `LOG_DAMAGED`. */
+/** Decodes such a record and the path that its id names. Throws `LOG_DAMAGED`. */
 export function readOutside(
   recordId: string,
   body: RecordBody,

@@ -6,7 +6,10 @@ function isKey(key: unknown): key is RetentionKey {
   return (RETENTION_KEYS as readonly unknown[]).includes(key);
 }
 
-/** Reads the section. Throws `USAGE`, naming file and line, for what is not YAML, an unknown key or a bad value. */
+/**
+ * Reads the section. Throws `USAGE`, naming file and line, if the text is not YAML, or for an unknown key or a bad
+ * value.
+ */
 export function parseRetentionConfig(text: string, file: string): RetentionConfig {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });

@@ -2,8 +2,8 @@ import type { RecordBody } from "../values/event.ts";
 import { flag, text } from "../values/record-fields.ts";
 
 /**
- * `pin:<snapshot id>`: a snapshot was pinned, or let go of, after it was made. A record of its own: a snapshot's own event
- * stands for a state, and is never written again.
+ * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. This is a record of its own because a
+ * snapshot's own event stands for a state, and is never written again.
  */
 export interface PinRecord {
   readonly pinned: boolean;

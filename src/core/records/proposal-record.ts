@@ -6,12 +6,12 @@ import { whole } from "../values/record-fields.ts";
 const PREFIX = "proposal:";
 
 /**
- * `proposal:<id of the path's file record>`: the present state of a path is proposed to the origin once more, on what the
- * replica has applied by now. Its event is an entry of the journal, like that of a file.
+ * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more, based on
+ * what the replica has applied by now. Its event is an entry of the journal, like a file's.
  */
 export interface ProposalRecord {
   readonly path: WorkspacePath;
-  /** The path's iteration here that is proposed; 0: it was never there. */
+  /** The path's local iteration that is proposed; 0: the path never existed. */
   readonly iteration: number;
 }
 

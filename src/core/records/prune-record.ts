@@ -1,30 +1,33 @@
 import type { RecordBody } from "../values/event.ts";
 import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/record-fields.ts";
 
-/** Why a pruning stands in the log. */
+/** Why a pruning was done. */
 export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**
  * `prune:<workspace id>`: what was given up. Each pruning is a new event of the one record; the last one is in force.
  *
- * It removes no lines. What may be missing from the store after it follows from `floorSeq` and `kept` alone: the states
- * that can still be gone back to are those after each event from the floor on, and those that `kept` names.
+ * A pruning removes no lines. `floorSeq` and `kept` alone say which contents may then be missing from the store: the
+ * states that can still be restored are those after each event from the floor on, and those that `kept` names.
  */
 export interface PruneRecord {
-  /** Everything from the state after this event on is kept. It grows, until a pruning is taken back. */
+  /** Everything from the state after this event on is kept. The floor only grows, unless a pruning is taken back. */
   readonly floorSeq: number;
   /** States below the floor that are kept as well: seqs, ascending. */
   readonly kept: readonly number[];
-  /** Those among them to which an action goes back that is kept itself: another one that begins there may be given up. */
+  /**
+   * The kept states below the floor to which a kept action goes back. Another action that begins at the same state may
+   * be given up.
+   */
   readonly keptActions: readonly number[];
-  /** How many actions and snapshots this event gave up. */
+  /** The number of actions and of snapshots that this event gave up. */
   readonly actions: number;
   readonly snapshots: number;
   /** `limits`: by the configured limits; `asked`: by a person; `brought-back`: a person has taken prunings back. */
   readonly cause: PruneCause;
-  /** A person has said that its contents may be freed at once. */
+  /** True if a person has said that its contents may be freed at once. */
   readonly now?: boolean;
-  /** At most so many bytes have been given up since contents were last freed. */
+  /** Upper bound of the bytes given up since contents were last freed. */
   readonly pendingBytes: number;
   readonly actor: string;
 }
@@ -79,7 +82,7 @@ function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
   return states.some(isWrong) ? damaged(`${key} is not in order below floor_seq`) : states;
 }
 
-/** Can an action whose state is that after this event still be rolled back? */
+/** True if an action that goes back to the state after this event can still be rolled back. */
 export function keepsAction(pruning: PruneRecord | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.keptActions.includes(state);
 }

@@ -16,7 +16,7 @@ import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back-re
 
 type Reader = (body: RecordBody, recordId: string) => unknown;
 
-/** How records are read that are neither a path's, a compaction's, a signer's, nor a user's. */
+/** The decoders of all records except those of paths, compactions, signers and users. */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["snapshot", decodeSnapshot],
   ["action", decodeAction],
@@ -39,18 +39,18 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["version", version],
 ]);
 
-/** The bytes that a user's own id may have, behind `user:`. */
+/** Most bytes of a user's own id, after `user:`. */
 const MAX_USER_ID_BYTES = 1024;
 
 /**
- * Reads a record as whoever needs it would. Throws `LOG_DAMAGED` if that cannot be done, and for a kind of record that this
- * format does not have. What a user's record holds is the user's.
+ * Decodes a record as its consumer would. Throws `LOG_DAMAGED` if that fails, and for a kind of record that this format
+ * does not have. The contents of a user's record are not checked.
  */
 export function readRecord(recordId: string, body: RecordBody): void {
   const [kind = "", ...rest] = recordId.split(":");
   if (kind === "user" && rest.length > 0) return checkUserId(rest.join(":"));
   const read = READERS.get(kind);
-  // A replica that has not reached its origin yet does not know its workspace.
+  // A replica that has not reached its origin yet does not know the origin's workspace.
   const isNamed = rest.join(":") !== "" || recordId === "replica:";
   if (read === undefined || !isNamed) return damaged(`${JSON.stringify(recordId)} is no id of a record`);
   read(body, recordId);
@@ -66,7 +66,7 @@ function commitOnly(body: RecordBody): void {
   if (Object.keys(body).join() !== "commit") damaged("it does not hold commit and nothing else");
 }
 
-/** What was cut off a log. */
+/** Checks the record of a part that was cut off a log. */
 function recovery(body: RecordBody): void {
   for (const key of ["cut_from_seq", "cut_from_byte"]) whole(body, key);
   for (const key of ["reason", "kept_as"]) text(body, key);
@@ -75,7 +75,7 @@ function recovery(body: RecordBody): void {
   hashOf(body, "sha256");
 }
 
-/** What our own events have no place for, of another program's log. */
+/** Checks the record of an import: the facts of another program's log that our own events have no place for. */
 function imported(body: RecordBody): void {
   for (const key of ["source", "head_hash"]) text(body, key);
   for (const key of ["events", "head_seq", "rounded"]) whole(body, key);

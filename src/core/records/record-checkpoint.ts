@@ -12,14 +12,14 @@ import {
 } from "./record-state.ts";
 
 /**
- * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, named by the SHA-256 of its bytes;
- * a *checkpoint* (`snapshot.json`) wraps the same in its checksum:
+ * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, named by the SHA-256 of its
+ * bytes; a *checkpoint* (`snapshot.json`) wraps the same in its checksum:
  *
  *     state       {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]}
  *     checkpoint  {"checksum":"<SHA-256 of the state's bytes>","state": state } NEWLINE
  *
- * Rows stand on lines of their own, so that a large state is never one text in memory. Those of a base are in the order
- * of their ids: one state has one base.
+ * Rows stand on lines of their own, so that a large state is never one text in memory. The rows of a base are sorted by
+ * id, so that one state has one base.
  */
 
 const OPEN = '{"checksum":"';
@@ -27,7 +27,7 @@ const MIDDLE = '","state":';
 const CLOSE = "}\n";
 const END = "\n]}";
 const NEWLINE = 0x0a;
-/** Rows are encoded in pieces of about so many characters. */
+/** Rows are encoded in pieces of about this many characters. */
 const PIECE = 1024 * 1024;
 
 function headerOf(state: RecordState, store: string, offset: number): StateHeader {
@@ -51,14 +51,14 @@ function encode(header: StateHeader, rows: Iterable<StateRecord>): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** The bytes of the base that this state is, and their hash. */
+/** Returns the bytes of this state's base, and their hash. */
 export function encodeRecordBase(state: RecordState, store: string): { readonly hash: Hash; readonly bytes: Buffer } {
   const rows = [...state.records()].sort((a, b) => (a.recordId < b.recordId ? -1 : 1));
   const bytes = encode(headerOf(state, store, 0), rows);
   return { hash: sha256(bytes), bytes };
 }
 
-/** The bytes of a checkpoint. `offset`: the byte in `events.wal` behind the state's last event. */
+/** Returns the bytes of a checkpoint. `offset`: the byte offset in `events.wal` after the state's last event. */
 export function encodeCheckpoint(state: RecordState, store: string, offset: number): Buffer {
   const bytes = encode(headerOf(state, store, offset), state.records());
   return Buffer.concat([Buffer.from(OPEN + sha256(bytes) + MIDDLE), bytes, Buffer.from(CLOSE)]);
@@ -70,7 +70,7 @@ export interface ReadState {
   readonly state: RecordState;
 }
 
-/** The state in the bytes of a checkpoint. Throws `INTEGRITY_VIOLATION` for anything but a whole one. */
+/** Decodes the state in a checkpoint. Throws `INTEGRITY_VIOLATION` unless the bytes are a whole checkpoint. */
 export function decodeCheckpoint(bytes: Buffer): ReadState {
   const start = OPEN.length + 64 + MIDDLE.length;
   const begin = bytes.subarray(0, start).toString("latin1");
@@ -83,7 +83,7 @@ export function decodeCheckpoint(bytes: Buffer): ReadState {
   return decode(state);
 }
 
-/** The state in the bytes of a base. Throws `INTEGRITY_VIOLATION` if they are not what the hash says. */
+/** Decodes the state in a base. Throws `INTEGRITY_VIOLATION` if the bytes do not have the hash. */
 export function decodeRecordBase(bytes: Buffer, hash: Hash): ReadState {
   if (sha256(bytes) !== hash) throw notState(`its bytes are not those of ${hash}`);
   return decode(bytes);
@@ -101,7 +101,7 @@ function decode(bytes: Buffer): ReadState {
   return { header, state };
 }
 
-/** Rows of `NEWLINE row , NEWLINE row …`. */
+/** Yields the rows of `NEWLINE row , NEWLINE row …`. */
 function* rowsOf(bytes: Buffer): Generator<StateRecord> {
   for (let start = 1; start < bytes.length;) {
     const newline = bytes.indexOf(NEWLINE, start);

@@ -4,15 +4,15 @@ import { isHash, type Hash } from "../values/hash.ts";
 import { LogTree } from "../log/log-tree.ts";
 import { damaged, hashOf, list, text, whole } from "../values/record-fields.ts";
 
-/** `compact:<store id>`: the first event of a record store's log that goes on behind a compaction. */
+/** `compact:<store id>`: the first event of a record store's log that continues after a compaction. */
 export interface RecordSentinel {
-  /** The state at the last event before, as the file `bases/<base>.json`. */
+  /** The state at the event before this one, as the file `bases/<base>.json`. */
   readonly base: Hash;
-  /** First and last seq of the log that was sealed. */
+  /** First and last seq of the sealed log. */
   readonly range: readonly [first: number, last: number];
   /** Hash of the last event before this one. */
   readonly head: Hash;
-  /** How many events there are before this one: the size of the log tree. */
+  /** The number of events before this one: the size of the log tree. */
   readonly size: number;
   /** The compact range of the log tree at `size`. */
   readonly frontier: readonly Hash[];
@@ -26,8 +26,8 @@ export function encodeRecordSentinel(sentinel: RecordSentinel): RecordBody {
 }
 
 /**
- * The sentinel in an event. Throws `LOG_DAMAGED` when a field is missing, and `INTEGRITY_VIOLATION` when its fields do
- * not fit the event.
+ * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing, and `INTEGRITY_VIOLATION` if its fields
+ * do not match the event.
  */
 export function decodeRecordSentinel(event: LogEvent): RecordSentinel {
   const { record } = event;
@@ -53,7 +53,7 @@ export function decodeRecordSentinel(event: LogEvent): RecordSentinel {
     first <= size &&
     event.recordId === `compact:${sentinel.store}`;
   if (!fits) throw new ChronicleError("INTEGRITY_VIOLATION", `the sentinel ${event.seq} does not fit its place`);
-  // Throws unless so many hashes can stand for so many events.
+  // Throws unless a frontier of this length fits this number of events.
   new LogTree(frontier, size);
   return sentinel;
 }

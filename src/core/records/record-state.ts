@@ -4,7 +4,7 @@ import type { Head, LogEvent, RecordBody, SealedEvent } from "../values/event.ts
 import { type Hash, isHash } from "../values/hash.ts";
 import { LogTree } from "../log/log-tree.ts";
 
-/** A live record of a store of its own. The body is kept as its exact canonical text. */
+/** A live record of a record store. The body is kept as its exact canonical text. */
 export interface StateRecord {
   readonly op: "upsert" | "migrate";
   readonly recordId: string;
@@ -14,7 +14,7 @@ export interface StateRecord {
   readonly ts: string;
 }
 
-/** What the log of a record store amounts to at an event: all live records, and what is needed to go on. */
+/** The state of a record store at an event: all live records, and what is needed to append the next event. */
 export class RecordState {
   readonly #records = new Map<string, StateRecord>();
   #tree = new LogTree();
@@ -23,7 +23,7 @@ export class RecordState {
   #ts = "";
   #store: string | undefined;
 
-  /** Starts at nothing, or where another state stood. Throws `INTEGRITY_VIOLATION` for a frontier that does not fit. */
+  /** Builds the state at `at` from its rows. Throws `INTEGRITY_VIOLATION` if the frontier does not fit. */
   static from(
     at: { readonly head: Head; readonly frontier: readonly Hash[]; readonly ts: string },
     rows: Iterable<StateRecord>,
@@ -40,7 +40,7 @@ export class RecordState {
     return this.#head;
   }
 
-  /** The time of the last event; `""`: there is none. */
+  /** The time of the last event; `""` if there is none. */
   get ts(): string {
     return this.#ts;
   }
@@ -49,17 +49,17 @@ export class RecordState {
     return this.#tree.frontier();
   }
 
-  /** The store's id: that of event 1. `undefined` while there is no event. */
+  /** The store's id, which is that of event 1. `undefined` while there is no event. */
   get storeId(): string | undefined {
     return this.#store;
   }
 
-  /** How many live records, those of Chronicle's own included. */
+  /** The number of live records, including Chronicle's own. */
   get size(): number {
     return this.#records.size;
   }
 
-  /** About how long they are as text, in characters. */
+  /** The approximate length of the records as text, in characters. */
   get textLength(): number {
     return this.#bytes;
   }
@@ -72,7 +72,7 @@ export class RecordState {
     return this.#records.values();
   }
 
-  /** Goes on by an event that follows the head. `text`: the record's canonical text. */
+  /** Applies an event that follows the head. `text`: the record's canonical text. */
   apply(event: LogEvent, text: string): void {
     const { seq, hash, ts, recordId, recursionDepth, op } = event;
     this.#head = { seq, hash };
@@ -95,7 +95,7 @@ export class RecordState {
   }
 }
 
-/** The canonical text of the record in a whole, canonical line of the log, cut out of its bytes. */
+/** Cuts the canonical text of the record out of the bytes of a whole, canonical line of the log. */
 export function recordText(line: Buffer, event: LogEvent): string {
   const { recordId, recursionDepth, seq, ts, op, prevHash, hash } = event;
   const start = `{"hash":"${hash}","op":"${op}","prev_hash":"${prevHash}","record":`.length;
@@ -103,7 +103,7 @@ export function recordText(line: Buffer, event: LogEvent): string {
   return line.subarray(start, line.length - Buffer.byteLength(tail)).toString("utf8");
 }
 
-/** The same for an event that was just sealed. */
+/** Cuts the canonical text of the record out of the line of an event that was just sealed. */
 export function sealedText(event: SealedEvent): string {
   const { op, prevHash, hash, line } = event;
   const start = `{"hash":"${hash}","op":"${op}","prev_hash":"${prevHash}","record":`.length;
@@ -114,12 +114,12 @@ function tailOf({ recordId, recursionDepth, seq, ts }: Omit<StateRecord, "op" | 
   return `,"record_id":${JSON.stringify(recordId)},"recursion_depth":${recursionDepth},"seq":${seq},"ts":"${ts}"}`;
 }
 
-/** A row of a checkpoint or base: canonical JSON of `{op, record, record_id, recursion_depth, seq, ts}`. */
+/** Encodes a row of a checkpoint or base: canonical JSON of `{op, record, record_id, recursion_depth, seq, ts}`. */
 export function encodeStateRow(row: StateRecord): string {
   return `{"op":"${row.op}","record":${row.text}${tailOf(row)}`;
 }
 
-/** The record in a row. Throws `INTEGRITY_VIOLATION` for another text. */
+/** Decodes the record in a row. Throws `INTEGRITY_VIOLATION` if the text is not a row. */
 export function decodeStateRow(text: string): StateRecord {
   const parsed = parseObject(text);
   const { op, record_id: recordId, recursion_depth: recursionDepth, seq, ts, record } = parsed;
@@ -140,26 +140,26 @@ export function decodeStateRow(text: string): StateRecord {
   return found;
 }
 
-/** What a checkpoint or base says beside its rows. */
+/** The fields of a checkpoint or base beside its rows. */
 export interface StateHeader {
   readonly format: 2;
   readonly frontier: readonly Hash[];
   readonly hash: Hash;
-  /** Byte in `events.wal` behind the line of `seq`; 0 in a base. */
+  /** Byte offset in `events.wal` after the line of `seq`; 0 in a base. */
   readonly offset: number;
   readonly seq: number;
   readonly store: string;
   readonly ts: string;
 }
 
-/** The header as the text that stands before the rows. */
+/** Encodes the header as the text that precedes the rows. */
 export function encodeStateHeader(header: StateHeader): string {
   const { format, frontier, hash, offset, seq, store, ts } = header;
   const text = canonicalJson({ format, frontier, hash, offset, seq, store, ts });
   return `${text.slice(0, -1)},"records":[`;
 }
 
-/** The header in such a text. Throws `INTEGRITY_VIOLATION`. */
+/** Decodes the header in such a text. Throws `INTEGRITY_VIOLATION`. */
 export function decodeStateHeader(text: string): StateHeader {
   const { format, frontier, hash, offset, seq, store, ts } = parseObject(`${text}]}`);
   const isHeader =
@@ -188,7 +188,7 @@ function parseObject(text: string): RecordBody {
   return value as RecordBody;
 }
 
-/** The error for bytes that are no state. */
+/** Returns the error for bytes that are not a state. */
 export function notState(reason: string, cause?: unknown): ChronicleError {
   return new ChronicleError("INTEGRITY_VIOLATION", `not the state of a record store: ${reason}`, { cause });
 }

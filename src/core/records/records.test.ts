@@ -21,7 +21,7 @@ const paths: WorkspacePath[] = [
 const hash = sha256("x");
 const file = (path: WorkspacePath): Entry => ({ path, kind: "file", mode: 0o644, size: 1, mtimeMs: 5, hash });
 
-/** What is read after it stood in a line. */
+/** Returns the record as it is read back from a line. */
 function through(body: RecordBody): RecordBody {
   return parseCanonical(canonicalJson(body)) as RecordBody;
 }

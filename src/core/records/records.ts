@@ -28,7 +28,7 @@ import { decodeWithin, encodeWithin, type Within } from "./within.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The records of Chronicle's own beside files: what stands in the log, as types, and the way there and back.
+ * Chronicle's own records other than files: their types in the log, and their encoding and decoding.
  *
  * Reading is strict: a record that lacks a field or has one of another type is damage (`LOG_DAMAGED`), never a default.
  */
@@ -50,11 +50,11 @@ export interface SnapshotRecord {
   readonly name?: string;
   readonly message?: string;
   readonly session?: string;
-  /** Blob: the base on which the log starts here. */
+  /** Blob: the base on which the log starts at this snapshot. */
   readonly base?: Hash;
 }
 
-/** `session:<id>`: one actor's run of work. `agent`: an agent's own session; its changes belong to its actions. */
+/** `session:<id>`: one actor's run of work. `agent`: an agent's own session, whose changes belong to its actions. */
 export interface SessionRecord {
   readonly kind: "run" | "watch" | "agent";
   readonly state: "running" | "ended" | "abandoned";
@@ -71,84 +71,92 @@ export interface SessionRecord {
   readonly networkEvents: readonly Json[];
   readonly notes: readonly string[];
   readonly actor: string;
-  /** 0: no process is known whose end would end it. */
+  /** 0: no known process ends the session when it ends. */
   readonly pid: number;
-  /** What tells that process from others of its number. */
+  /** Tells that process from others that had the same pid. */
   readonly pidMark?: string;
   /** The PID namespace in which that process has its number. */
   readonly pidSpace?: string;
-  /** Once it has ended: what it changed of paths that no capture takes. */
+  /** Set once it has ended: its changes to paths that no capture takes. */
   readonly omittedChanges: readonly OmittedChange[];
   /** The brackets within which the run was begun. */
   readonly within: Within;
-  /** The contents that were kept aside for it. */
+  /** The contents kept aside for it. */
   readonly aside?: Aside;
 }
 
-/** `intent:<id>`: something the engine is about to do to the worktree; open until it is done. */
+/** `intent:<id>`: a change that the engine is about to make to the worktree; open until it is done. */
 export interface IntentRecord {
-  /** `replica`: what a replica's folder gets from its origin; the last one for each origin, whose id it has. */
+  /**
+   * `replica`: the changes that a replica's folder gets from its origin. Each origin has one such record, whose id is
+   * the origin's.
+   */
   readonly kind: "restore" | "undo" | "redo" | "resolve" | "write" | "replica";
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;
-  /** The agent's program that asked for it, as that calls itself. */
+  /** The agent's program that asked for it, by the name that it gives itself. */
   readonly client?: string;
-  /** The mark of the process that did it (see `pid_mark`), where the system tells: several may have a program of one name. */
+  /**
+   * The mark of the process that did it (see `pid_mark`), if the system has one: several processes may run one program.
+   */
   readonly process?: string;
   readonly started: string;
-  /** Blob: canonical JSON of the changes (see `plan.ts`). A write without a folder is done at once: it has none. */
+  /** Blob: canonical JSON of the changes (see `plan.ts`). A write without a folder is done at once and has no plan. */
   readonly plan?: Hash;
   readonly paths: number;
   readonly fromSeq: number;
   /** For undo and redo: the operation that is taken back or done again. */
   readonly target?: string;
-  /** When done: paths that were left alone. */
+  /** When done: the number of paths that were left alone. */
   readonly skipped?: number;
   /**
-   * For an undo of somebody's work: whose, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`, `file <path>`,
-   * `since <event>`, `transaction <id>`, `operation <id>`.
+   * For an undo of selected work: the selection, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`, `file
+   * <path>`, `since <event>`, `transaction <id>`, `operation <id>`.
    */
   readonly selection?: string;
-  /** … the operations that it takes back wholly, and redone undos of this kind, by their ids. */
+  /** … the ids of the operations, and of the redone undos of this kind, that it takes back wholly. */
   readonly takes?: readonly string[];
-  /** … those of which only what did not merge is left: the next undo passes them. (So it does those in `takes` that made what is in `left`.) */
+  /**
+   * … the operations of which only the unmerged part is left: the next undo passes them. It also passes the operations
+   * in `takes` that made the changes in `left`.
+   */
   readonly passes?: readonly string[];
   /** … the events that it takes back. */
   readonly took?: SeqRanges;
-  /** … the events of paths that did not merge with later work: they are not taken back. */
+  /** … the events of paths that did not merge with later work. They are not taken back. */
   readonly met?: SeqRanges;
-  /** … the paths that were left alone, once it is done all of them: their events are not taken back. */
+  /** … the paths that were left alone, complete once the undo is done. Their events are not taken back. */
   readonly left?: readonly WorkspacePath[];
-  /** For a write: whose it is beside the actor's, if all of it is (see `FileRecord`). */
+  /** For a write: its session, action and transaction, if each owns all of it (see `FileRecord`). */
   readonly session?: string;
   readonly action?: string;
   readonly transaction?: string;
-  /** … the request that asked for it, as its caller named it, and the SHA-256 of what was asked. */
+  /** … the id that the caller gave the request, and the SHA-256 of the request. */
   readonly request?: string;
   readonly asked?: Hash;
   /** The plan for paths that were kept aside. */
   readonly aside?: Aside;
-  /** … of a rollback: the action for which they were. */
+  /** … for a rollback: the action for which they were kept aside. */
   readonly brings?: string;
-  /** While open: contents of the plan that stand in no other record. */
+  /** While open: contents of the plan that no other record names. */
   readonly contents?: readonly Hash[];
-  /** While open: what becomes of conflicts when it is closed; it is then written as records of their own. */
+  /** While open: the conflicts as they will be when it is closed. They are then written as records of their own. */
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** … the changes themselves, where they are few: there is no plan then. */
+  /** … the changes themselves if they are few; there is then no plan. */
   readonly changes?: readonly UpstreamChange[];
-  /** … how far a replica has come when it is closed. */
+  /** … the replica's progress when it is closed. */
   readonly replica?: ReplicaRecord;
-  /** … paths whose states are then proposed to the origin. */
+  /** … the paths whose states are then proposed to the origin. */
   readonly proposals?: readonly WorkspacePath[];
 }
 
-/** How many omissions a snapshot record lists in full; beyond that only their number is kept. */
+/** Most omissions that a snapshot record lists. Beyond that only their number is kept. */
 const MAX_OMITTED = 2_000;
 
 function encodeCoverage(coverage: Coverage): Json {
   const { omitted } = coverage;
-  // Excluded paths come last where not all can be listed: they follow from the filter.
+  // If not all can be listed, excluded paths come last: they follow from the filter.
   const isExcluded = (one: Omission): number => (one.reason === "excluded" ? 1 : 0);
   const ordered = omitted.length <= MAX_OMITTED ? omitted : omitted.toSorted((a, b) => isExcluded(a) - isExcluded(b));
   const listed = ordered.slice(0, MAX_OMITTED).map((one) => ({
@@ -180,7 +188,7 @@ function decodeCoverage(value: Json | undefined): Coverage {
   });
   const unlisted = whole(body, "count") - omitted.length;
   if (unlisted < 0) damaged("count is less than what is listed");
-  // Excluded ones are listed last: where there is one, only such are missing.
+  // Excluded paths are listed last: if one is listed, only excluded ones are missing.
   const isKnown = unlisted === 0 || omitted.some((one) => one.reason === "excluded");
   const rules = body["unapplied"] === undefined ? {} : { unapplied: list(body, "unapplied").map(unappliedOf) };
   return { complete: flag(body, "complete"), omitted, ...rules, ...(isKnown ? {} : { unlisted }) };
@@ -231,7 +239,7 @@ export function encodeSession(record: SessionRecord): RecordBody {
     merkle_roots: record.merkleRoots,
     snapshots: record.snapshots,
     changed: record.changed,
-    // What a caller hands in may hold fractions, which our own records do not: each event stands there as JSON text.
+    // A caller's network events may hold fractions, which our own records may not, so each is stored as JSON text.
     network_events: record.networkEvents.map((event) => JSON.stringify(event)),
     notes: record.notes,
     actor: record.actor,

@@ -1,14 +1,14 @@
 import type { RecordBody } from "../values/event.ts";
 import { text } from "../values/record-fields.ts";
 
-/** `refused:<id>`: an agent tried what only a person may do. */
+/** `refused:<id>`: an agent tried something that only a person may do. */
 export interface RefusedRecord {
   /** The operation: `prune`, `gc` … */
   readonly what: string;
   readonly actor: string;
   /** ISO-8601 UTC. */
   readonly at: string;
-  /** What it was to do, as far as is known; secrets are not in it. */
+  /** Details of the attempted operation, as far as known, without secrets. */
   readonly detail: string;
 }
 

@@ -2,19 +2,19 @@ import type { LogEvent } from "../values/event.ts";
 import { decodeFile, pathOfRecordId } from "../values/file-record.ts";
 
 /**
- * Work that was done at another copy of the workspace, and came here by a sync: nothing but its files' events speak of the
- * session, the turn and the action that they name.
+ * Work that was done at another copy of the workspace and came here by a sync. Its session, turn and action have no
+ * records here: only its file events name them.
  */
 export interface RemoteWorkRow {
-  /** The replica that wrote it here; `""`: it came here from the origin. */
+  /** The replica that wrote it here; `""`: it came from the origin. */
   readonly replica: string;
-  /** `""`: none is named. At least one of the three is. */
+  /** `""` if none is named. At least one of the three is not empty. */
   readonly session: string;
   readonly turn: string;
   readonly action: string;
-  /** Whose it was last. */
+  /** The actor of its last event. */
   readonly actor: string;
-  /** Its first and last event, and when these were recorded. */
+  /** Its first and last event, and their times. */
   readonly firstSeq: number;
   readonly lastSeq: number;
   readonly firstTs: string;
@@ -22,7 +22,9 @@ export interface RemoteWorkRow {
   readonly events: number;
 }
 
-/** What some events, ascending, say of such work; a row for each replica, session, turn and action. Throws `LOG_DAMAGED`. */
+/**
+ * Collects such work from ascending events: one row for each replica, session, turn and action. Throws `LOG_DAMAGED`.
+ */
 export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   const found = new Map<string, RemoteWorkRow>();
   for (const event of events) {
@@ -32,7 +34,7 @@ export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   return [...found.values()];
 }
 
-/** Adds a row to those that are known, by what it is about: it is later than they are. */
+/** Merges a row into the known ones under its key. The row must be later than they are. */
 export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWorkRow): void {
   const key = JSON.stringify([row.replica, row.session, row.turn, row.action]);
   const { firstSeq, firstTs, events } = known.get(key) ?? { ...row, events: 0 };
@@ -40,7 +42,7 @@ export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWor
 }
 
 function rowOf({ seq, ts, recordId, record }: LogEvent): RemoteWorkRow | undefined {
-  // Most events are no such: they need not be taken apart.
+  // Most events are not from a replica and need not be decoded.
   if (record["cause"] !== "replica" || !recordId.startsWith("file")) return undefined;
   const path = pathOfRecordId(recordId);
   if (path === undefined) return undefined;

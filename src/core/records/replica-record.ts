@@ -5,7 +5,7 @@ import { optional } from "../../util/optional.ts";
 
 const PREFIX = "replica:";
 
-/** Why a sync stands still until somebody has decided something. */
+/** Why a sync is halted until somebody decides. */
 export interface ReplicaHalt {
   /** A word for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged` … */
   readonly reason: string;
@@ -13,54 +13,60 @@ export interface ReplicaHalt {
   readonly detail?: string;
 }
 
-/** Which folder it was, so that another one in its place is found out. */
+/** The identity of a folder, by which another one in its place is detected. */
 export interface FolderIdentity {
   /** Device and inode, as decimal numbers. */
   readonly dev: string;
   readonly ino: string;
-  /** When it was made (`Disk.birthOf`): another folder may have got the same inode since. Not everywhere known. */
+  /** Its birth time (`Disk.birthOf`): another folder may have got the same inode since. Not known everywhere. */
   readonly birth?: string;
 }
 
-/** What is kept: what is missing in the folder comes back (`here`); what is missing at the origin is proposed as well (`both`). */
+/**
+ * `here`: paths that are missing in the folder are brought back. `both`: paths that are missing at the origin are also
+ * proposed to it.
+ */
 export type Kept = "here" | "both";
 
-/** Whether what editors and desktops make for themselves is left where it is, or goes both ways. */
+/** Whether the files that editors and desktops make for themselves stay on their side or are synced both ways. */
 export type EditorFilesRule = "leave" | "sync";
 
 /**
- * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Written in the same commit as what
- * it speaks of; its last state is the state of the sync.
+ * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Written in the same commit as
+ * the changes that it describes; its last state is the state of the sync.
  */
 export interface ReplicaRecord {
   /** The origin's workspace. */
   readonly origin: string;
-  /** How this replica names itself to the origin. Another one: the journal begins anew. */
+  /** The name that this replica gives the origin. If it changes, the journal begins anew. */
   readonly sandboxId: string;
-  /** Where the origin is reached, without a token. */
+  /** The URL of the origin, without a token. */
   readonly url: string;
-  /** The origin's workspace as it was asked for. */
+  /** The origin's workspace as it was requested. */
   readonly workspace?: string;
   readonly mode: ReconcileMode;
-  /** Patterns of what does not come from the origin, and of what is not written back. */
+  /** Patterns of paths that are not taken from the origin, and of paths that are not written back. */
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
-  /** The patterns of `filterTo` under which the folder was reconciled, where others are asked for now: until the next step. */
+  /**
+   * The patterns of `filterTo` under which the folder was reconciled, if they differ from `filterTo`: until the next
+   * step.
+   */
   readonly filteredTo?: readonly string[];
-  /** A filter with a name. */
+  /** The name of a named filter. */
   readonly policy?: string;
-  /** What becomes of editors' own files (core/filter/editor-files.ts). Default: `leave`. */
+  /** The rule for editors' own files (core/filter/editor-files.ts). Default: `leave`. */
   readonly editorFiles?: EditorFilesRule;
   readonly debounceMs?: number;
-  /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
+  /** Files that are secrets by their names are synced both ways, too. Default: each stays on its side. */
   readonly withProtected?: true;
-  /** Names of secrets that a person has added at the origin: they count here, too. Not there: none. */
+  /** Names of secrets that a person has added at the origin; they apply here, too. `undefined`: none. */
   readonly originNames?: readonly string[];
   /** The origin's event up to which the folder has been reconciled; 0: none. */
   readonly applied: number;
-  /** The own event up to which the origin has answered, as far as is known; a pruning spares what follows. */
+  /** The local event up to which the origin is known to have answered. Pruning spares later events. */
   readonly settled: number;
-  /** Nothing of this counts as deleted in the next step. */
+  /** Paths that the next step does not count as deleted (see `Kept`). */
   readonly keeps?: Kept;
   readonly folder?: FolderIdentity;
   readonly paused?: boolean;
@@ -68,12 +74,12 @@ export interface ReplicaRecord {
   readonly halted?: ReplicaHalt;
 }
 
-/** The id of the record about an origin. */
+/** Returns the id of the record about an origin. */
 export function replicaRecordId(origin: string): string {
   return PREFIX + origin;
 }
 
-/** The origin that a replica record is about, or `undefined` for other records. */
+/** Returns the origin of a replica record, or `undefined` for other records. */
 export function originOfRecordId(recordId: string): string | undefined {
   return recordId.startsWith(PREFIX) ? recordId.slice(PREFIX.length) : undefined;
 }

@@ -1,14 +1,14 @@
 import { sha256 } from "../values/hash.ts";
 
 /**
- * The id of the intent of a request that its caller has named: the same name always gives the same id, so that a request
- * is found again by it.
+ * Returns the intent's id for a request that its caller has named. The same name always gives the same id, so that a
+ * repeated request is found again.
  */
 export function intentOfRequest(request: string): string {
   return idOfText(`chronicle request\0${request}`);
 }
 
-/** An id that a text always gives: a UUID of version 8 (RFC 9562) made of its SHA-256. */
+/** Derives an id from a text, always the same: a UUID of version 8 (RFC 9562) made of its SHA-256. */
 export function idOfText(text: string): string {
   const hex = sha256(text);
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);

@@ -1,4 +1,4 @@
-/** The `chronicle:` section of a `config.yaml`: how much is kept. Other sections are other programs' business. */
+/** The `chronicle:` section of a `config.yaml`: how much is kept. Other sections belong to other programs. */
 export interface RetentionConfig {
   readonly max_snapshots?: number;
   readonly max_age_days?: number;
@@ -14,7 +14,7 @@ export type RetentionKey = (typeof KEYS)[number];
 /** All of its keys, in the order in which they are shown. */
 export const RETENTION_KEYS: readonly RetentionKey[] = KEYS;
 
-/** What holds where nothing is configured. 0 of a maximum: no limit. */
+/** The defaults. A maximum of 0 means no limit. */
 export const DEFAULT_RETENTION: Required<RetentionConfig> = {
   max_snapshots: 50,
   max_age_days: 30,
@@ -22,7 +22,7 @@ export const DEFAULT_RETENTION: Required<RetentionConfig> = {
   max_store_bytes: 0,
 };
 
-/** What is wrong with the value of a setting, if anything is. */
+/** Describes the fault in a setting's value, or returns `undefined` if the value is valid. */
 export function faultOf(key: RetentionKey, value: unknown): string | undefined {
   if (typeof value === "number" && value >= 0 && Number.isFinite(value)) {
     if (!needsWhole(key) || Number.isSafeInteger(value)) return undefined;
@@ -35,7 +35,7 @@ function needsWhole(key: RetentionKey): boolean {
   return key === "max_snapshots" || key === "max_store_bytes";
 }
 
-/** The files that say how much of a workspace's history is kept: its own, which wins, and the user's. */
+/** Returns the retention files of a workspace: its own, which takes precedence, and the user's. */
 export function retentionFiles(configFolder: string, workspaceId: string): readonly [own: string, users: string] {
   return [`${configFolder}/workspaces/${workspaceId}/config.yaml`, `${configFolder}/config.yaml`];
 }

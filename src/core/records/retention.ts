@@ -1,23 +1,26 @@
 /**
- * Which moments of a history are kept when it is pruned: pure, from what stands in the log.
+ * Decides which moments of a history are kept when it is pruned. Pure: all input comes from the log.
  *
- * Order is by event number, never by time. Time is the log's: how old something is follows from the times of the events
- * after it, never from the clock on the wall. A step between two neighbours of more than a quarter of a year (or of three
- * times the age limit, if that is more) is taken for a clock that jumped, and counts nothing: a jump deletes nothing. A
- * moment that is later than the end of the log counts as recorded with the next one, and one that is earlier than those
- * before it, with them.
+ * Moments are ordered by seq, never by time. Ages are computed from the times of later events in the log, never from
+ * the wall clock. A step between two neighbours of more than a quarter of a year (or of three times the age limit, if
+ * that is more) is taken for a clock jump and counts as nothing, so that a jump deletes nothing. A moment that is later
+ * than the end of the log counts as recorded with the next one, and one that is earlier than its predecessors with
+ * them.
  */
 
-/** Something that names a state which can be gone back to. */
+/** A moment that names a restorable state. */
 export interface KeptMoment {
   readonly kind: "action" | "snapshot";
   /** For people: an action's id, a snapshot's number. */
   readonly name: string;
   /** The state after this event. */
   readonly state: number;
-  /** When, by the log: milliseconds since 1970. */
+  /** Time in the log: milliseconds since 1970. */
   readonly ts: number;
-  /** Why it stays whatever the limits say. `first`: of its session, and `open` ones count against the limit all the same. */
+  /**
+   * Why it stays whatever the limits say. `first`: the first of its session. `open` and `first` ones still count
+   * against the limit.
+   */
   readonly shield?: "baseline" | "named" | "pinned" | "open" | "first";
 }
 
@@ -27,7 +30,10 @@ export interface RetentionLimits {
   readonly maxAgeMs: number;
 }
 
-/** What a person asks to keep; each rule keeps more. A number of moments, or of hours, days … with a moment. */
+/**
+ * A person's rules for what to keep; each rule keeps more. Each is a number of moments, or of hours, days … that have a
+ * moment.
+ */
 export interface KeepRules {
   readonly last?: number;
   readonly hourly?: number;
@@ -38,29 +44,29 @@ export interface KeepRules {
   readonly withinMs?: number;
 }
 
-/** What pruning rests on. */
+/** The input of a pruning decision. */
 export interface PruneQuestion {
   /** In the order of their states. */
   readonly moments: readonly KeptMoment[];
   readonly rules: RetentionLimits | KeepRules;
-  /** Nothing younger is given up. */
+  /** Nothing younger than this is given up. */
   readonly minAgeMs: number;
-  /** The end of the log, and its time. */
+  /** The last event of the log, and its time. */
   readonly head: { readonly seq: number; readonly ts: number };
-  /** The floor in force; 0: nothing was pruned yet. */
+  /** The floor in force; 0: never pruned. */
   readonly floorSeq: number;
-  /** Further states that something unfinished needs. */
+  /** Other states that unfinished work needs. */
   readonly states?: readonly number[];
-  /** Everything from this state on is needed by something unfinished. */
+  /** Unfinished work needs everything from this state on. */
   readonly hold?: number;
 }
 
-/** What is to be kept and given up. */
+/** The pruning decision. */
 export interface PruneAnswer {
   readonly floorSeq: number;
   /** States below the floor that are kept. */
   readonly states: readonly number[];
-  /** Those among them to which kept actions go back. */
+  /** The subset of `states` to which kept actions go back. */
   readonly actionStates: readonly number[];
   readonly kept: readonly KeptMoment[];
   readonly pruned: readonly KeptMoment[];
@@ -70,7 +76,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LONGEST_STEP = 90 * DAY;
 
-/** What goes, what stays, and where the floor comes to lie. */
+/** Decides what is pruned, what is kept, and the new floor. */
 export function answerPruning(question: PruneQuestion): PruneAnswer {
   const { moments, rules, head } = question;
   const hold = question.hold ?? Number.POSITIVE_INFINITY;
@@ -104,8 +110,8 @@ function notIn<T>(set: ReadonlySet<T>): (one: T) => boolean {
 }
 
 /**
- * When each moment was, never earlier than it can have been: a moment is not before those before it. One that is later than
- * the end of the log has a clock that ran ahead, and says nothing.
+ * Returns the time of each moment, raised to at least that of the moments before it. A moment later than the end of the
+ * log had a clock that ran ahead: it takes the time of the next one.
  */
 function timesOf({ moments, head }: PruneQuestion): number[] {
   let latest = Number.NEGATIVE_INFINITY;
@@ -119,7 +125,7 @@ function timesOf({ moments, head }: PruneQuestion): number[] {
   return times as number[];
 }
 
-/** How old each moment is, in ms, by the log. */
+/** Returns the age of each moment by the log, in ms. */
 function agesOf({ rules, head }: PruneQuestion, times: readonly number[]): number[] {
   const maxAge = "maxSnapshots" in rules ? rules.maxAgeMs : 0;
   const longest = Math.max(LONGEST_STEP, 3 * maxAge);
@@ -143,8 +149,9 @@ interface Judged {
 }
 
 /**
- * The limits count action snapshots that are not pinned. If there are too many, a tenth more than necessary goes, so that
- * not every action prunes. Half of the limit is for those that nothing shields, however many are shielded.
+ * Returns the moments beyond the limits, which count action snapshots that are not pinned. If there are too many, a
+ * tenth more than necessary goes, so that not every action prunes. Half of the limit is reserved for unshielded
+ * moments, however many are shielded.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
   const { maxSnapshots, maxAgeMs } = limits;
@@ -159,7 +166,7 @@ function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: J
   return moments.filter((one, i) => mayGo.has(one) && (oldest.has(one) || (maxAgeMs > 0 && (ages[i] ?? 0) > maxAgeMs)));
 }
 
-/** Does the limit of action snapshots count it? */
+/** True if the moment counts against the limit of action snapshots. */
 export function isCounted({ kind, shield }: KeptMoment): boolean {
   return kind === "action" && shield !== "pinned" && shield !== "named";
 }

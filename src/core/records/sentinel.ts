@@ -6,25 +6,25 @@ import { damaged, flag, hashOf, list, object, whole } from "../values/record-fie
 import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./workspace-record.ts";
 
 /**
- * The sentinel: the first event of a log that goes on behind a compaction (`docs/format.md`, "Compaction"). It says what
- * the events before it amounted to, so that the history can be taken up without them.
+ * The sentinel: the first event of a log that continues after a compaction (`docs/format.md`, "Compaction"). It sums up
+ * the events before it, so that the history can continue without them.
  */
 export interface Sentinel {
   /** Blob: the base on which the history can start here. */
   readonly base: Hash;
-  /** The Merkle root of the files, here and at the last event before. */
+  /** The Merkle root of the files, which is the same here and at the event before. */
   readonly root: Hash;
-  /** First and last seq of the log that was sealed. */
+  /** First and last seq of the sealed log. */
   readonly range: readonly [first: number, last: number];
   /** Hash of the last event before this one. */
   readonly head: Hash;
-  /** How many events there are before this one: the size of the log tree. */
+  /** The number of events before this one: the size of the log tree. */
   readonly size: number;
   /** The compact range of the log tree at `size`. */
   readonly frontier: readonly Hash[];
   /** The workspace's own record, so that its folders are known without the base. */
   readonly workspace: WorkspaceRecord;
-  /** The events before this one were removed on purpose: that they are missing is no damage. */
+  /** True if the events before this one were removed on purpose: their absence is then no damage. */
   readonly dropsArchive: boolean;
 }
 
@@ -40,8 +40,9 @@ export function encodeSentinel(sentinel: Sentinel): RecordBody {
 }
 
 /**
- * The sentinel in an event. Throws `LOG_DAMAGED` when a field is missing, and `INTEGRITY_VIOLATION` when its fields do
- * not fit the event: `head` is its `prev_hash`, `size` its seq − 1, and the frontier stands for so many events.
+ * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing, and `INTEGRITY_VIOLATION` if its fields
+ * do not match the event: `head` must be its `prev_hash`, `size` its seq − 1, and the frontier must fit that number of
+ * events.
  */
 export function decodeSentinel(event: LogEvent): Sentinel {
   const { record } = event;
@@ -72,11 +73,11 @@ function checkPlace(event: LogEvent, { head, size, range, frontier }: Sentinel):
   if (head !== event.prevHash) refuse(`its head is ${head}, its prev_hash ${event.prevHash}`);
   if (size !== event.seq - 1) refuse(`its size is ${size}`);
   if (range[1] !== size || range[0] < 1 || range[0] > size) refuse(`its range is ${range.join("..")}`);
-  // Throws unless so many hashes can stand for so many events.
+  // Throws unless a frontier of this length fits this number of events.
   new LogTree(frontier, size);
 }
 
-/** The head before an event on which a history starts: that of the sentinel, or nothing at event 1. */
+/** Returns the head before the first event of a log: empty at event 1, else the head before the sentinel. */
 export function headBefore(event: LogEvent): Head {
   return event.prevHash === "" ? { seq: 0, hash: "" } : { seq: event.seq - 1, hash: event.prevHash };
 }

@@ -2,33 +2,33 @@ import type { Head, RecordBody } from "../values/event.ts";
 import { damaged, hashOf, object, orNull, text, whole } from "../values/record-fields.ts";
 
 /**
- * `signer:<workspace id>`: whose key signs the heads of this history from this event on. The last such event is in force.
- * The first one stands in the first commit, so a history without one was not begun like this.
+ * `signer:<workspace id>`: the key that signs the heads of this history from this event on. The last such event is in
+ * force. The first one is in the first commit, so a history without one was not begun in this way.
  */
 export interface SignerRecord {
   /** The verifier key: `<name>+<key id>+<Base64>`. */
   readonly key: string;
-  /** The event from which on it signs: this one's own seq. */
+  /** The first event that it signs: this one's own seq. */
   readonly since: number;
   /**
-   * `begun`: the history begins with it. `changed`: the key before it has signed a head that covers this event. `accepted`: a
-   * person went on from what was there.
+   * `begun`: the history begins with it. `changed`: the previous key has signed a head that covers this event.
+   * `accepted`: a person continued from the history as found.
    */
   readonly why: "begun" | "changed" | "accepted";
   readonly actor: string;
-  /** Of an `accepted` one: what a person went on from, and instead of what. */
+  /** For an `accepted` one: the history that a person continued from, and the head that it replaces. */
   readonly accepted?: Acceptance;
 }
 
-/** What a person has accepted. */
+/** The details of an acceptance by a person. */
 export interface Acceptance {
-  /** The last event of the log as it was found. */
+  /** The last event of the log as found. */
   readonly log: Head;
-  /** The head that was kept, or `null` where none could be read. */
+  /** The kept head, or `null` if none could be read. */
   readonly head: Head | null;
-  /** The name of its note beside the heads, or `null` where there was none. */
+  /** The name of the kept head's note beside the heads, or `null` if there was none. */
   readonly keptAs: string | null;
-  /** Why the history could not go on by itself, for people. */
+  /** Why the history could not continue by itself, for people. */
   readonly reason: string;
 }
 

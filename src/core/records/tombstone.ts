@@ -1,37 +1,40 @@
 import type { Hash } from "../values/hash.ts";
 
-/** How long what was given up is kept all the same, in milliseconds. */
+/** The grace period, in milliseconds, for which given-up data is kept. */
 export const GRACE_MS = 24 * 3_600_000;
 
-/** May what was given up at `since` be freed? Both in milliseconds since the epoch. A time that is still to come is not over. */
+/**
+ * True if data that was given up at `since` may be freed (both in milliseconds since the epoch). False for a time in
+ * the future.
+ */
 export function isGraceOver(since: number, now: number): boolean {
   return since + GRACE_MS <= now;
 }
 
-/** A part of a history that a person has given up: what a pruning lets go, or a span of archived events. */
+/** A part of a history that a person has given up: a pruning's contents, or a span of archived events. */
 export type GivenUpPart =
   | { readonly kind: "pruning"; readonly event: number }
   | { readonly kind: "archive"; readonly first: number; readonly last: number };
 
-/** What is noted of a history that was forgotten, or of a part that was given up, apart from the store. */
+/** The note, kept apart from the store, about a forgotten history or a given-up part. */
 export interface Tombstone {
-  /** That of the workspace; of a part: its own, which begins with that of the workspace. */
+  /** The workspace's id; for a part, an id of its own that begins with the workspace's. */
   readonly id: string;
-  /** Only a part of the history of this workspace was given up. */
+  /** Set if only a part of this workspace's history was given up. */
   readonly part?: GivenUpPart & { readonly workspace: string };
   readonly name?: string;
-  /** Its first folder; empty: it had none. */
+  /** The workspace's first folder; empty if it had none. */
   readonly path: string;
   /** The store's folder. */
   readonly store: string;
   readonly forgotten: string;
-  /** From then on it may be freed. */
+  /** The time from which it may be freed. */
   readonly until: string;
-  /** When it was freed; not there: it was not. */
+  /** When it was freed; `undefined` if it was not. */
   readonly freed?: string;
-  /** Its last signed head; `null`: none was kept. */
+  /** Its last signed head; `null` if none was kept. */
   readonly head: { readonly seq: number; readonly hash: Hash } | null;
-  /** Who has forgotten it: the process, those around it, and the name under which it acted. */
+  /** The process that forgot it, its ancestors, and the actor's name. */
   readonly by: { readonly pid: number; readonly ancestors: readonly number[]; readonly actor: string };
 }
 
@@ -45,7 +48,7 @@ export function encodeTombstone(stone: Tombstone): string {
   return `${JSON.stringify(stone, null, 2)}\n`;
 }
 
-/** `undefined` for what is no tombstone. */
+/** Decodes a tombstone. Returns `undefined` if the text is not a tombstone. */
 export function parseTombstone(text: string): Tombstone | undefined {
   try {
     const value = JSON.parse(text) as Partial<Tombstone> | null;

@@ -6,51 +6,56 @@ export interface TransactionRecord {
   readonly status: TransactionStatus;
   readonly startedAt: string;
   readonly finishedAt: string | null;
-  /** The state before it is that after this event. */
+  /** The state before the transaction is the state after this event. */
   readonly fromSeq: number;
-  /** The transaction within which it is a savepoint. */
+  /** For a savepoint: the enclosing transaction. */
   readonly parent?: string;
   readonly name?: string;
   readonly actor: string;
-  /** The agent's session that it belongs to: actions of others are not in it. None: everybody's are. */
+  /** The agent's session that it belongs to: actions of others are not part of it. `undefined`: everybody's are. */
   readonly session?: string;
   /**
-   * `actions`: only what actions and writes did belongs to it, and the steps of the client that began it. Not there: also what
-   * nobody's action did to the folder while it was the innermost bracket.
+   * `actions`: only the changes of actions and writes belong to it, and the operations of the client that began it.
+   * `undefined`: so do changes to the folder that no action made while this was the innermost bracket.
    */
   readonly scope?: "actions";
-  /** The program that began it, as that calls itself. */
+  /** The program that began it, by the name that it gives itself. */
   readonly client?: string;
-  /** Of a transaction of actions whose owner began it itself: the mark of that process. Only its operations are steps. */
+  /**
+   * For a transaction of actions that its owner began itself: the mark of that process. Only its operations are steps.
+   */
   readonly process?: string;
-  /** The process whose death ends it; `null`: it stays until it is told (the command line begins such). */
+  /**
+   * The process whose death ends it. `null`: it stays until it is ended explicitly, as the command line's transactions
+   * do.
+   */
   readonly pid: number | null;
-  /** What tells that process from others of its number. */
+  /** Tells that process from others that had the same pid. */
   readonly pidMark?: string;
   /** The PID namespace in which that process has its number. */
   readonly pidSpace?: string;
-  /** What becomes of it when its owner dies. */
+  /** The action taken when its owner dies. */
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
   readonly undo?: string;
-  /** The run, and the action, within which it was begun: then that is what `undo` takes back. */
+  /** The run and the action within which it was begun: `undo` takes those back instead. */
   readonly run?: string;
   readonly action?: string;
-  /** The run that it holds (`run --rollback-on-failure`): what others do meanwhile is not in it. */
+  /** The run that it wraps (`run --rollback-on-failure`). Changes of others meanwhile are not part of it. */
   readonly holds?: string;
-  /** Once it is committed: the paths that it changed, with its savepoints. */
+  /** Set once it is committed: the number of paths that it and its savepoints changed. */
   readonly changed?: number;
 }
 
-/** Where a transaction stands. */
+/** The state of a transaction. */
 export type TransactionStatus = "active" | "committed" | "rolled_back";
 
-/** Does a transaction hold what no action did to the folder, while it is the innermost bracket? */
+/** True if changes to the folder that no action made belong to the transaction while it is the innermost bracket. */
 export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === undefined && session === undefined;
 }
 
-/** Do restores, undos and redos that are made within a transaction belong to it? */
+/** True if restores, undos and redos within the transaction belong to it. */
 export function holdsSteps({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === "actions" || session === undefined;
 }

@@ -1,34 +1,35 @@
-/** One step of the history of operations: something done, an undo of it, or a redo of it. */
+/** One step of the history of operations: an operation, an undo, or a redo. */
 export interface OperationStep {
   readonly id: string;
   readonly seq: number;
   readonly kind: "operation" | "undo" | "redo";
-  /** The operation that an undo or redo is about; of a redo also an undo with `takes`. */
+  /** The operation that an undo or redo targets; for a redo, this may also be an undo with `takes`. */
   readonly target?: string;
-  /** For an undo of somebody's work: the operations (and redone undos of this kind) that it takes back wholly. */
+  /** For an undo of selected work: the operations (and redone undos of this kind) that it takes back wholly. */
   readonly takes?: readonly string[];
-  /** … those of which only what did not merge is left: they are not undone, and no longer next. */
+  /** … the operations of which only the unmerged part is left: they are not undone, and are no longer next. */
   readonly passes?: readonly string[];
-  /** An operation that is part of a greater one: it is undone with that one, or by its id, and is never next. */
+  /** True for an operation that is part of a larger one: it is undone with that one or by its id, and is never next. */
   readonly isPart?: true;
 }
 
-/** What `undo` and `redo` would take next: the last of each. */
+/** The operations that `undo` and `redo` can take, the next one last. */
 export interface UndoStack {
   readonly undoable: readonly string[];
   readonly redoable: readonly string[];
-  /** Operations that were taken back, and not done again. */
+  /** Operations that were undone and not redone. */
   readonly undone: ReadonlySet<string>;
 }
 
 /**
- * The two stacks after the steps, which are in the order of the log. Consecutive undos go further back, redos forward
- * again; a new operation ends redo. An undo of one in the middle takes it out of its place; its redo puts it on top, also where
- * a new operation has ended redo and it was named.
+ * Returns the two stacks after the steps, which are in log order. Consecutive undos go further back, redos forward
+ * again; a new operation clears the redo stack. An undo of an operation in the middle removes it from its place. Its
+ * redo puts it on top, even if a new operation has cleared the redo stack and the redo names it.
  *
- * An undo of somebody's work is a step of its own: what it takes back wholly is no longer undoable, and it becomes
- * redoable as one, by its own id; once redone it is undoable as one, by that id. (Its undo is then a new one, which
- * takes it.) Steps about operations that are not there (pruned), and redos of what is not undone, change nothing.
+ * An undo of selected work is a step of its own. Operations that it takes back wholly are no longer undoable, and it
+ * becomes redoable as one step under its own id; once redone, it is undoable as one step under that id. (Its undo is
+ * then a new undo, which takes it.) Steps about missing (pruned) operations, and redos of operations that are not
+ * undone, change nothing.
  */
 export function undoStack(steps: Iterable<OperationStep>): UndoStack {
   const stacks = new Stacks();
@@ -37,13 +38,13 @@ export function undoStack(steps: Iterable<OperationStep>): UndoStack {
 }
 
 class Stacks {
-  // A set keeps the order of insertion and takes out of the middle in constant time.
+  // A Set keeps insertion order and removes from the middle in constant time.
   readonly #undoable = new Set<string>();
   readonly #redoable = new Set<string>();
   readonly #undone = new Set<string>();
-  /** The operations that undos of somebody's work took, by the undo's id. */
+  /** The operations taken by each undo of selected work, by the undo's id. */
   readonly #groups = new Map<string, readonly string[]>();
-  /** All operations so far: true for one that is part of a greater one. */
+  /** All operations so far; true for one that is part of a larger one. */
   readonly #known = new Map<string, boolean>();
 
   get now(): UndoStack {
@@ -56,7 +57,7 @@ class Stacks {
       this.#known.set(id, isPart);
       if (isPart) return;
       this.#undoable.add(id);
-      // Clearing an empty set costs a new table.
+      // Clearing even an empty set allocates a new table.
       if (this.#redoable.size > 0) this.#redoable.clear();
     } else if (kind === "undo" && takes !== undefined) this.#takeWork(step, takes);
     else if (target === undefined || !this.#known.has(target)) return;

@@ -4,38 +4,41 @@ import { list, object, optionalText, orNull, text } from "../values/record-field
 import type { Json, RecordBody } from "../values/event.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where a tracked folder lies: on which device, and through which mount. */
+/** The location of a tracked folder: its device and its mount. */
 export interface RootPlace {
   /** `null` for the first root. */
   readonly id: string | null;
   readonly device: string;
-  /** The mount point that leads to it, and the folder of the file system that is mounted there. Not known everywhere. */
+  /** The mount point that leads to the folder, and the mounted folder of that file system. Not known everywhere. */
   readonly mount?: string;
-  /** This mounting of its file system: another text after each one. Not known everywhere. */
+  /** Identifies this mounting of the file system: each mounting has another text. Not known everywhere. */
   readonly mounting?: string;
 }
 
-/** Where the folders of a workspace were when they were last captured whole. */
+/** The locations of a workspace's folders at the last full capture. */
 export interface Whereabouts {
-  /** The start of the machine; not known everywhere. */
+  /** Identifies the boot of the machine; not known everywhere. */
   readonly boot?: string;
-  /** A process followed an origin with the folder, and has not ended its work. */
+  /** Set if a process followed an origin with the folder and has not ended its work. */
   readonly followed?: true;
   readonly roots: readonly RootPlace[];
 }
 
-/** Did the machine start since then? */
+/** True if the machine has booted since then. */
 export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
 
-/** Did the machine start, or a file system get mounted, since then? What nobody had synced may be lost. */
+/** True if the machine has booted or a file system was mounted since then: unsynced data may be lost. */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
   return now.roots.some((root) => isOther(placeOf(last, root.id)?.mounting, root.mounting));
 }
 
-/** The roots that lie on another device or behind another mount than they did: what is there may be something else. */
+/**
+ * Returns the roots that are on another device or behind another mount than before: their contents may be different
+ * ones.
+ */
 export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet<string | undefined> {
   const elsewhere = now.roots.filter((root) => {
     const before = placeOf(last, root.id);
@@ -44,7 +47,7 @@ export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet
   return new Set(elsewhere.map(({ id }) => id ?? undefined));
 }
 
-/** The same, with what is not known now as it was known before. */
+/** Returns `now`, with the fields that are unknown now filled in from `last`. */
 export function mergeWhereabouts(last: Whereabouts | undefined, now: Whereabouts): Whereabouts {
   if (last === undefined) return now;
   const boot = now.boot ?? last.boot;
@@ -55,29 +58,33 @@ function placeOf({ roots }: Whereabouts, id: string | null): RootPlace | undefin
   return roots.find((one) => one.id === id);
 }
 
-/** What is not known on one side is no difference. */
+/** A value that is unknown on one side is not a difference. */
 function isOther(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
 
-/** What is known of an unclean end. */
+/** The facts known about an unclean end. */
 export interface UncleanEnd {
   /** A process followed an origin with the folder when the machine went down. */
   readonly wasFollowed: boolean;
-  /** Paths that were recorded shortly before: the system may not have written them yet. */
+  /** Paths that were recorded shortly before the end: the system may not have written them yet. */
   readonly recent: ReadonlySet<WorkspacePath>;
-  /** The time of modification that a file was last seen with, in ms, where that is known: a file may be written anew with the same bytes. */
+  /**
+   * Returns the modification time that a file was last seen with, in ms, if known: a file may be rewritten with the
+   * same bytes.
+   */
   readonly seen: (path: WorkspacePath) => number | undefined;
-  /** When the machine started anew, in ms since the epoch; `undefined`: it did not, or nobody knows. */
+  /** When the machine booted again, in ms since the epoch; `undefined` if it did not, or if that is unknown. */
   readonly restarted?: number | undefined;
 }
 
 /**
- * Is what a path is now something that an unclean end has left of it, and nobody's edit? An edit has a new time of modification.
- * A file whose bytes were not written has the recorded time, and is empty, shorter or filled with other bytes. A file system that
- * went back to an earlier state as a whole (Btrfs) has an earlier file, or none: that is only believed of what was recorded
- * shortly before, and where a process was at work to the end, since a person may have deleted it, too. The same holds of a file
- * that was written anew right before: XFS leaves it empty, with its new time, which is before the machine started again.
+ * True if the present state of a path was left by an unclean end and is not an edit. An edit has a new modification
+ * time. A file whose bytes were not written has the recorded time, and is empty, shorter or filled with other bytes. A
+ * file system that as a whole went back to an earlier state (Btrfs) has an earlier file, or none. A person may also
+ * have deleted the file, so this is assumed only of paths recorded shortly before, and only if a process was at work to
+ * the end. The same holds for a file that was rewritten right before: XFS leaves it empty, with its new time, which is
+ * before the machine booted again.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;
@@ -91,7 +98,7 @@ export function isLostInCrash({ path, before, after }: Change, unclean: UncleanE
   return isCutShort || isEmptied || (isEarlierState && after.mtimeMs <= before.mtimeMs);
 }
 
-/** Whereabouts as JSON, for the file that keeps them. */
+/** Encodes whereabouts as JSON, for the file that keeps them. */
 export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): string {
   const body: Record<string, Json> = {
     ...optional({ boot, followed }),
@@ -100,7 +107,7 @@ export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): strin
   return `${JSON.stringify(body)}\n`;
 }
 
-/** The whereabouts in a text. Throws where it is none. */
+/** Decodes whereabouts. Throws if the text is not one. */
 export function decodeWhereabouts(json: string): Whereabouts {
   const body = object(JSON.parse(json) as Json, "whereabouts");
   const boot = optionalText(body, "boot");

@@ -1,7 +1,7 @@
 import type { RecordBody } from "../values/event.ts";
 import { optionalText } from "../values/record-fields.ts";
 
-/** The innermost run, action and transaction within which another one was begun, by their ids. */
+/** The ids of the innermost run, action and transaction within which a record's bracket was begun. */
 export interface Within {
   readonly run?: string;
   readonly action?: string;
@@ -10,7 +10,7 @@ export interface Within {
 
 const KINDS = ["run", "action", "transaction"] as const;
 
-/** The fields of a record that say what it was begun within. */
+/** Encodes the fields of a record that say what it was begun within. */
 export function encodeWithin(within: Within): Readonly<Record<string, string>> {
   return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
 }

@@ -17,10 +17,10 @@ import {
 import { isRootId } from "../values/path.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The version of the format that this code reads and writes. */
+/** The format version that this code reads and writes. */
 export const FORMAT_VERSION = 2;
 
-/** Throws `FORMAT_UNSUPPORTED` for another format than ours, older or newer. `what` has it. */
+/** Throws `FORMAT_UNSUPPORTED` if `format`, that of `what`, is older or newer than ours. */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
   const isNewer = format > FORMAT_VERSION;
@@ -38,9 +38,9 @@ export function refuseOtherFormat(format: number, what: string): void {
 
 /** One tracked root as the log keeps it. */
 export interface RootRecord {
-  /** `null` for the first. */
+  /** `null` for the first root. */
   readonly id: string | null;
-  /** Absolute; `""` in a hosted workspace, whose files are only in its log and the contents. */
+  /** Absolute; `""` in a hosted workspace, whose files exist only in its log and blobs. */
   readonly folder: string;
   readonly only?: string;
   readonly filter: FilterOptions;
@@ -52,24 +52,26 @@ export interface WorkspaceRecord {
   readonly format: number;
   readonly created: string;
   readonly roots: readonly RootRecord[];
-  /** Device and inode of the first root: how a moved folder is recognised. `"0"` in a hosted workspace. */
+  /** Device and inode of the first root, by which a moved folder is recognised. `"0"` in a hosted workspace. */
   readonly device: string;
   readonly inode: string;
-  /** When that folder was made, in nanoseconds since 1970: another folder may get its inode later. Not known everywhere. */
+  /**
+   * The folder's birth time, in nanoseconds since 1970: another folder may get its inode later. Not known everywhere.
+   */
   readonly born?: string;
-  /** False: no small ignored file is kept aside before a run, and what was is freed. Default: true. */
+  /** False: no small ignored file is kept aside before a run, and those that were are freed. Default: true. */
   readonly keepsAside?: false;
   /** Names of secrets that a person has added to the table, or (`!`) taken away; see `ProtectedNames`. Default: none. */
   readonly protectedNames?: readonly string[];
   /** Unique in its store. */
   readonly name?: string;
-  /** Since when it is only read. */
+  /** The time since when it is read-only. */
   readonly archived?: string;
   /** For a fork: the state on which it begins. */
   readonly from?: ForkOrigin;
 }
 
-/** A state of another workspace: after event `seq`, whose hash this is, with the Merkle root of the files there. */
+/** A state of another workspace: the one after event `seq`, with that event's hash and the Merkle root of the files. */
 export interface ForkOrigin {
   readonly workspace: string;
   readonly seq: number;
@@ -146,7 +148,7 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
 }
 
-/** The first root has no id, and each other one its own. */
+/** Throws unless the first root has no id and each other root has a unique one. */
 function checkRootIds(roots: readonly RootRecord[]): void {
   const [first, ...further] = roots.map(({ id }) => id);
   if (first !== null) damaged("the first of its roots is not one without an id");

@@ -8,21 +8,21 @@ import type { AcceptedEntry, RejectedEntry, WriteBackAnswer, WriteBackReason } f
 import { optional } from "../../util/optional.ts";
 
 /**
- * `writeback:<replica>`: up to which of its own changes a replica has its answers, with those to its last batch: sent
- * again, it is answered the same. Written in the commit that does what the answers say.
+ * `writeback:<replica>`: the last of a replica's own changes that is answered, with the answers to its last batch. A
+ * batch that is sent again gets the same answers. Written in the commit that does what the answers say.
  */
 export interface WriteBackRecord extends WriteBackAnswer {
   readonly settled: number;
   /** The hash of that entry's event in the replica's own log. */
   readonly hash?: Hash;
   /**
-   * Its deletions of folders that were refused because of what is in them, which its next batch may delete: they are then
-   * done. By `local_seq`; they are kept as versions meanwhile.
+   * The replica's deletions of folders that were refused because the folders are not empty. Its next batch may delete
+   * their contents; these deletions are then done. By `local_seq`. Meanwhile they are kept as versions.
    */
   readonly going: readonly number[];
 }
 
-/** The record id of what a replica has been answered. */
+/** Returns the record id of a replica's answers. */
 export function writeBackRecordId(replica: string): string {
   return `writeback:${replica}`;
 }
@@ -78,18 +78,18 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 }
 
 /**
- * `version:<replica>:<local_seq>`: what a replica had made of a path, and did not become its state, because there was a
- * later one. Its content is kept as one of the history.
+ * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state because there was a
+ * later one. Its content is kept like others of the history.
  */
 export interface VersionRecord {
   readonly replica: string;
   readonly localSeq: number;
   readonly path: WorkspacePath;
-  /** `undefined`: it had deleted it. */
+  /** `undefined`: the replica had deleted the path. */
   readonly entry: Entry | undefined;
   /** The event of the path that it was based on; 0: none. */
   readonly seen: number;
-  /** The last event of the path when it came; 0: there was none. */
+  /** The last event of the path when the version came; 0: there was none. */
   readonly against: number;
   readonly actor: string;
   readonly session?: string;
@@ -104,7 +104,7 @@ export function versionRecordId({ replica, localSeq }: Pick<VersionRecord, "repl
 
 const WHOSE = ["session", "turn", "action"] as const;
 
-/** A version record as JSON: the state as in plans. */
+/** Encodes a version record as JSON, with the state as in plans. */
 function encodeVersion(record: VersionRecord): RecordBody {
   const body: Record<string, Json> = {
     ...encodePath(record.path),
@@ -142,7 +142,7 @@ export function decodeVersion(body: RecordBody): VersionRecord {
   };
 }
 
-/** The content that a version needs. */
+/** Returns the content that a version needs. */
 export function contentsOfVersion({ entry }: VersionRecord): Hash[] {
   return entry?.hash === undefined ? [] : [entry.hash];
 }
@@ -152,7 +152,7 @@ export function versionDraft(record: VersionRecord): EventDraft {
   return { op: "upsert", recordId: versionRecordId(record), record: encodeVersion(record) };
 }
 
-/** The event that says up to where a replica is answered. */
+/** Returns the event that writes a replica's answers. */
 export function writeBackDraft(replica: string, record: WriteBackRecord): EventDraft {
   return { op: "upsert", recordId: writeBackRecordId(replica), record: encodeWriteBack(record) };
 }

@@ -3,11 +3,14 @@ import type { Entry } from "../values/entry.ts";
 import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** One of a replica's own changes, as it comes to its origin. */
+/** One of a replica's own changes, as its origin receives it. */
 export interface WriteBackEntry {
-  /** Known by this and the replica: given again, it is answered as before and not done again. */
+  /**
+   * Identifies the entry, together with the replica: an entry that is sent again is answered as before and not done
+   * again.
+   */
   readonly localSeq: number;
-  /** The hash of its event in the replica's own log: another one with this number is of another history. */
+  /** The hash of its event in the replica's own log. Another hash with this number belongs to another history. */
   readonly eventHash?: Hash;
   readonly path: WorkspacePath;
   /** `undefined`: deleted. */
@@ -23,24 +26,29 @@ export interface WriteBackEntry {
 /** Entries of one replica that are decided together, by `localSeq`. */
 export interface WriteBackBatch {
   readonly replica: string;
-  /** The last event that was sent to the replica, or that it has proved to hold: what is later it cannot have seen. */
+  /** The last event that was sent to the replica or that it has proved to hold. It cannot have seen later ones. */
   readonly acknowledged: number;
-  /** The last entry of this replica that was decided, as far as the conversation knows that brings these. Left out: nobody asks. */
+  /**
+   * The replica's last decided entry, as far as the conversation that brings these entries knows. `undefined`: not
+   * checked.
+   */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
-  /** Contents that the replica has not got: what others have of the same hash is not its to hand on. */
+  /** Contents that the replica does not have: it may not pass on others' contents that have the same hash. */
   readonly missing?: ReadonlySet<Hash>;
 }
 
-/** What of a replica's is not taken. */
+/** Limits on what is accepted from a replica. */
 export interface WriteBackRules {
-  /** Its direction `from-replica`. */
+  /** The filter of the direction `from-replica`. */
   readonly filter?: DirectionalFilter;
   /** Longest content, in bytes. */
   readonly maxBytes?: number;
 }
 
-/** Why an entry was not taken: as in the protocol (docs/protocol.md). After `unavailable` it is to be given again. */
+/**
+ * Why an entry was rejected, as in the protocol (docs/protocol.md). An entry that was `unavailable` must be sent again.
+ */
 export type WriteBackReason =
   | "stale"
   | "causal-lie"
@@ -53,41 +61,41 @@ export type WriteBackReason =
   | "erased"
   | "unavailable";
 
-/** An entry that the origin has taken. */
+/** An entry that the origin accepted. */
 export interface AcceptedEntry {
   readonly localSeq: number;
-  /** The path's iteration now, and the event that recorded it; 0: there never was anything, and there is nothing. */
+  /** The path's iteration now, and the event that recorded it; 0: the path never existed and does not exist. */
   readonly iteration: number;
   readonly sequence: number;
 }
 
-/** An entry that it has not. */
+/** An entry that the origin rejected. */
 export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
-  /** The last event of the path, where that is why; or that of what lies in it, or in its way, where that is. */
+  /** The event that is the reason, if one is: the last event of the path, or of a path in it or in its way. */
   readonly currentSequence?: number;
-  /** The replica itself has rejected it: the origin has not heard of it. */
+  /** Set if the replica itself rejected it: the origin does not know of it. */
   readonly unheard?: true;
-  /** The losing state is kept in the origin's history; its content, `null` for a deletion and a folder. */
+  /** Set if the losing state is kept in the origin's history. The hash is `null` for a deletion and a folder. */
   readonly kept?: { readonly contentHash: Hash | null };
 }
 
 /**
- * What became of some entries, each list by `localSeq`. One that was decided so long ago that nobody remembers how is in
- * neither; it is settled, too.
+ * The outcome of some entries, each list sorted by `localSeq`. An entry that was decided so long ago that its outcome
+ * is no longer known is in neither list; it is settled, too.
  */
 export interface WriteBackAnswer {
   readonly accepted: readonly AcceptedEntry[];
   readonly rejected: readonly RejectedEntry[];
 }
 
-/** How far a replica's entries are decided. */
+/** The progress of deciding a replica's entries. */
 export interface SettledWriteBack {
-  /** The last one that was; 0: none. */
+  /** The last decided entry; 0: none. */
   readonly upTo: number;
-  /** Its hash in the replica's own log, where that is known. */
+  /** Its hash in the replica's own log, if known. */
   readonly hash?: Hash;
-  /** The answers to its last batch, for a replica that never got them. */
+  /** The answers to its last batch, for a replica that never received them. */
   readonly last: WriteBackAnswer;
 }

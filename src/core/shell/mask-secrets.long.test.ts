@@ -217,7 +217,7 @@ it("long arguments take time in proportion", () => {
     "(echo a) ",
     "&sig=",
   ];
-  // In proportion to the length it takes two seconds or so; with its square, hours.
+  // If the time is linear in the length, this takes about two seconds; if quadratic, hours.
   const spent = processorTime();
   for (const piece of pieces)
     maskCommand(["sh", "-c", piece.repeat(200_000 / piece.length), piece.repeat(200_000 / piece.length)]);

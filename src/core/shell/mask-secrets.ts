@@ -2,26 +2,26 @@ import { fedPieces } from "./secret-feeds.ts";
 import { ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
 
 /**
- * Commands are recorded with what was run, and often hold secrets. This takes out what can be recognised by its name
- * (`--token`, `API_KEY=`, `Authorization:`), its place (`curl -u`, `mysql -p`, user info in a URL) or its shape. Rather
- * too much than too little; a secret in an unnamed argument of unknown shape cannot be recognised.
+ * Recorded commands often hold secrets. This module masks those that can be recognised by their name (`--token`,
+ * `API_KEY=`, `Authorization:`), their place (`curl -u`, `mysql -p`, user info in a URL) or their shape. It masks too
+ * much rather than too little. A secret in an unnamed argument of unknown shape cannot be recognised.
  */
 
-/** What stands where a secret was. */
+/** The replacement for a secret. */
 export const MASK = "***";
 
-/** Words that make a name secret wherever they stand in it. `max-tokens` and `token-file` do not: see `isSecretName`. */
+/** Words that make a name secret anywhere in it. `max-tokens` and `token-file` are exceptions: see `isSecretName`. */
 const STRONG = /token(?!s|iz)|passw(?:or)?d|passphrase|secret|(?:api|access|private|auth|account)[-_.]?key|credential/i;
-/** Words that do so only as the last part of a name of several, or as the whole name. */
+/** Words that make a name secret only as its last part or as the whole name. */
 const LAST =
   /^(?:(?:store|key|src|dest|db|user|owner|admin|root|my|ssh|ftp|smtp|mail|http|proxy|bind)*pass|pw|psk|pat|auth|bearer|cookie|jwt)$/i;
-/** Last parts that only count after another: `KEY=`, `PWD=` alone are harmless. */
+/** Last parts that make a name secret only after another part: `KEY=` and `PWD=` alone are harmless. */
 const LAST_OF_MANY = /^(?:key|pwd)$/i;
-/** Last parts of names that say where a secret is, or something about it. */
+/** Last parts of names that tell where a secret is, or a property of it. */
 const HARMLESS =
   /^(?:file|path|dir|stdin|fd|url|uri|ttl|expiry|expires|length|len|name|type|id|count|limit|policy|prompt|helper)$/i;
 
-/** Is it the name of a flag, variable, header or field whose value is secret? */
+/** True if a flag, variable, header or field of this name has a secret value. */
 function isSecretName(name: string): boolean {
   const parts = name
     .replace(/([a-z\d])([A-Z])/g, "$1-$2")
@@ -57,19 +57,19 @@ const SHAPES = [
 
 /** User info in a URL. */
 const USER_INFO = /\b([a-z][a-z\d+.-]{1,20}:\/\/)([^\s/?#'"]{1,1000})@/gi;
-/** Addresses that are secrets themselves, and signed ones: what stays, and what does not. */
+/** Addresses that are secrets themselves, and signed ones. The first group is kept, the rest is masked. */
 const ADDRESSES = [
   /(\bhooks\.slack\.com\/services\/)[\w./,-]+/gi,
   /(\bdiscord(?:app)?\.com\/api\/webhooks\/)[\w./-]+/gi,
   /(\bapi\.telegram\.org\/bot)[\w:-]+/gi,
   /([?&](?:sig|signature|x-amz-signature)=)[^&\s'"*]+/gi,
 ];
-/** Statements of SQL, and of PowerShell, that hold one in quotes. */
+/** SQL and PowerShell statements that hold a secret in quotes. */
 const QUOTED = [/(\bidentified\s{1,4}by\s{1,4}(["']))(?:(?!\2)[^])+/gi, /(\bpassword\s{1,4}(["']))(?:(?!\2)[^])+/gi];
 const SET_VARIABLE = /(SetEnvironmentVariable\(\s{0,4}["'](\w{1,64})["']\s{0,4},\s{0,4}(["']))(?:(?!\3)[^])+/gi;
 const BEARER = /\b(bearer\s{1,4})[\w.~+/=-]{8,}/gi;
 
-/** Something with a name and a value. `name` is global, `value` sticky: it is looked for where the name ends. */
+/** A name with a value. `name` is a global pattern; `value` is sticky and is matched where the name ends. */
 interface NamedRule {
   readonly name: RegExp;
   readonly value: RegExp;
@@ -77,7 +77,7 @@ interface NamedRule {
   readonly mask: string;
 }
 
-/** Names are bounded in length so that the time stays in proportion to the text. */
+/** The length of names is bounded, so that the time stays linear in the length of the text. */
 const NAMED_RULES: readonly NamedRule[] = [
   // A header: the value goes up to the closing quote or the end of the line. The scheme before it stays.
   {
@@ -86,14 +86,14 @@ const NAMED_RULES: readonly NamedRule[] = [
     isSecret: isSecretHeader,
     mask: MASK,
   },
-  // A field of a JSON object, also one that is a string in another.
+  // A field of a JSON object, also of one inside a string of another.
   {
     name: /["']([\w.-]{1,64})\\{0,3}["']\s{0,4}:\s{0,4}/g,
     value: /\\{1,3}["'][^"']*["']?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,}"']+/y,
     isSecret: isSecretName,
     mask: `"${MASK}"`,
   },
-  // An assignment: a variable, a flag, a field of a form or of a URL's query.
+  // An assignment: a variable, a flag, or a field of a form or of a URL's query.
   {
     name: /(?<![\w.])([a-z_][\w.-]{0,63})=/gi,
     value: /"[^"]*"?|'[^']*'?|[^\s&;|'"]+/y,
@@ -144,20 +144,20 @@ function maskShapes(text: string): string {
 
 const SHELL = /^(?:ba|da|z|k|a|fi)?sh$|^su$|^eval$/;
 
-/** What the next word is, after a flag or a name. */
+/** The kind of the next word, after a flag or a name. */
 type Next = "plain" | "command" | "assigned" | "secret" | Exclude<ToolFlag["takes"], "next" | "apart" | "attached">;
 
-/** How far the words of a rule have gone by. */
+/** The progress of matching the words of a rule. */
 interface Progress {
   readonly rule: ToolWords;
-  /** How many of `after` have come, and how many words behind them. */
+  /** The number of words of `after` matched so far, and of words after them. */
   matched: number;
   count: number;
-  /** From which of these on they are the value of a secret's name. */
+  /** The count from which words are the value of a secret's name. */
   from: number;
 }
 
-/** What is known about a command as its words go by. */
+/** The state of scanning a command word by word. */
 class Words {
   #tool: readonly ToolFlag[] = [];
   #rules: readonly Progress[] = [];
@@ -178,9 +178,9 @@ class Words {
     return attached ?? maskText(word);
   }
 
-  /** The word behind a flag or a name; `undefined`: it is like any other. */
+  /** Masks the word after a flag or a name. Returns `undefined` if it is a word like any other. */
   #taken(word: string, as: Next): string | undefined {
-    // `--token --verbose`: a flag without a value.
+    // In `--token --verbose`, the first flag has no value.
     if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
     if (as === "user" && word.includes(":")) return `${word.slice(0, word.indexOf(":"))}:${MASK}`;
     if (as === "percent" && word.includes("%")) return `${word.slice(0, word.indexOf("%"))}%${MASK}`;
@@ -192,7 +192,7 @@ class Words {
     return word;
   }
 
-  /** Learns the program, and what the word says about the next one. */
+  /** Learns the program, and the kind of the next word. */
   #look(word: string): void {
     this.#learn(word.slice(word.lastIndexOf("/") + 1));
     if (word === "eval" || word.endsWith("/eval") || (this.#isShell && /^-[a-z]*c$/.test(word))) this.#next = "command";
@@ -217,7 +217,7 @@ class Words {
     return flag.after === undefined || this.#seen.has(flag.after);
   }
 
-  /** A secret by its place among the words of a program. */
+  /** Masks a secret recognised by its place among the words of a program. */
   #placed(word: string): string | undefined {
     if (word === "" || word === "=" || /^-(?!$)/.test(word)) return undefined;
     let masked: string | undefined;
@@ -248,7 +248,7 @@ class Words {
     return flag === undefined || [...this.#seen].some((word) => flag.test(word));
   }
 
-  /** A secret in the same word as its flag or name. */
+  /** Masks a secret in the same word as its flag or name. */
   #attached(word: string): string | undefined {
     const [, name, value] = /^(-{0,2}[a-z_][\w.-]{0,63})=([^]+)$/i.exec(word) ?? [];
     if (name !== undefined && value !== undefined && isSecretName(name.replace(/^-+/, ""))) return `${name}=${MASK}`;
@@ -268,22 +268,22 @@ function begun(rules: readonly ToolWords[]): Progress[] {
   return rules.map((rule) => ({ rule, matched: 0, count: 0, from: Number.POSITIVE_INFINITY }));
 }
 
-/** How many words behind a name its secret begins; never, behind one of no secret. */
+/** Returns how many words after a name its secret begins; infinity if the name is not a secret's. */
 function offsetOf(name: string): number {
-  // `http-basic.HOST USER PASSWORD`, of Poetry and Composer.
+  // `http-basic.HOST USER PASSWORD` of Poetry and Composer.
   if (name.startsWith("http-basic.")) return 2;
   const last = name.slice(Math.max(name.lastIndexOf(":"), name.lastIndexOf("/")) + 1);
   const isSecret = !name.includes("=") && (isSecretName(last) || /oauth/i.test(name));
   return isSecret ? 1 : Number.POSITIVE_INFINITY;
 }
 
-/** `$env:API_KEY` or `$password`, as PowerShell assigns to it. */
+/** True for a secret variable, `$env:API_KEY` or `$password`, in the form in which PowerShell assigns to it. */
 function isSecretVariable(word: string): boolean {
   const [, name] = /^\$(?:(?:env|global|script|local):)?(\w{1,64})$/i.exec(word) ?? [];
   return name !== undefined && isSecretName(name);
 }
 
-/** Where OpenSSL gets a password from: only the password itself is one. */
+/** Masks the source from which OpenSSL gets a password, if the source is the password itself. */
 function sourceOf(word: string): string {
   if (/^(?:env|file|fd):|^stdin$/.test(word)) return word;
   return word.startsWith("pass:") ? `pass:${MASK}` : MASK;
@@ -302,13 +302,13 @@ function attachedTo({ takes }: ToolFlag, start: string, rest: string): string | 
   return `${start}${MASK}`;
 }
 
-/** A word of a shell command, quotes and all; or what stands between words. */
+/** A word of a shell command, with its quotes, or a separator between words. */
 const SHELL_WORDS = /(?:"(?:[^"\\]|\\[^])*"|'[^']*'|\\[^]|[^\s;|&()<>"'\\])+|\s+|[^]/g;
 
 function maskShell(command: string): string {
   let words = new Words();
   let masked = "";
-  // Private keys run over many words: they are taken out before the command is split.
+  // Private keys extend over many words, so they are masked before the command is split.
   const whole = maskShapes(command).replace(SET_VARIABLE, (match, stays: string, name: string) =>
     isSecretName(name) ? `${stays}${MASK}` : match,
   );
@@ -326,7 +326,7 @@ function maskShell(command: string): string {
   return masked;
 }
 
-/** The quotes stay. */
+/** Masks a piece but keeps its quotes. */
 function maskWhole(piece: string): string {
   const [, quote = ""] = /^(["'])[^]*\1$/.exec(piece) ?? [];
   return `${quote}${MASK}${quote}`;
@@ -337,7 +337,7 @@ function maskShellWord(words: Words, piece: string): string {
   return inner.includes(quote) && quote !== "" ? words.mask(piece) : `${quote}${words.mask(inner)}${quote}`;
 }
 
-/** The command with its secrets replaced by `***`, word for word. Also inside the strings given to `sh -c`. */
+/** Returns the command with its secrets replaced by `***`, word for word, also inside the strings given to `sh -c`. */
 export function maskCommand(argv: readonly string[]): string[] {
   const words = new Words();
   return argv.map((word) => words.mask(word));

@@ -1,9 +1,9 @@
-/** A command as one could type it: words with anything but plain characters are in quotes. */
+/** Formats a command so that it can be typed: words with anything but plain characters are quoted. */
 export function quoteCommand(argv: readonly string[]): string {
   return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
 }
 
-/** A path as one could type it in a command: one that begins with a dash is not taken for an option. */
+/** Formats a path so that it can be typed in a command: a path that begins with a dash is not taken for an option. */
 export function quotePath(path: string): string {
   return quoteCommand([path.startsWith("-") ? `./${path}` : path]);
 }

@@ -1,10 +1,10 @@
 import { WHO_CAN } from "../values/agents-role.ts";
 import { ChronicleError } from "../values/errors.ts";
 
-/** Why the bytes of a protected file are kept back. */
+/** The reason why the bytes of a protected file are withheld. */
 export const KEPT_BACK = "a secret by its name: no agent and no reader is shown it";
 
-/** The error for an agent or a reader who asks for the bytes of a protected file. `what`: its path, or its hash. */
+/** Returns the error for an agent or reader who asks for the bytes of a protected file. `what`: its path or hash. */
 export function secretError(what: string): ChronicleError {
   return new ChronicleError("FORBIDDEN", `${JSON.stringify(what)} is ${KEPT_BACK}`, {
     hint: `undo and restore put it back like any file; to see it: ${WHO_CAN}. \`chronicle config protectedNames\` shows what was said of names`,

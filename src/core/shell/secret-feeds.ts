@@ -1,9 +1,9 @@
 /**
- * What a shell line hands to a program that reads a secret from its standard input: by a pipe (`echo … | docker login
+ * Finds the secrets that a shell line passes to a program's standard input: by a pipe (`echo … | docker login
  * --password-stdin`), a here-string or a here-document. The line comes in pieces, as `mask-secrets.ts` splits it.
  */
 
-/** A simple command: its pieces, and what stands between it and the one before. */
+/** A simple command: its range of pieces, and the separators between it and the previous command. */
 interface Piped {
   readonly from: number;
   to: number;
@@ -12,11 +12,11 @@ interface Piped {
 
 const END = /^[;|&()]$/;
 const PIPE = /^\)*\|&?\n*\(*$/;
-/** A flag that says so. */
+/** A flag that makes a program read a secret from its standard input. */
 const STDIN_FLAG =
   /^--(?:[a-z-]*(?:password|passwd|passphrase|pass|token|secret|key)-stdin|with-token|password-stdin)$/;
 
-/** Programs that do so with these words; every one of them must stand in the command. */
+/** Programs that do so if every one of these words is in the command. */
 const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
   ["chpasswd"],
   ["sudo", /^-[a-zA-Z]*S|^--stdin$/],
@@ -40,10 +40,10 @@ const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
   ["wg", /^pubkey$/],
 ];
 const SAYERS = new Set(["echo", "printf", "print", "Write-Output"]);
-/** What stays readable of what they say: flags, formats of `printf`, variables. */
+/** The words of an `echo` that stay readable: flags, formats of `printf`, variables. */
 const PLAIN = /^(?:-[neErs]+|(?:%s|%b|\\[nrt0])+|\$\{?\w+\}?)$/;
 
-/** The pieces that are such secrets, by their numbers. */
+/** Returns the indexes of the pieces that are such secrets. */
 export function fedPieces(pieces: readonly string[]): ReadonlySet<number> {
   const fed = new Set<number>();
   const commands = commandsOf(pieces);
@@ -100,7 +100,7 @@ interface Feeding {
   readonly fed: Set<number>;
 }
 
-/** What is said before it in its pipeline, up to another one that reads a secret. */
+/** Marks the words printed earlier in the command's pipeline, back to another command that reads a secret. */
 function feedBack(pieces: readonly string[], { commands, at, fed }: Feeding): void {
   let inGroup = false;
   for (let k = at; k > 0; k -= 1) {
@@ -115,7 +115,7 @@ function feedBack(pieces: readonly string[], { commands, at, fed }: Feeding): vo
   }
 }
 
-/** The words of an `echo` and its like. */
+/** Marks the words of an `echo` or similar command. */
 function markSaid(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): void {
   let said = false;
   for (let at = from; at < to; at += 1) {
@@ -128,7 +128,7 @@ function markSaid(pieces: readonly string[], { from, to }: Piped, fed: Set<numbe
   }
 }
 
-/** A here-string, or a here-document. */
+/** Marks the text of a here-string or here-document. */
 function feedHere(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): "to the end" | "done" {
   for (let at = from; at < to; at += 1) {
     if (pieces[at] !== "<" || pieces[at + 1] !== "<") continue;

@@ -1,26 +1,27 @@
-/** How well-known programs take secrets on their command line: by flags, and by the place of a word. */
+/** The ways in which well-known programs take secrets on their command line: by flags, and by the place of a word. */
 
 /**
- * How a flag takes one: in the `next` argument (or in its own, as `-pX`), only `apart` from it, `attached` to the flag, as `user:secret` or `user%secret` (`percent`), as one of
- * OpenSSL's sources (`pass:…`, `env:…`, `file:…`), or as `name=secret` (`pair`).
+ * The form in which a flag takes a secret: in the `next` argument (or in its own, as `-pX`), only `apart` from it,
+ * `attached` to the flag, as `user:secret` or `user%secret` (`percent`), as one of OpenSSL's sources (`pass:…`,
+ * `env:…`, `file:…`), or as `name=secret` (`pair`).
  */
 export interface ToolFlag {
   readonly flags: readonly string[];
   readonly takes: "next" | "apart" | "attached" | "user" | "percent" | "source" | "pair";
-  /** Only after this subcommand. */
+  /** Applies only after this subcommand. */
   readonly after?: string;
 }
 
-/** Which words of a program are secret. */
+/** The words of a program that are secret. */
 export interface ToolWords {
-  /** These stand before them, in this order; flags and other words may stand between. */
+  /** The words that precede the secret, in this order. Flags and other words may stand between them. */
   readonly after: readonly string[];
   /**
-   * From which word behind them on, flags not counted (1: the first); `value`: what stands behind a name that is a secret's;
-   * `values`: the value of each `NAME=VALUE`; `named`: the word behind each name of a secret's.
+   * A number: words from this one on are secret, counted after them without flags (1: the next word). `value`: the
+   * words after a secret's name; `values`: the value of each `NAME=VALUE`; `named`: the word after each secret's name.
    */
   readonly secret: number | "value" | "values" | "named";
-  /** Only with such a flag. */
+  /** Applies only if such a flag is given. */
   readonly flag?: RegExp;
 }
 
@@ -32,7 +33,7 @@ const DASH_W: readonly ToolFlag[] = [{ flags: ["-w"], takes: "next" }];
 const PERCENT: readonly ToolFlag[] = [{ flags: ["-U", "--user"], takes: "percent" }];
 const REGISTRY: readonly ToolFlag[] = [LOGIN, { flags: ["--creds", "--src-creds", "--dest-creds"], takes: "user" }];
 
-/** By the program's name. */
+/** Keyed by the program's name. */
 export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
   "7z": DATABASE,
   az: [LOGIN],
@@ -101,7 +102,7 @@ const SECRETS_SET: readonly ToolWords[] = [
 ];
 const SETS: readonly ToolWords[] = [{ after: [], secret: "value" }];
 
-/** By the program's name. */
+/** Keyed by the program's name. */
 export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   aws: [{ after: ["configure", "set"], secret: "value" }],
   cargo: [AFTER_LOGIN],
@@ -156,5 +157,5 @@ export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   yarn: CONFIG_SET,
 };
 
-/** Words of a shell, which other programs take as subcommands: programs only where they stand first. */
+/** Shell words that other programs use as subcommands: they count as programs only as the first word. */
 export const ONLY_FIRST: ReadonlySet<string> = new Set(["set", "http", "https", "security"]);

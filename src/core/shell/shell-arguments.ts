@@ -3,24 +3,24 @@ import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What the arguments of a command say it will touch. */
+/** The paths that a command will touch, as far as its arguments tell. */
 export interface Arguments {
   readonly paths: readonly ShellWord[];
-  /** What lies beneath `paths` goes with them. */
+  /** True if everything beneath `paths` is touched, too. */
   readonly deep: boolean;
-  /** Where it works, if not where it is started. */
+  /** The folder in which it works, if not the one in which it is started. */
   readonly from?: ShellWord;
-  /** A name beneath `paths` that it leaves alone. */
+  /** A name beneath `paths` that is left alone. */
   readonly spares?: string;
-  /** Of what lies beneath, it takes only what passes a test of its own. */
+  /** Set if it touches only those paths beneath that pass a test of its own. */
   readonly chooses?: true;
-  /** A target that takes the sources' place, or takes them in when it is a folder. */
+  /** A target that the sources replace, or into which they go if it is a folder. */
   readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
 }
 
 interface Parsed {
   readonly options: readonly ShellWord[];
-  /** Values of the options that take one, by the option. */
+  /** The values of the options that take one, by option. */
   readonly values: ReadonlyMap<string, ShellWord>;
   readonly operands: readonly ShellWord[];
 }
@@ -29,7 +29,7 @@ type Reader = (words: readonly ShellWord[]) => Arguments | undefined;
 
 const plain = (paths: readonly ShellWord[], deep = false): Arguments => ({ paths, deep });
 
-/** Splits words into options and operands. `valued`: the options whose value is a word of its own. */
+/** Splits words into options and operands. `valued`: the options whose value is a separate word. */
 function parse(words: readonly ShellWord[], valued: string): Parsed {
   const takes = new Set(valued === "" ? [] : valued.split(" "));
   const options: ShellWord[] = [];
@@ -63,7 +63,7 @@ function cutBefore(word: ShellWord, at: number): ShellWord {
   return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
 }
 
-/** Is one of these short options (in a bundle too) or long ones given? */
+/** True if one of these short options (also in a bundle) or the long one is given. */
 function has(options: readonly ShellWord[], short: string, long = ""): boolean {
   return options.some(({ text }) => {
     if (text.startsWith("--")) return long !== "" && (text === long || text.startsWith(`${long}=`));
@@ -88,12 +88,12 @@ function change(words: readonly ShellWord[]): Arguments {
   return plain(given ? operands : operands.slice(1), has(options, "R", "--recursive"));
 }
 
-/** Owners are not kept: what a rule keeps out is not looked at for their sake. */
+/** Owners are not recorded, so excluded paths are not examined for a change of owner. */
 function changeOwner(words: readonly ShellWord[]): Arguments {
   return { ...change(words), chooses: true };
 }
 
-/** `cp`, `mv`, `ln`, `install`: the last operand, or what `-t` names. */
+/** `cp`, `mv`, `ln`, `install`: the target is the last operand, or the value of `-t`. */
 function transfer(tool: string): Reader {
   return (words) => {
     const { options, values, operands } = parse(words, "-t -S -m -o -g --target-directory --suffix --mode");
@@ -108,7 +108,7 @@ function transfer(tool: string): Reader {
   };
 }
 
-/** `ln -s TARGET`: the link lies here, by the target's name. */
+/** `ln -s TARGET`: the link is made in the current folder, under the target's name. */
 function lastName(word: ShellWord): ShellWord {
   const slash = word.text.replace(/\/+$/, "").lastIndexOf("/");
   return cutBefore(word, slash + 1);
@@ -126,7 +126,7 @@ function inPlace(tool: string): Reader {
   };
 }
 
-/** `-pie` is `-pi -e`, as far as the word after it goes. */
+/** Splits `-pie` into `-pi -e`, as far as the word after it is concerned. */
 function bundledScript(tool: string, word: ShellWord): ShellWord[] {
   const bundle =
     tool === "perl" ? /^(-[a-zA-Z0-9]*[a-zA-Z0-9.])([eE])$/.exec(word.text) : /^(-[nrEsiz]+)([ef])$/.exec(word.text);
@@ -160,7 +160,10 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
   return { ...plain(starts.length > 0 ? starts : [HERE], true), ...choiceOf(words) };
 }
 
-/** Does `find` look for certain names only? Those that it is told to leave out do not count, but for git's own folder. */
+/**
+ * Tells whether `find` selects certain names only. Names that it is told to leave out do not count, except git's own
+ * folder.
+ */
 function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "chooses"> {
   const isNot = (i: number): boolean => words[i]?.text === "!" || words[i]?.text === "-not";
   const chooses = words.some(({ text }, i) => /^-i?(?:name|path|wholename|regex)$/.test(text) && !isNot(i - 1));
@@ -168,7 +171,7 @@ function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "choo
   return words.some(({ text }) => text.includes(".git")) ? { spares: ".git" } : {};
 }
 
-/** Does the command that `find` runs change something, as far as its name and options tell? */
+/** True if the command that `find` runs changes something, as far as its name and options tell. */
 function isChanging(words: readonly ShellWord[], at: number): boolean {
   const tool = words[at];
   const end = words.findIndex((word, i) => i > at && (word.text === ";" || word.text === "+"));
@@ -183,7 +186,7 @@ export const XARGS_VALUED: ReadonlySet<string> = new Set(
   "-I -n -P -L -d -s -a -E --arg-file --delimiter --max-args --max-chars --max-procs".split(" "),
 );
 
-/** What `xargs` is given beside what it reads. */
+/** Reads the arguments that `xargs` has on its command line, not those from its input. */
 function xargs(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
   while ((words[at]?.text ?? "").startsWith("-")) at += takesNext(words[at]?.text ?? "", XARGS_VALUED) ? 2 : 1;
@@ -195,8 +198,8 @@ function xargs(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * `git clean -x` and `git stash --all`: what git ignores is nowhere else. All else that git changes is tracked, or a new
- * file that a look at the whole workspace finds.
+ * `git clean -x` and `git stash --all` remove ignored files, which are stored nowhere else. Everything else that git
+ * changes is tracked, or a new file that a full scan of the workspace finds.
  */
 function git(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
@@ -214,7 +217,7 @@ function git(words: readonly ShellWord[]): Arguments | undefined {
   return { ...plain(paths, true), spares: ".git", ...optional({ from }) };
 }
 
-/** `rsync … DEST`: anything beneath a folder here may be overwritten, and with `--delete` be gone. */
+/** `rsync … DEST`: anything beneath a local folder may be overwritten, and with `--delete` removed. */
 function rsync(words: readonly ShellWord[]): Arguments | undefined {
   const { options, operands } = parse(words, "-e -f -T -B -M --rsh --exclude --include --filter --files-from");
   const target = operands.length > 1 ? operands.at(-1) : undefined;
@@ -225,7 +228,7 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
-/** The file that an option names. */
+/** Returns the files that an option names. */
 function outputOption(...names: readonly string[]): Reader {
   return (words) => {
     const { values } = parse(words, names.join(" "));
@@ -262,7 +265,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["sort", outputOption("-o", "--output")],
 ]);
 
-/** What a command with these arguments will touch; `undefined`: nothing, or nobody knows (`make`, `npm` …). */
+/** Returns what a command with these arguments will touch; `undefined` if nothing, or if unknown (`make`, `npm` …). */
 export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
   return READERS.get(tool)?.(words);
 }

@@ -1,16 +1,16 @@
 import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** An option's names: of the letters in a bundle the first that takes a value takes what follows. */
+/** An option's names. In a bundle of letters, the first that takes a value takes the rest of the word. */
 interface OptionNames {
   readonly names: readonly string[];
-  /** The last one's value, where it stands in the same word. */
+  /** The value of the last name, if it is in the same word. */
   readonly value?: string;
-  /** The last one's value is the next word, whatever that looks like. */
+  /** True if the value of the last name is the next word, whatever that looks like. */
   readonly takesNext: boolean;
 }
 
-/** Takes an option apart: `--name`, `--name=value`, `-abc`, `-nvalue`. `valued`: those that take a value. */
+/** Splits an option: `--name`, `--name=value`, `-abc`, `-nvalue`. `valued`: the options that take a value. */
 function namesOf(option: string, valued: ReadonlySet<string>): OptionNames {
   const equals = option.indexOf("=");
   if (option.startsWith("--")) {
@@ -28,14 +28,14 @@ function namesOf(option: string, valued: ReadonlySet<string>): OptionNames {
   return { names, takesNext: false };
 }
 
-/** Is the word after this option its value? */
+/** True if the word after this option is its value. */
 export function takesNext(option: string, valued: ReadonlySet<string>): boolean {
   return namesOf(option, valued).takesNext;
 }
 
-/** Words behind the name of a program, as commander takes them apart. */
+/** The words after a program's name, split as commander splits them. */
 export interface GivenOptions {
-  /** By their names; letters by themselves. */
+  /** The names of the given options; letters of a bundle count one by one. */
   readonly options: ReadonlySet<string>;
   /** The last value of each option that has one. */
   readonly values: ReadonlyMap<string, ShellWord>;
@@ -44,7 +44,10 @@ export interface GivenOptions {
 
 const isOption = (text: string): boolean => text.length > 1 && text.startsWith("-") && !/^-\.?\d/.test(text);
 
-/** `until`: where the options end: with the words, or at the first operand, whose command the other words belong to. */
+/**
+ * Splits words into options and operands. `until`: options end with the words, or at the first operand, which is a
+ * command that the remaining words belong to.
+ */
 export function readOptions(
   words: readonly ShellWord[],
   valued: ReadonlySet<string>,

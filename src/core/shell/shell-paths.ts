@@ -5,11 +5,11 @@ import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-prefixes.ts";
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where a shell line runs. */
+/** The place in which a shell line runs. */
 export interface ShellPlace {
   /** Absolute. */
   readonly cwd: string;
-  /** What `~` and `$HOME` stand for; `undefined`: not known. */
+  /** The value of `~` and `$HOME`; `undefined` if unknown. */
   readonly home?: string | undefined;
 }
 
@@ -17,22 +17,22 @@ export interface ShellPlace {
 export interface ShellTarget {
   /** Absolute, normalised. */
   readonly path: string;
-  /** What lies beneath it is at stake as well. */
+  /** True if everything beneath it may be touched, too. */
   readonly deep: boolean;
-  /** For a deep one: the names in it that are at stake even where nothing else knows them. */
+  /** For a deep one: the names in it that may be touched even if nothing else knows them. */
   readonly sweeps?: readonly NameSweep[];
 }
 
-/** More than this from one line are left out. */
+/** Most targets of one line. The others are left out. */
 const MAX_TARGETS = 1_000;
 
-/** A folder with a longer name is as good as unknown. */
+/** Longest known folder. One with a longer name is treated as unknown. */
 const MAX_FOLDER = 4_096;
 
 /**
- * The paths that a shell line will probably create, overwrite, move or delete: a forecast, not a promise. What only the
- * shell can know (variables, `$(…)`) is left out; of a pattern the folder before it is given. Never throws; the time
- * is linear in the line.
+ * Returns the paths that a shell line will probably create, overwrite, move or delete. This is a forecast, not a
+ * promise: words that only the shell can know (variables, `$(…)`) are left out, and a pattern counts as the folder
+ * before it. Never throws; the time is linear in the length of the line.
  */
 export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
   const forecast = new Forecast(place.home);
@@ -66,13 +66,13 @@ class Forecast {
     }
   }
 
-  /** `$PWD` is only known where the line stays in its folder. */
+  /** `$PWD` is known only if the line stays in its folder. */
   #variables(line: string, cwd: string): Readonly<Record<string, string>> {
     const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
     return { ...optional({ HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
   }
 
-  /** Notes what a command touches. Returns where the next one runs; `undefined`: not known. */
+  /** Notes what a command touches. Returns the folder in which the next command runs; `undefined` if unknown. */
   #command(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
     for (const output of command.outputs) this.#add(output, cwd, { deep: false });
     const words = withoutPrefixes(command.words);
@@ -91,7 +91,7 @@ class Forecast {
     return cwd;
   }
 
-  /** `sh -c '…'` and `eval …`, one level of it. */
+  /** Reads the line of `sh -c '…'` or `eval …`, one level deep. */
   #inner(
     tool: string,
     rest: readonly ShellWord[],
@@ -114,7 +114,7 @@ class Forecast {
     if (into === undefined) return;
     const { target, sources } = into;
     this.#add(target, cwd, { deep: false });
-    // When the target is a folder, what is overwritten lies in it.
+    // If the target is a folder, the overwritten path is in it.
     if (!target.known || target.glob >= 0 || target.text === "") return;
     for (const source of sources) {
       if (!source.known || source.glob >= 0 || source.text === "") continue;
@@ -148,13 +148,13 @@ class Forecast {
   }
 }
 
-/** The pattern of the names from which it begins to choose. */
+/** Returns the first component that has a wildcard: the pattern for its names. */
 function patternIn(text: string, glob: number): string {
   const slash = text.indexOf("/", glob);
   return text.slice(text.lastIndexOf("/", glob) + 1, slash < 0 ? undefined : slash);
 }
 
-/** The folder in which a pattern begins to choose. */
+/** Returns the folder that contains the first component with a wildcard. */
 function folderBefore(text: string, glob: number): string {
   const slash = text.lastIndexOf("/", glob);
   if (slash < 0) return ".";

@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { takesNext } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
 
-/** What stands before a command, with the options of its own that take a value. */
+/** Programs that take a command as their arguments, each with those of its own options that take a value. */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     sudo:
@@ -25,7 +25,7 @@ export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh",
 /** `NAME=value`. */
 export const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
 
-/** Is the word after this option of a shell a line to run? */
+/** True if the word after this shell option is a line to run. */
 export function isScriptFlag(option: string): boolean {
   return /^-[a-zA-Z]*c[a-zA-Z]*$/.test(option);
 }
@@ -34,16 +34,16 @@ export function isScriptFlag(option: string): boolean {
 const SPLIT = /^(?:-S|--split-string(?:=|$))/;
 const ENV: ShellWord = { text: "env", known: true, glob: -1 };
 
-/** Without `sudo -u x`, `env A=b`, `A=b`, `timeout 5` and what begins a block. */
+/** Removes prefixes: `sudo -u x`, `env A=b`, `A=b`, `timeout 5`, and words that begin a block. */
 export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
   const at = afterPrefixes(words);
   if (!SPLIT.test(words[at]?.text ?? "")) return words.slice(at);
-  // One such line is read, and none within it.
+  // Only one such line is read, not one nested in it.
   const inner = [ENV, ...splitString(words.slice(at))];
   return inner.slice(afterPrefixes(inner));
 }
 
-/** Where the command begins, or the option of `env` whose value is one. */
+/** Returns the index of the command, or of the option of `env` whose value is the command. */
 function afterPrefixes(words: readonly ShellWord[]): number {
   let prefix = "";
   /** Words of the prefix's own before the command. */
@@ -64,7 +64,7 @@ function afterPrefixes(words: readonly ShellWord[]): number {
   }
 }
 
-/** The words of the line, and those behind it. */
+/** Returns the words of the line, and those after it. */
 function splitString([option, next, ...rest]: readonly ShellWord[]): readonly ShellWord[] {
   const within = option?.text.replace(SPLIT, "") ?? "";
   const line = within === "" ? next : option;

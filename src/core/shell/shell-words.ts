@@ -1,8 +1,9 @@
 /**
- * A POSIX shell line as simple commands: words with their quotes taken off, and where output goes.
+ * Splits a POSIX shell line into simple commands: words without their quotes, and output redirections.
  *
- * It is no shell: nothing is run or expanded. What cannot be known (a variable, `$(…)`) makes its word unknown, and a
- * line that is cut off or badly quoted gives what was understood so far. One pass, each character once; never throws.
+ * This is not a shell: nothing is run or expanded. A part that cannot be known (a variable, `$(…)`) makes its word
+ * unknown. A line that is cut off or badly quoted yields what was understood so far. One pass, each character once;
+ * never throws.
  */
 
 import { ansiText, parameterValue } from "./expansions.ts";
@@ -10,23 +11,23 @@ import { ansiText, parameterValue } from "./expansions.ts";
 /** One word. */
 export interface ShellWord {
   readonly text: string;
-  /** False: a part of it is known only to the shell that runs it. */
+  /** False if only the shell that runs the line knows a part of the word. */
   readonly known: boolean;
-  /** Where in `text` the first unquoted `*`, `?`, `[` or `{` stands; -1: nowhere. */
+  /** The index in `text` of the first unquoted `*`, `?`, `[` or `{`; -1 if there is none. */
   readonly glob: number;
 }
 
-/** What a shell line does, step by step; `(` and `)` bound a subshell. */
+/** A step of a shell line; `(` and `)` bound a subshell. */
 export type ShellStep = ShellCommand | "(" | ")";
 
 /** A simple command. */
 export interface ShellCommand {
   readonly words: readonly ShellWord[];
-  /** The files that its output is written to. */
+  /** The files to which its output is redirected. */
   readonly outputs: readonly ShellWord[];
 }
 
-/** Longest line that is looked at, in characters: what comes after is left out. */
+/** Most characters of a line that are read. The rest is ignored. */
 export const MAX_SHELL_LINE = 65_536;
 
 const BLANK = " \t\r";
@@ -34,12 +35,12 @@ const END_OF_WORD = " \t\r\n;&|()<>";
 const GLOBS = "*?[{";
 const NAME = /[A-Za-z0-9_]/;
 
-/** Reads a shell line. `variables`: the values that are known. */
+/** Splits a shell line. `variables`: the known values. */
 export function parseShell(line: string, variables: Readonly<Record<string, string>> = {}): ShellStep[] {
   return readShell(line, variables).steps;
 }
 
-/** The same, with the lines within it whose output it takes: `$(…)` and those in backquotes. */
+/** Like `parseShell`, and also returns the lines of command substitutions: `$(…)` and backquotes. */
 export function readShell(
   line: string,
   variables: Readonly<Record<string, string>> = {},
@@ -53,7 +54,7 @@ class ShellReader {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #steps: ShellStep[] = [];
   readonly #heredocs: { readonly end: string; readonly tabs: boolean }[] = [];
-  /** The lines of substitutions. */
+  /** The lines of command substitutions. */
   readonly inner: string[] = [];
   #words: ShellWord[] = [];
   #outputs: ShellWord[] = [];
@@ -124,12 +125,12 @@ class ShellReader {
     }
   }
 
-  /** A backslash at the end of a row is nothing, as the end of the row is: between words it begins none. */
+  /** True at a backslash before a newline. Both count as nothing, and between words they begin no word. */
   #isContinued(): boolean {
     return this.#line.startsWith("\\\n", this.#at);
   }
 
-  /** `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`; `before`: characters of the operator before its `>`. */
+  /** Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before`: characters of the operator before its `>`. */
   #output(before: number): void {
     this.#at += before + 1;
     const c = this.#line[this.#at] ?? "";
@@ -141,7 +142,7 @@ class ShellReader {
     if (word.text !== "" || !word.known) this.#outputs.push(word);
   }
 
-  /** `<`, `<<`, `<<-`, `<<<`, `<&`, `<>`, `<(`. */
+  /** Reads `<`, `<<`, `<<-`, `<<<`, `<&`, `<>`, `<(`. */
   #input(): void {
     this.#at += 1;
     const c = this.#line[this.#at] ?? "";
@@ -164,7 +165,7 @@ class ShellReader {
     const from = this.#at;
     const word = this.#word();
     const next = this.#line[this.#at];
-    // `2>file`: the number is the descriptor's, when nothing stands between.
+    // `2>file`: a number directly before the operator is a file descriptor.
     if ((next === ">" || next === "<") && /^\d+$/.test(this.#line.slice(from, this.#at))) return;
     this.#words.push(word);
   }
@@ -207,7 +208,7 @@ class ShellReader {
     }
   }
 
-  /** `{}` and a `{` that groups commands are no patterns. */
+  /** Marks a wildcard. `{}` and a `{` that groups commands are not wildcards. */
   #markGlob(c: string): void {
     const next = this.#line[this.#at] ?? " ";
     if (c === "{" && (next === "}" || END_OF_WORD.includes(next))) return;
@@ -220,7 +221,7 @@ class ShellReader {
     if (c !== "\n") this.#text += c;
   }
 
-  /** What stands up to the next single quote. */
+  /** Reads up to the next single quote. */
   #quoted(): string {
     const from = this.#at;
     this.#skipTo("'");

@@ -1,10 +1,10 @@
 import { formatBytes } from "../values/duration.ts";
 import { ChronicleError } from "../values/errors.ts";
 
-/** What a store takes, and what more was to be kept, in bytes. */
+/** The sizes behind the error, in bytes: what the store holds and what was to be added. */
 export interface StoreFull {
   readonly taken: number;
-  /** 0: the store takes its limit already, whatever was to be kept. */
+  /** 0: the store has already reached its limit, whatever was to be added. */
   readonly wanted: number;
   readonly limit: number;
 }
@@ -13,8 +13,8 @@ const WAY_OUT =
   "everything kept so far is safe; free some with `chronicle prune` and `chronicle gc`, or raise max_store_bytes in config.yaml";
 
 /**
- * The error for a store that may take no more. What all workspaces take together stands in its hint and data alone: its words are
- * also recorded in a workspace, where those read them who may see no other.
+ * Returns the error for a store that may not grow. The size of all workspaces together is only in its hint and data,
+ * because its message is also recorded in a workspace, whose readers may not see other workspaces.
  */
 export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
   const more = wanted === 0 ? "nothing" : `no ${formatBytes(wanted)}`;
@@ -25,7 +25,10 @@ export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
   );
 }
 
-/** The same error for whoever may see a part of the store only: its size would tell whether others have a certain content. */
+/**
+ * Returns the same error without the store's size, for callers who may see only a part of the store: the size would
+ * reveal whether others have a certain content.
+ */
 export function withoutStoreSize(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "LIMIT_EXCEEDED" || !("taken" in error.data)) return error;
   const { taken: _size, ...data } = error.data;

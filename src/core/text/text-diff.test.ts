@@ -74,7 +74,7 @@ describe("a patch, applied", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** What the file holds after the patch has been applied by the tool; `undefined` when it is gone. */
+  /** Returns the file's content after the tool has applied the patch; `undefined` if the file was removed. */
   function apply(tool: string[], path: string, before: string | undefined, patch: string): string | undefined {
     const file = join(folder, path);
     mkdirSync(dirname(file), { recursive: true });

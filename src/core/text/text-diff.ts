@@ -2,37 +2,41 @@ import { structuredPatch } from "diff";
 import { pathToBytes } from "../values/path.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** Contents larger than this, in bytes, are not compared line by line. */
+/** Largest content, in bytes, that is compared line by line. */
 export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 
 /**
- * Most lines added and removed for which the shortest diff is looked for: the search takes time in proportion to the
- * square (about a second at 4,000). Beyond it, everything between the first and the last difference is replaced.
+ * Most added and removed lines for which the shortest diff is searched: the time of the search grows with the square
+ * (about a second at 4,000). Beyond it, everything between the first and the last difference is replaced.
  */
 export const MAX_EDITS = 4000;
 
 /** git's rule: a NUL in the first bytes means binary. */
 const SNIFFED_BYTES = 8000;
 
-/** Types and modes as git writes them: a file, an executable one, a symbolic link (its content is the target). */
+/** Types and modes as git writes them: a file, an executable file, a symbolic link (its content is the target). */
 export type GitMode = "100644" | "100755" | "120000";
 
-/** What to compare. An absent side is a file that does not exist. */
+/** The two contents to compare. A missing side is a file that does not exist. */
 export interface DiffInput {
-  /** Relative to where the patch is to be applied; names that are not UTF-8 as `core/path` has them. */
+  /**
+   * Relative to the folder where the patch is to be applied. Names that are not UTF-8 are encoded as in `core/path`.
+   */
   readonly path: string;
   readonly before?: Uint8Array | undefined;
   readonly after?: Uint8Array | undefined;
   /** Unchanged lines around a change; 3 by default. */
   readonly context?: number;
-  /** What each side is; a plain file by default. Sides of different types (file, link) need a patch each, as in git. */
+  /**
+   * The type of each side; a plain file by default. Sides of different types (file, link) need a patch each, as in git.
+   */
   readonly beforeMode?: GitMode;
   readonly afterMode?: GitMode;
 }
 
 /**
- * A patch, or why there is none. `patch` is `""` when both sides are equal; else it is in git's form, for `git apply`
- * and `patch -p1`. It is text: the contents are UTF-8, and the name is quoted as git does.
+ * A patch, or the reason why there is none. `patch` is `""` if both sides are equal; else it has git's form, for `git
+ * apply` and `patch -p1`. It is text: the contents are UTF-8, and the name is quoted as git does.
  */
 export type TextDiff =
   | { readonly kind: "text"; readonly patch: string }
@@ -48,7 +52,7 @@ interface Hunk {
   readonly lines: readonly string[];
 }
 
-/** Compare two contents as lines. Deterministic: limits are sizes, not times. */
+/** Compares two contents line by line. Deterministic: limits are sizes, not times. */
 export function unifiedDiff(input: DiffInput): TextDiff {
   const sides = [input.before, input.after].map((bytes) => bytes ?? new Uint8Array());
   const isSame = Buffer.compare(sides[0] ?? NONE, sides[1] ?? NONE) === 0;
@@ -64,7 +68,7 @@ export function unifiedDiff(input: DiffInput): TextDiff {
 
 const NONE = new Uint8Array();
 
-/** Equal contents, whatever they are: only the mode can differ. */
+/** Compares equal contents of any type: only the mode can differ. */
 function modesOnly(input: DiffInput): TextDiff {
   const lines = modeLines(input).length === 0 ? [] : [...headerLines(input, false), ""];
   return { kind: "text", patch: lines.join("\n") };
@@ -86,7 +90,7 @@ function hunksOf(before: string, after: string, context: number): readonly Hunk[
   return found === undefined ? [replaceMiddle(before, after, context)] : found.hunks;
 }
 
-/** Lines with their newlines. */
+/** Splits a text into lines that keep their newlines. */
 function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
@@ -159,7 +163,7 @@ const ESCAPES: Readonly<Record<number, string>> = {
   0x5c: "\\\\",
 };
 
-/** A name as git writes it in patches: in quotes, with octal escapes, when it has more than plain ASCII. */
+/** Quotes a name as git does in patches: with octal escapes if it has more than plain ASCII. */
 function patchName(name: string): string {
   if (/^[ !#-[\]-~]*$/.test(name)) return name;
   let quoted = "";

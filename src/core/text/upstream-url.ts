@@ -1,6 +1,6 @@
 import { ChronicleError } from "../values/errors.ts";
 
-/** An origin's address in the one form in which it is kept. Throws `USAGE`. */
+/** Normalises an origin's address to its stored form. Throws `USAGE`. */
 export function upstreamUrl(text: string): string {
   if (/^unix:\/./.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -1,19 +1,20 @@
 import { comparePaths, foldersAbove, nameOf, parentOf, type WorkspacePath } from "../values/path.ts";
 
-/** What a file system does to names. */
+/** The rules by which a file system identifies names. */
 export interface NameRules {
-  /** `A` and `a` are one name. */
+  /** True if `A` and `a` are one name. */
   readonly caseInsensitive?: boolean;
-  /** Names that are equal by Unicode's canonical equivalence are one (as on macOS). */
+  /** True if names that are canonically equivalent in Unicode are one name (as on macOS). */
   readonly normalise?: boolean;
 }
 
 /**
- * Paths that would be one and the same on such a file system: groups of names in one folder, each in the order of paths.
- * Folders above the paths count too. Below folders that collide nothing is listed: whoever keeps those apart keeps it apart.
+ * Finds paths that would be the same on such a file system: groups of names in one folder, each group in path order.
+ * Folders above the paths count too. Nothing is listed below folders that collide, because keeping those apart keeps
+ * their contents apart.
  *
- * File systems fold letters by tables of their own; this folds by all that Unicode's full case mappings make equal (`ß`
- * and `ss` too): rather a collision too many than a file overwritten.
+ * File systems fold letters by tables of their own. This folds everything that Unicode's full case mappings make equal
+ * (`ß` and `ss` too), because a false collision is better than an overwritten file.
  */
 export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules): WorkspacePath[][] {
   const seen = new Set<WorkspacePath>();
@@ -22,7 +23,7 @@ export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules)
     for (const path of [given, ...foldersAbove(given)]) {
       if (seen.has(path)) break;
       seen.add(path);
-      // A name has no NUL and no slash, so that the key stands for one folder and one folded name.
+      // A name has no NUL and no slash, so the key identifies one folder and one folded name.
       const key = `${parentOf(path)}\0/${foldName(nameOf(path), rules)}`;
       const group = groups.get(key);
       if (group === undefined) groups.set(key, [path]);
@@ -34,7 +35,7 @@ export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules)
   return found.sort(([a = ""], [b = ""]) => comparePaths(a, b));
 }
 
-/** Would two names be one and the same there? */
+/** True if two names would be one name under these rules. */
 export function isOneName(a: string, b: string, rules: NameRules): boolean {
   return foldName(a, rules) === foldName(b, rules);
 }
@@ -42,7 +43,8 @@ export function isOneName(a: string, b: string, rules: NameRules): boolean {
 function foldName(name: string, { caseInsensitive = false, normalise = false }: NameRules): string {
   const composed = normalise ? name.normalize("NFD") : name;
   if (!caseInsensitive) return composed;
-  // Upper case first: it makes one of what lower case keeps apart (`ſ` and `s`); lower case then of the Kelvin sign and `k`.
+  // Upper case first, because it unites letters that lower case keeps apart (`ſ` and `s`). Lower case then unites the
+  // Kelvin sign and `k`.
   const folded = composed.toUpperCase().toLowerCase();
   return normalise ? folded.normalize("NFD") : folded;
 }

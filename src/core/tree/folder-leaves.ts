@@ -4,11 +4,11 @@ import { childLeaf, type TreeChild } from "./merkle.ts";
 import { compareNames } from "../values/path.ts";
 
 /**
- * The RFC 6962 tree of one folder with all its nodes, so that a change of some children costs their ways to the root and
- * not the whole folder. Immutable.
+ * The RFC 6962 tree of one folder with all its nodes, so that a change of some children costs only their paths to the
+ * root and not the whole folder. Immutable.
  *
- * Level 0 holds the leaves. A node of the next level is the hash of two, and the last one of an odd level goes up as it
- * is: that gives the tree of `folderHash`.
+ * Level 0 holds the leaves. A node of the next level is the hash of two nodes; the last node of an odd level is passed
+ * up unchanged. This gives the tree of `folderHash`.
  */
 export class FolderLeaves {
   readonly #names: readonly string[];
@@ -38,18 +38,18 @@ export class FolderLeaves {
     return this.#levels.at(-1)?.[0] ?? EMPTY_HASH;
   }
 
-  /** Is there a child of this name? */
+  /** True if there is a child of this name. */
   has(name: string): boolean {
     return this.#names[placeOf(this.#names, name)] === name;
   }
 
-  /** Is there this very child? */
+  /** True if there is exactly this child. */
   holds(child: TreeChild): boolean {
     const at = placeOf(this.#names, child.name);
     return this.#names[at] === child.name && this.#levels[0]?.[at] === childLeaf(child);
   }
 
-  /** The same folder with some children changed; undefined: the child is gone. */
+  /** Returns the folder with some children changed; `undefined` removes the child. */
   with(changes: ReadonlyMap<string, TreeChild | undefined>): FolderLeaves {
     const names = [...this.#names];
     const leaves = [...(this.#levels[0] ?? [])];
@@ -66,13 +66,13 @@ export class FolderLeaves {
       leaves.splice(at, there, ...(child === undefined ? [] : [childLeaf(child)]));
     }
     if (moved === Number.POSITIVE_INFINITY) return new FolderLeaves(names, waysUp(leaves, this.#levels, replaced));
-    // Children that come or go move everything behind them.
+    // A child that is added or removed shifts everything after it.
     const from = replaced.reduce((least, at) => Math.min(least, at), moved);
     return new FolderLeaves(names, levelsOf(leaves, this.#levels, from));
   }
 }
 
-/** The place of a name, or the place at which it would be inserted. */
+/** Returns the index of a name, or the index at which it would be inserted. */
 function placeOf(names: readonly string[], name: string): number {
   let [low, high] = [0, names.length];
   while (low < high) {
@@ -88,7 +88,7 @@ function parent(level: readonly Hash[], at: number): Hash {
   return right === undefined ? (left as Hash) : innerHash(left as Hash, right);
 }
 
-/** All levels above these leaves. Those of `before` hold for what stands in front of the leaf `from`. */
+/** Computes all levels above these leaves. Reuses the nodes of `before` that cover only leaves before index `from`. */
 function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[], from: number): (readonly Hash[])[] {
   const levels: (readonly Hash[])[] = leaves.length === 0 ? [] : [leaves];
   let level = leaves;
@@ -96,7 +96,7 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
   while (level.length > 1) {
     same = Math.floor(same / 2);
     const next = (before[levels.length] ?? []).slice(0, same);
-    // A node that was the last of its level may have been alone.
+    // The last node of a level may have had no sibling.
     for (let at = next.length; at < Math.ceil(level.length / 2); at += 1) next.push(parent(level, at));
     levels.push(next);
     level = next;
@@ -104,7 +104,7 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
   return levels;
 }
 
-/** The levels with the nodes on the ways of some leaves made anew; there are as many leaves as before. */
+/** Recomputes the nodes above some leaves. The number of leaves is unchanged. */
 function waysUp(
   leaves: readonly Hash[],
   before: readonly (readonly Hash[])[],

@@ -3,31 +3,34 @@ import type { NameRules } from "./find-collisions.ts";
 import { isUtf8Path, nameOf } from "../values/path.ts";
 
 /**
- * What a folder on a disk can hold. Capture, apply, sync and status ask this one description. What the folder cannot hold
- * is not compared with the record, not told to others, and not restored as a change.
+ * The traits of a folder's file system: what it can hold. Capture, apply, sync and status all use this description.
+ * States that the folder cannot hold are not compared with the record, not told to others, and not restored as changes.
  */
 export interface FolderTraits {
-  /** The kind of file system, as the system calls it: `ext4`, `exfat`, `fuseblk`. */
+  /** The kind of file system, by the system's name: `ext4`, `exfat`, `fuseblk`. */
   readonly fileSystem: string;
-  /** `known`: all file systems of this kind are so. `probed`: it was tried out there. `assumed`: neither was possible. */
+  /**
+   * `known`: all file systems of this kind have these traits. `probed`: they were tested in the folder. `assumed`:
+   * neither was possible.
+   */
   readonly source: "known" | "probed" | "assumed";
-  /** Permission bits stay as they were set. */
+  /** True if permission bits are stored. */
   readonly modes: boolean;
   readonly symlinks: boolean;
   readonly hardLinks: boolean;
-  /** The time of change moves with every change, and nobody can set it back. */
+  /** True if the change time (ctime) moves with every change and cannot be set back. */
   readonly ctime: boolean;
-  /** The step of the times of modification, in ns. */
+  /** The resolution of modification times, in ns. */
   readonly timeStepNs: number;
-  /** Which names are one and the same there. */
+  /** The rules by which names are the same name there. */
   readonly names: NameRules;
-  /** Characters that no name there has. */
+  /** Characters that no name there can have. */
   readonly refusedCharacters: string;
-  /** Names may be bytes that are not UTF-8. */
+  /** True if names may be bytes that are not UTF-8. */
   readonly anyBytes: boolean;
 }
 
-/** A folder that can hold everything that a history can. */
+/** The traits of a folder that can hold everything that a history can. */
 export const HOLDS_ALL: FolderTraits = {
   fileSystem: "",
   source: "known",
@@ -41,15 +44,15 @@ export const HOLDS_ALL: FolderTraits = {
   anyBytes: true,
 };
 
-/** The mode that is recorded of something new where the disk keeps none: as other programs make it. */
+/** The mode recorded for a new path if the disk stores none: the one that other programs use. */
 const USUAL_FILE_MODE = 0o644;
 const USUAL_FOLDER_MODE = 0o755;
 
-/** So much of a folder is read again at each look, where no stat tells for certain that nothing was changed. */
+/** The size up to which a folder is reread at each scan if stat cannot prove that nothing has changed. */
 const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
 
-/** Is all of it read again at each look? Where times of change tell of changes, nothing has to be. */
+/** True if everything is reread at each scan. Not needed if ctime reveals changes. */
 export function readsAll(
   { ctime }: Pick<FolderTraits, "ctime">,
   { entries, bytes }: { readonly entries: number; readonly bytes: number },
@@ -58,8 +61,9 @@ export function readsAll(
 }
 
 /**
- * Kinds of file systems, as /proc/self/mountinfo names them, that lie on another machine or are shared with one: what is changed there,
- * the system here is not told of. Those of FUSE count as such (sshfs, a virtual machine's shared folders, the mounts of containers).
+ * Kinds of file systems, by their names in /proc/self/mountinfo, that are on another machine or shared with one: this
+ * system is not notified of changes made there. FUSE file systems count as shared (sshfs, a virtual machine's shared
+ * folders, the mounts of containers).
  */
 const SHARED = new Set(
   (
@@ -67,22 +71,25 @@ const SHARED = new Set(
     "vboxsf prl_fs vmhgfs drvfs fakeowner"
   ).split(" "),
 );
-/** Those of FUSE whose files lie on a disk of this machine. */
+/** FUSE file systems whose files are on a disk of this machine. */
 const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g", "fuse.exfat"]);
 
-/** May other machines change a file system of this kind without a word to this one? Then a watcher tells of a part of the changes only. */
+/**
+ * True if other machines may change a file system of this kind without this one being notified. A watcher then reports
+ * only some of the changes.
+ */
 export function isSharedFileSystem(kind: string): boolean {
   return SHARED.has(kind) || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
 }
 
-/** Are some names there one and the same? */
+/** True if some different names are the same name there. */
 export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
   return names.caseInsensitive === true || names.normalise === true;
 }
 
 /**
- * An entry as it was found on disk, as what it stands for: where the disk keeps no modes, it has the mode that is recorded of
- * the path, and a usual one if nothing of its kind is.
+ * Returns what an entry found on disk stands for: if the disk stores no modes, it gets the recorded mode of the path,
+ * or the usual one if no entry of its kind is recorded.
  */
 export function heldEntry(
   { modes }: Pick<FolderTraits, "modes">,
@@ -95,13 +102,13 @@ export function heldEntry(
   return mode === found.mode ? found : { ...found, mode };
 }
 
-/** Why a folder cannot hold an entry, in words; `undefined`: it can. */
+/** Returns why a folder cannot hold an entry, for people; `undefined` if it can. */
 export function whyNotHeld(traits: FolderTraits, { path, kind }: Pick<Entry, "path" | "kind">): string | undefined {
   if (kind === "symlink" && !traits.symlinks) return `${fileSystemOf(traits)} has no symbolic links`;
   return whyNoName(traits, nameOf(path));
 }
 
-/** The same, but that the folders above the path are looked at, too. */
+/** Like `whyNotHeld`, but also checks the folders above the path. */
 export function whyNotHeldAt(traits: FolderTraits, entry: Pick<Entry, "path" | "kind">): string | undefined {
   if (holdsAllNames(traits)) return whyNotHeld(traits, entry);
   for (const name of entry.path.split("/").slice(0, -1)) {
@@ -111,16 +118,16 @@ export function whyNotHeldAt(traits: FolderTraits, entry: Pick<Entry, "path" | "
   return whyNotHeld(traits, entry);
 }
 
-/** Characters that some file systems have in no name, beside those that cannot be printed. */
+/** Characters that some file systems allow in no name, besides unprintable ones. */
 export const REFUSED_SOMEWHERE = '"*:<>?\\|';
 
-/** Are there disks that cannot hold an entry, by its kind or its name? */
+/** True if some disks cannot hold an entry, because of its kind or its name. */
 export function mayNotBeHeld({ path, kind }: Pick<Entry, "path" | "kind">): boolean {
   if (kind === "symlink" || !isUtf8Path(path)) return true;
   return [...path].some((one) => one < " " || REFUSED_SOMEWHERE.includes(one));
 }
 
-/** Can it hold every name and every link? Then nothing has to be asked of single paths. */
+/** True if the folder can hold every name and every link. Single paths then need no check. */
 export function holdsAllEntries(traits: FolderTraits): boolean {
   return traits.symlinks && holdsAllNames(traits);
 }
@@ -142,7 +149,7 @@ function fileSystemOf({ fileSystem }: FolderTraits): string {
   return fileSystem === "" ? "the file system" : `this file system (${fileSystem})`;
 }
 
-/** What a folder cannot hold or tell, for people; empty: it can hold and tell everything. */
+/** Lists what a folder cannot hold or tell, for people. Empty if there is nothing. */
 export function lackedBy(traits: FolderTraits): string[] {
   const { modes, symlinks, hardLinks, ctime, names, refusedCharacters, anyBytes, timeStepNs } = traits;
   return [

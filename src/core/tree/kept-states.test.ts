@@ -33,7 +33,7 @@ const writes = fc.array(
   { maxLength: 30 },
 );
 
-/** The plain way: what each state holds, written out. */
+/** Computes the needed contents naively, by writing out what each state holds. */
 function plainly(all: readonly Write[], pruning: KeptStates): Set<number> {
   const needed = new Set<number>();
   const state = new Map<string, number>();
@@ -50,7 +50,7 @@ describe("the contents that a pruned history needs", () => {
   it("are those of its kept states", () => {
     fc.assert(
       fc.property(writes, fc.nat(35), fc.array(fc.nat(35), { maxLength: 4 }), (all, floor, named) => {
-        // A floor lies within the history: there is always a present state.
+        // A floor is within the history, so there is always a present state.
         const floorSeq = Math.min(floor, all.length);
         const kept = [...new Set(named)].filter((seq) => seq < floorSeq).sort((a, b) => a - b);
         const found = new Set<number>();

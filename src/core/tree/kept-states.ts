@@ -1,17 +1,20 @@
 import { leastOf } from "../../util/long-lists.ts";
 
 /**
- * Which states of a pruned history are kept, and so which contents: what `gc` may free and what `verify` may miss is
- * decided here, and nowhere else.
+ * Decides which states of a pruned history are kept, and thus which contents `gc` may free and `verify` may find
+ * missing. This is decided nowhere else.
  */
 
-/** What a pruning keeps: every state from the floor on, and those named below it (ascending). */
+/** The states that a pruning keeps: every state from the floor on, and those listed below it (ascending). */
 export interface KeptStates {
   readonly floorSeq: number;
   readonly kept: readonly number[];
 }
 
-/** Keeps each state that one of several prunings keeps. `undefined` stands for no pruning, which keeps everything. */
+/**
+ * Merges prunings: keeps each state that at least one of them keeps. `undefined` stands for no pruning, which keeps
+ * everything.
+ */
 export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates | undefined {
   const prunings = all.filter((one) => one !== undefined);
   if (prunings.length === 0 || prunings.length < all.length) return undefined;
@@ -20,25 +23,27 @@ export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates 
   return { floorSeq, kept: [...kept].sort((a, b) => a - b) };
 }
 
-/** Does the one keep each state that the other keeps? */
+/** True if `one` keeps each state that `other` keeps. */
 export function keepsAllOf(one: KeptStates, other: KeptStates): boolean {
   for (let state = other.floorSeq; state < one.floorSeq; state += 1) if (!keepsState(one, state)) return false;
   return other.kept.every((state) => keepsState(one, state));
 }
 
-/** Can the state after this event still be gone back to? */
+/** True if the state after this event can still be restored. */
 export function keepsState(pruning: KeptStates | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.kept[firstFrom(pruning.kept, state)] === state;
 }
 
-/** Is something that was so from event `since` until it was replaced by event `until` (`undefined`: still) kept? */
+/**
+ * True if a value in force from event `since` until event `until` replaced it (`undefined`: still in force) is kept.
+ */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;
   const state = pruning.kept[firstFrom(pruning.kept, since)];
   return state !== undefined && state < until;
 }
 
-/** The index of the first of the ascending numbers that is not below the value. */
+/** Returns the index of the first of the ascending numbers that is not below the value. */
 function firstFrom(numbers: readonly number[], value: number): number {
   let low = 0;
   let high = numbers.length;
@@ -56,8 +61,8 @@ interface InForce<T> {
 }
 
 /**
- * Goes through a history in its order and hands over each content that a kept state needs. Holds one content for each
- * record that is in force at the floor, not more.
+ * Walks through a history in order and passes on each content that a kept state needs. Holds only one content for each
+ * record that is in force at the floor.
  */
 export class NeededContents<T> {
   readonly #pruning: KeptStates | undefined;
@@ -69,7 +74,7 @@ export class NeededContents<T> {
     this.#need = need;
   }
 
-  /** From event `seq` on the record has this content (`undefined`: none). Seqs never fall. */
+  /** Sets the content of a record from event `seq` on (`undefined`: none). Seqs never decrease. */
   set(recordId: string, seq: number, content: T | undefined): void {
     if (this.#pruning === undefined || seq > this.#pruning.floorSeq) {
       this.#reachFloor();
@@ -82,12 +87,12 @@ export class NeededContents<T> {
     else this.#inForce.set(recordId, { since: seq, content });
   }
 
-  /** The history is at its end. */
+  /** Must be called at the end of the history. */
   finish(): void {
     this.#reachFloor();
   }
 
-  /** What is in force at the floor is needed. */
+  /** Passes on everything in force at the floor. */
   #reachFloor(): void {
     for (const { content } of this.#inForce.values()) this.#need(content);
     this.#inForce.clear();

@@ -21,7 +21,7 @@ function isRoot(at: WorkspacePath): boolean {
   return at === "" || at === pathInRoot("lib", "" as WorkspacePath);
 }
 
-/** What is reachable: entries all of whose folders have one. */
+/** Returns the reachable entries: those whose folders all have an entry. */
 function reachable(states: ReadonlyMap<WorkspacePath, Entry>): Entry[] {
   const holds = (at: WorkspacePath): boolean => isRoot(at) || (states.get(at)?.kind === "dir" && holds(parentOf(at)));
   return [...states.values()]

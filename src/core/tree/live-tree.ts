@@ -3,13 +3,13 @@ import type { Hash } from "../values/hash.ts";
 import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
-/** One name. A folder keeps its children while it has no entry of its own: they come back with it. */
+/** One name. A folder keeps its children while it has no entry of its own; they come back with it. */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
-  /** Of `entry`; 0: not known. */
+  /** The iteration of `entry`; 0 if unknown. */
   iteration: number;
   children: Map<string, Node> | undefined;
-  /** Of the folder; undefined: something beneath it has changed. */
+  /** The folder's hash; `undefined` if something beneath it has changed. */
   treeHash: Hash | undefined;
 }
 
@@ -18,15 +18,15 @@ function newNode(): Node {
 }
 
 /**
- * The present state of a workspace as a tree that knows its Merkle root: a change costs the folders on its path, and only
- * when the root is asked for. Of its history it holds only how many iterations each path has had.
+ * The present state of a workspace as a tree that knows its Merkle root. A change costs only the folders on its path,
+ * and only when the root is requested. Of the history, it holds only the number of iterations of each path.
  */
 export class LiveTree {
   readonly #root = newNode();
-  /** The last iterations of paths that are gone. */
+  /** The last iterations of paths that were removed. */
   readonly #gone = new Map<WorkspacePath, number>();
 
-  /** Takes the next state of a path; `undefined`: it is gone. `iteration`: its number. */
+  /** Sets the next state of a path; `undefined` removes it. `iteration`: its number. */
   set(path: WorkspacePath, entry: Entry | undefined, iteration = 0): void {
     const parts = path.split("/");
     const way: Node[] = [this.#root];
@@ -47,15 +47,15 @@ export class LiveTree {
     prune(way, parts);
   }
 
-  /** The number of a path's last iteration, as it was given; `undefined`: the path was never set. */
+  /** Returns the number of a path's last iteration, as given to `set`; `undefined` if the path was never set. */
   iterationOf(path: WorkspacePath): number | undefined {
     const node = this.#node(path);
     return node?.entry === undefined ? this.#gone.get(path) : node.iteration;
   }
 
   /**
-   * Why the state of a path cannot stand among those around it; `undefined`: it can. What is there lies in a folder that is
-   * there, and what is no folder holds nothing.
+   * Returns why the state of a path contradicts those around it, or `undefined` if it does not. An existing path must
+   * be in an existing folder, and only a folder may have existing paths beneath it.
    */
   misplaced(path: WorkspacePath): string | undefined {
     const node = this.#node(path);
@@ -73,15 +73,15 @@ export class LiveTree {
     return node;
   }
 
-  /** The workspace's root. `furtherRoots`: ids of the tracked roots beside the first. */
+  /** Returns the workspace's root. `furtherRoots`: ids of the tracked roots beside the first. */
   root(furtherRoots: readonly string[] = []): Hash {
     const further = furtherRoots.map((id) => ({ id, hash: hashOf(this.#child(pathInRoot(id, ROOT))) }));
     return workspaceRoot(hashOf(this.#root), further);
   }
 
   /**
-   * Computes the hashes of the folders that have changed, and stops after each `step` names so that others may have a turn.
-   * Afterwards the root costs nothing, unless a path is set meanwhile.
+   * Computes the hashes of the changed folders, and yields after every `step` names to let other work run. Afterwards
+   * the root costs nothing, unless a path is set meanwhile.
    */
   *computing(step: number): Generator<void, void> {
     let left = step;
@@ -94,7 +94,7 @@ export class LiveTree {
     }
   }
 
-  /** The hash of a folder, or of a further root (`pathInRoot(id, ROOT)`); `undefined`: there is none. */
+  /** Returns the hash of a folder, or of a further root (`pathInRoot(id, ROOT)`); `undefined` if there is none. */
   folderHash(path: WorkspacePath): Hash | undefined {
     const node = path === ROOT ? this.#root : this.#node(path);
     if (isRootFolder(path)) return hashOf(node ?? newNode());
@@ -106,12 +106,12 @@ export class LiveTree {
   }
 }
 
-/** Is it the folder of a tracked root, which has no entry of its own? */
+/** True for the folder of a tracked root, which has no entry of its own. */
 function isRootFolder(path: WorkspacePath): boolean {
   return path === ROOT || (path.startsWith("\0") && !path.includes("/"));
 }
 
-/** Forgets names that stand for nothing any more. */
+/** Removes names that hold nothing any more. */
 function prune(way: readonly Node[], parts: readonly string[]): void {
   for (let depth = parts.length; depth > 0; depth -= 1) {
     const node = way[depth];
@@ -120,7 +120,7 @@ function prune(way: readonly Node[], parts: readonly string[]): void {
   }
 }
 
-/** The folders whose hashes are not known, each behind those that it holds. */
+/** Yields the folders whose hashes are unknown, each after those that it contains. */
 function* changedFolders(folder: Node): Generator<Node, void> {
   if (folder.treeHash !== undefined) return;
   for (const child of folder.children?.values() ?? []) if (child.children !== undefined) yield* changedFolders(child);
@@ -132,7 +132,7 @@ function hashOf(folder: Node): Hash {
   const children: TreeChild[] = [];
   for (const [name, node] of folder.children ?? []) {
     const { entry } = node;
-    // Further tracked roots are no children of the first one.
+    // Further tracked roots are not children of the first one.
     if (entry === undefined || name.startsWith("\0")) continue;
     children.push({ name, kind: entry.kind, mode: entry.mode, hash: entry.hash ?? hashOf(node) });
   }

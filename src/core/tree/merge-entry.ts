@@ -1,19 +1,19 @@
 import { sameEntry, type Entry } from "../values/entry.ts";
 
-/** Why an undo and later work do not merge. */
+/** The reason why an undo and later work do not merge. */
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
 
-/** One path three ways: as the work left it, as it is, and as it was before that work. */
+/** Three states of one path: as the work left it, as it is now, and as it was before that work. */
 export interface EntrySides {
   readonly base: Entry | undefined;
   readonly ours: Entry | undefined;
   readonly theirs: Entry | undefined;
 }
 
-/** Whose side is taken where both changed the same thing differently. */
+/** The side that wins if both changed the same property differently. */
 export type Preferred = "ours" | "theirs";
 
-/** The merged state; or, where both sides have another content, what it will be beside the content. */
+/** The merged state; or, if the contents on both sides differ, the other properties of the merged file. */
 export type EntryMerge =
   | { readonly entry: Entry | undefined; readonly conflict?: ConflictReason }
   | { readonly contents: EntrySides & Files; readonly mode: number; readonly conflict?: "mode" };
@@ -25,7 +25,7 @@ interface Files {
   readonly theirs: Entry;
 }
 
-/** Merges existence, kind and mode of a path, each by itself. Pure: contents are for `mergeText`. */
+/** Merges existence, kind and mode of a path, each separately. Pure: `mergeText` merges contents. */
 export function mergeEntry({ base, ours, theirs }: EntrySides, prefer: Preferred): EntryMerge {
   if (sameEntry(ours, base)) return { entry: theirs };
   if (sameEntry(theirs, base) || sameEntry(ours, theirs)) return { entry: ours };

@@ -64,7 +64,7 @@ describe("mergeText", () => {
   });
 });
 
-/** A text of lines that are all different, and edits of some of them by two actors, never next to each other's. */
+/** Generates a text of distinct lines, and edits of some of them by two actors, never adjacent to each other's. */
 const edited = fc
   .array(fc.constantFrom("none", "mine", "theirs", "gap"), { minLength: 1, maxLength: 40 })
   .chain((owners) =>
@@ -76,7 +76,7 @@ const edited = fc
 
 type Owner = "none" | "mine" | "theirs" | "gap";
 
-/** Every line is followed by one that nobody touches. */
+/** Follows every line by one that neither side changes. */
 function build(owners: readonly Owner[], kinds: readonly string[], who: ReadonlySet<string>): string {
   const lines: string[] = ["start\n"];
   owners.forEach((owner, i) => {

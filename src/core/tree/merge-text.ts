@@ -2,33 +2,33 @@ import { diffArrays } from "diff";
 
 /**
  * Three-way merge of texts by lines, as `diff3` does it (Khanna, Kunal, Pierce: A Formal Investigation of Diff3, 2007):
- * what only one side changed is taken; where both changed the same or adjacent lines differently, it is a conflict.
- * Lines keep their ends: CRLF and a missing last newline come through exactly.
+ * a change of only one side is taken; different changes of both sides to the same or adjacent lines are a conflict.
+ * Lines keep their ends, so that CRLF and a missing last newline are preserved exactly.
  */
 
-/** Contents larger than this, in bytes, are not merged. */
+/** Largest content, in bytes, that is merged. */
 export const MAX_MERGE_BYTES = 8 * 1024 ** 2;
 
 /**
- * Most lines added and removed for which the shortest difference is looked for (the search takes time in proportion to
- * the square: a quarter of a second). Beyond it, everything between the first and the last difference is one edit.
+ * Most added and removed lines for which the shortest difference is searched: the time of the search grows with the
+ * square (a quarter of a second). Beyond it, everything between the first and the last difference is one edit.
  */
 const MAX_EDITS = 2000;
 
-/** What is to be merged. */
+/** The three texts of a merge. */
 export interface TextSides {
   readonly base: Uint8Array;
   readonly ours: Uint8Array;
   readonly theirs: Uint8Array;
 }
 
-/** The merged bytes, and how many places were a conflict: each has the lines of the preferred side. */
+/** The merged bytes, and the number of conflicts. Each conflict has the lines of the preferred side. */
 export interface MergedText {
   readonly content: Buffer;
   readonly conflicts: number;
 }
 
-/** The texts merged, or `undefined` where one of them is no text (not UTF-8, a NUL, too large). */
+/** Merges the texts. Returns `undefined` if one of them is not text (not UTF-8, a NUL, too large). */
 export function mergeText({ base, ours, theirs }: TextSides, prefer: "ours" | "theirs"): MergedText | undefined {
   const lines = [base, ours, theirs].map(linesOf);
   const [old, left, right] = lines;
@@ -59,7 +59,7 @@ export function mergeText({ base, ours, theirs }: TextSides, prefer: "ours" | "t
   return { content: Buffer.from(merged.join("")), conflicts };
 }
 
-/** Lines `start` to `end` (not included) of the base become `lines`. */
+/** Replaces lines `start` to `end` (exclusive) of the base by `lines`. */
 interface Edit {
   readonly start: number;
   readonly end: number;
@@ -100,7 +100,7 @@ function mergeRegion(
   return { lines: prefer === "ours" ? ours : theirs, conflict: !isSame };
 }
 
-/** One by one: a call with more arguments than the stack holds would fail. */
+/** Pushes one by one, because a call with more arguments than the stack holds would fail. */
 function append(to: string[], lines: readonly string[]): void {
   for (const line of lines) to.push(line);
 }
@@ -134,7 +134,7 @@ function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Lines with their ends, or `undefined` for what is no text. */
+/** Splits bytes into lines with their ends. Returns `undefined` if they are not text. */
 function linesOf(bytes: Uint8Array): readonly string[] | undefined {
   if (bytes.length > MAX_MERGE_BYTES || bytes.includes(0)) return undefined;
   try {

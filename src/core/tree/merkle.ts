@@ -25,15 +25,15 @@ export interface TreeChild {
   readonly hash: Hash;
 }
 
-/** The byte that stands for a kind: `f`, `l` (symlink), `d`. */
+/** The byte of each kind: `f`, `l` (symlink), `d`. */
 export const KIND_BYTES: Readonly<Record<EntryKind, number>> = { file: 0x66, symlink: 0x6c, dir: 0x64 };
 
 const LEAF_FIXED = 1 + 1 + 4 + 4 + 32;
 
-// Reused for every leaf: nothing of it outlives one call.
+// Reused for every leaf: its contents do not outlive one call.
 const leafScratch = Buffer.alloc(LEAF_FIXED + 1024);
 
-/** The leaf of one child of a folder; `hash` is that of its content, target or folder. */
+/** Returns the leaf of one child of a folder. `hash` is that of its content, target or folder. */
 function leafOf(name: string, kind: EntryKind, mode: number, hash: Hash): Hash {
   const size = LEAF_FIXED + name.length * 3;
   const input = size <= leafScratch.length ? leafScratch : Buffer.alloc(size);
@@ -46,18 +46,18 @@ function leafOf(name: string, kind: EntryKind, mode: number, hash: Hash): Hash {
   return sha256(input.subarray(0, LEAF_FIXED + length));
 }
 
-/** The leaf of a child of a folder. Throws `INTEGRITY_VIOLATION` for an impossible mode. */
+/** Returns the leaf of a child of a folder. Throws `INTEGRITY_VIOLATION` for an impossible mode. */
 export function childLeaf({ name, kind, mode, hash }: TreeChild): Hash {
   checkMode(kind, mode, name);
   return leafOf(name, kind, mode, hash);
 }
 
-/** The 32-byte leaf of one child. `hash32`: the 32 bytes of its hash. */
+/** Returns the 32-byte leaf of one child. `hash32`: the 32 bytes of its hash. */
 export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: Buffer): Buffer {
   return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
 }
 
-/** The RFC 6962 §2.1 tree hash over leaves that are hashed already (32 bytes each). No leaves: SHA-256 of nothing. */
+/** Returns the RFC 6962 §2.1 tree hash over hashed leaves (32 bytes each). No leaves: SHA-256 of nothing. */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
   const range = new CompactRange();
   for (const leaf of leaves) range.add(hashFromBytes(leaf));
@@ -74,8 +74,8 @@ function checkMode(kind: EntryKind, mode: number, path: string): void {
 }
 
 /**
- * The hash of a folder from its children, sorted by name bytes (`compareNames`).
- * Throws `INTEGRITY_VIOLATION` when they are out of order, a name comes twice or a mode is impossible.
+ * Returns the hash of a folder from its children, sorted by name bytes (`compareNames`). Throws `INTEGRITY_VIOLATION`
+ * if they are out of order, a name comes twice or a mode is impossible.
  */
 export function folderHash(children: readonly TreeChild[]): Hash {
   const range = new CompactRange();
@@ -95,24 +95,24 @@ export interface RootFolder {
   readonly hash: Hash;
 }
 
-/** The root of a workspace: `first` is the folder hash of its first root; `further` may come in any order. */
+/** Returns the root of a workspace. `first` is the folder hash of its first root; `further` may be in any order. */
 export function workspaceRoot(first: Hash, further: readonly RootFolder[] = []): Hash {
   if (further.length === 0) return first;
   const roots = [{ id: "", hash: first }, ...further].toSorted((a, b) => compareNames(a.id, b.id));
   return folderHash(roots.map(({ id, hash }) => ({ name: id, kind: "dir", mode: 0, hash })));
 }
 
-/** The root of a manifest, and the hash of every folder; the roots' own folders are `""` and `\0<root id>`. */
+/** The root of a manifest, and the hash of every folder. The roots' own folders are `""` and `\0<root id>`. */
 export interface ManifestRoot {
   readonly root: Hash;
   readonly folders: ReadonlyMap<WorkspacePath, Hash>;
 }
 
 /**
- * The Merkle root of all entries of a workspace, and the hash of every folder.
- * `entries` come in `comparePaths` order, each folder directly before what it holds (so further roots come first);
- * the roots themselves have no entry. `furtherRoots`: ids of further tracked roots that may hold nothing.
- * Throws `INTEGRITY_VIOLATION` when the order is wrong, a path comes twice or its folder has no entry.
+ * Computes the Merkle root of all entries of a workspace, and the hash of every folder. `entries` must be in
+ * `comparePaths` order, each folder directly before its contents (so further roots come first); the roots themselves
+ * have no entry. `furtherRoots`: ids of further tracked roots, which may be empty. Throws `INTEGRITY_VIOLATION` if the
+ * order is wrong, a path comes twice or its folder has no entry.
  */
 export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly string[] = []): ManifestRoot {
   const folders = new Map<WorkspacePath, Hash>();
@@ -121,7 +121,7 @@ export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly st
   return { root: hasher.finish(furtherRoots), folders };
 }
 
-/** A folder whose children are still coming. */
+/** A folder that may still get children. */
 interface OpenFolder {
   readonly path: WorkspacePath;
   readonly mode: number;
@@ -130,8 +130,8 @@ interface OpenFolder {
 }
 
 /**
- * The same, entry by entry, in memory bounded by the depth: `onFolder` is told each folder's hash as soon as it is
- * known (a folder after everything beneath it).
+ * Computes the same entry by entry, in memory bounded by the depth. `onFolder` receives each folder's hash as soon as
+ * it is known (a folder after everything beneath it).
  */
 export class ManifestHasher {
   readonly #onFolder: (path: WorkspacePath, hash: Hash) => void;
@@ -143,7 +143,7 @@ export class ManifestHasher {
     this.#onFolder = onFolder;
   }
 
-  /** The next entry in `comparePaths` order. */
+  /** Adds the next entry in `comparePaths` order. */
   add(entry: Entry): void {
     const { path, kind, mode } = entry;
     if (path === ROOT) damaged("the root has an entry");
@@ -166,7 +166,10 @@ export class ManifestHasher {
     }
   }
 
-  /** Ends the manifest: its root. `furtherRoots`: ids of further tracked roots, also those without an entry. */
+  /**
+   * Ends the manifest and returns its root. `furtherRoots`: ids of further tracked roots, including those without an
+   * entry.
+   */
   finish(furtherRoots: readonly string[] = []): Hash {
     this.#closeTo(0);
     for (const id of ["", ...furtherRoots]) {

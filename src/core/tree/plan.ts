@@ -9,23 +9,22 @@ import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from 
 
 /**
  * The plan of a restore: a list of changes, kept as a blob by the intent so that it can be finished after a crash.
- * Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, a state being `null` or
- * `{kind, mode, size, mtime_ms, hash?}`; sorted by path. What comes from an origin has `cause`, `by`, `upstream` and `base`
- * beside that.
+ * Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, sorted by path. A state is `null` or `{kind, mode,
+ * size, mtime_ms, hash?}`. A change from an origin also has `cause`, `by`, `upstream` and `base`.
  */
 
-/** The bytes of a plan. */
+/** Encodes a plan. */
 export function encodePlan(changes: readonly UpstreamChange[]): Buffer {
   return Buffer.from(canonicalJson(encodeChanges(changes)));
 }
 
-/** The changes of a plan as a list. */
+/** Encodes the changes of a plan as a list. */
 export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   return sorted.map(encodeChange);
 }
 
-/** Its keys are in canonical order: plans can be long, and then nobody has to sort them. */
+/** Encodes a change with its keys in canonical order, because plans can be long and then need no sorting. */
 function encodeChange(change: UpstreamChange): Json {
   const { base, by, cause, upstream, written } = encodeUpstreamFields(change);
   const body: Record<string, Json> = { after: encodeState(change.after) };
@@ -39,12 +38,12 @@ function encodeChange(change: UpstreamChange): Json {
   return body;
 }
 
-/** The changes of a plan. Throws `LOG_DAMAGED`, also for a path that leaves the workspace. */
+/** Decodes a plan. Throws `LOG_DAMAGED`, also for a path that leaves the workspace. */
 export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
   return decodeChanges(parseCanonical(Buffer.from(bytes).toString("utf8")));
 }
 
-/** The changes in what `encodeChanges` gave. Throws as `decodePlan`. */
+/** Decodes what `encodeChanges` returned. Throws like `decodePlan`. */
 export function decodeChanges(value: Json): UpstreamChange[] {
   if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
   return value.map((item: Json) => {
@@ -55,7 +54,7 @@ export function decodeChanges(value: Json): UpstreamChange[] {
   });
 }
 
-/** The change of one path between two states, or `undefined` where they are the same. */
+/** Returns the change of one path between two states, or `undefined` if they are equal. */
 export function changeBetween(
   path: WorkspacePath,
   before: Entry | undefined,
@@ -64,12 +63,12 @@ export function changeBetween(
   return sameEntry(before, after) ? undefined : { path, before, after };
 }
 
-/** The changes that take these back. */
+/** Returns the changes that take these back. */
 export function invert(changes: readonly Change[]): Change[] {
   return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
 }
 
-/** Two lists of changes, one after the other, as one. */
+/** Combines two consecutive lists of changes into one. */
 export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
   const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));
   for (const change of second) {

@@ -51,7 +51,7 @@ function flat(trees: Trees): Flat {
   return { base: of(trees.base), local: of(trees.local), remote: of(trees.remote) };
 }
 
-/** All three trees after every decision is carried out. */
+/** Returns all three trees after every decision was carried out. */
 function applied(trees: Trees, decisions: readonly PathDecision[]): Flat {
   const { base, local, remote } = flat(trees);
   const after = { base: new Map(base), local: new Map(local), remote: new Map(remote) };
@@ -170,7 +170,7 @@ describe("reconcileTrees, for any trees", () => {
           const [local, remote] = [after.local.get(path), after.remote.get(path)];
           if (sameEntry(local, remote) || isOpen(path)) continue;
           const alpha = how.alpha === "local" ? local : remote;
-          // One way, what only beta has is left alone.
+          // In one-way mode, paths that only beta has are left alone.
           expect([how.mode, path, alpha]).toEqual(["one-way-safe", path, undefined]);
         }
         if (how.mode === "two-way-resolved" || how.mode === "one-way-replica") expect(open).toEqual([]);

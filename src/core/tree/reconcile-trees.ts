@@ -12,14 +12,14 @@ import {
   type Side,
 } from "./reconcile.ts";
 
-/** Two copies and what they last agreed on, each with all its entries, folders too, in any order. */
+/** Two copies and the base that they last agreed on, each with all its entries, including folders, in any order. */
 export interface Trees {
   readonly base: Iterable<Entry>;
   readonly local: Iterable<Entry>;
   readonly remote: Iterable<Entry>;
 }
 
-/** What is done about one path. */
+/** The decision about one path. */
 export interface PathDecision {
   readonly path: WorkspacePath;
   readonly sides: PathSides;
@@ -29,12 +29,12 @@ export interface PathDecision {
 const SIDES: readonly Side[] = ["local", "remote"];
 
 /**
- * What is done about each path, in the order of paths; paths about which nothing is to be done or noted are left out.
+ * Decides about each path, in path order. Paths that need no action and no new base are left out.
  *
- * Each path is decided by itself, so a rename is a deletion and a creation, and a folder that one side removed goes,
- * but for what the other side changed in it. Then the trees are made whole: a folder stays or comes back where something
- * in it does. Where a file or link would get something beneath it, the folder and all that lies in it are one conflict
- * (reason `folder`): both sides stay as they are there, or, in `two-way-resolved`, are what alpha has.
+ * Each path is decided separately, so a rename is a deletion and a creation, and a folder that one side removed goes,
+ * except for what the other side changed in it. Then the trees are made whole: a folder stays or comes back if
+ * something in it does. If a file or link would get something beneath it, the folder and everything in it are one
+ * conflict (reason `folder`): both sides stay as they are there, or, in `two-way-resolved`, become what alpha has.
  */
 export function reconcileTrees(trees: Trees, options: ReconcileOptions): PathDecision[] {
   const items = joined(trees).map(([path, sides]) => ({ path, sides, decision: reconcilePath(sides, options) }));
@@ -67,12 +67,12 @@ function joined(trees: Trees): [WorkspacePath, PathSides][] {
   return [...paths].sort(([a], [b]) => comparePaths(a, b));
 }
 
-/** What a side will hold. A merge is of files on both sides, whatever becomes of it. */
+/** Returns what a side will hold. A merge leaves files on both sides, whatever its outcome. */
 function resultOf(decision: Decision, side: Side): Entry | undefined {
   return decision.action === "merge" ? decision.contents[side] : decision[side];
 }
 
-/** From the end, so that what lies in a folder is looked at before the folder. */
+/** Walks backwards, so that a folder's contents are handled before the folder. */
 function makeWhole(items: Item[], options: ReconcileOptions): void {
   const folders: Record<Side, Set<WorkspacePath>> = { local: new Set(), remote: new Set() };
   for (let i = items.length - 1; i >= 0; i -= 1) {
@@ -87,7 +87,7 @@ function makeWhole(items: Item[], options: ReconcileOptions): void {
   }
 }
 
-/** The folder is needed on these sides. */
+/** Keeps or brings back a folder that is needed on these sides. */
 function revive(item: Item, needing: readonly Side[]): void {
   const { sides, decision } = item;
   const to: { -readonly [side in Side]: Entry | undefined } = {

@@ -4,35 +4,35 @@ import { mergeEntry, type ConflictReason } from "./merge-entry.ts";
 import { mergeText } from "./merge-text.ts";
 
 /**
- * The three-way decision for one path: what it was when both sides last agreed, what it is here, what it is there. Pure.
- * The modes are Mutagen's (mutagen.io/documentation/synchronization), one path at a time; `reconcile-trees.ts` is about
- * folders and what lies in them.
+ * The three-way decision for one path, from its state when both sides last agreed, its local state and its remote
+ * state. Pure. The modes are Mutagen's (mutagen.io/documentation/synchronization), one path at a time;
+ * `reconcile-trees.ts` handles folders and their contents.
  */
 
 /** One of the two copies. */
 export type Side = "local" | "remote";
 
 /**
- * What may happen on its own, where alpha is the side that is preferred and beta the other one.
+ * The changes that may be made automatically. Alpha is the preferred side, beta the other one.
  *
- * - `two-way-safe`: what only one side changed goes to the other, texts are merged, an edit beats a deletion; the rest
- *   is a conflict, and both sides stay as they are until somebody decides.
- * - `two-way-resolved`: the same, and alpha wins every conflict, by its deletions too.
- * - `one-way-safe`: alpha's state goes to beta; what beta changed itself is not touched.
- * - `one-way-replica`: beta is made what alpha is.
+ * - `two-way-safe`: a change of only one side goes to the other, texts are merged, an edit beats a deletion; anything
+ *   else is a conflict, and both sides stay as they are until somebody decides.
+ * - `two-way-resolved`: the same, and alpha wins every conflict, also with its deletions.
+ * - `one-way-safe`: alpha's state goes to beta; beta's own changes are not touched.
+ * - `one-way-replica`: beta is made equal to alpha.
  */
 export type ReconcileMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
 
-/** How to decide. */
+/** The options of a reconciliation. */
 export interface ReconcileOptions {
   readonly mode: ReconcileMode;
   /** The preferred side. Default `local`. */
   readonly alpha?: Side;
-  /** Merge files that both sides changed, in the two-way modes? Default true. */
+  /** True to merge files that both sides changed, in the two-way modes. Default true. */
   readonly mergeContents?: boolean;
 }
 
-/** One path three ways; `undefined` is absence. */
+/** Three states of one path; `undefined` is absence. */
 export interface PathSides {
   readonly base: Entry | undefined;
   readonly local: Entry | undefined;
@@ -40,38 +40,41 @@ export interface PathSides {
 }
 
 /**
- * What is to be done: nothing; take the remote's state; propose the local's; change both sides; leave both as they are
+ * The action to take: nothing; take the remote's state; propose the local's; change both sides; leave both as they are
  * because of a conflict at this path (`conflict`) or at a folder above it (`held`).
  */
 export type ReconcileAction = "none" | "take" | "propose" | "join" | "conflict" | "held";
 
-/** A decision for which no content has to be read. */
+/** A decision that needs no content to be read. */
 export interface Settled {
   readonly action: ReconcileAction;
-  /** What each side is to hold. */
+  /** The state that each side is to hold. */
   readonly local: Entry | undefined;
   readonly remote: Entry | undefined;
-  /** What the next reconciliation starts from: the common state, or the old base where there is none. */
+  /** The base of the next reconciliation: the common state, or the old base if there is none. */
   readonly base: Entry | undefined;
-  /** States that are overwritten, and whose contents neither side nor the base holds: to be kept before anything is written. */
+  /**
+   * States that will be overwritten and whose contents neither side nor the base will hold. They must be kept before
+   * anything is written.
+   */
   readonly kept: readonly Entry[];
-  /** Why the sides disagree. With another action than `conflict`: alpha has won. */
+  /** Why the sides disagree. With another action than `conflict`, alpha has won. */
   readonly reason?: ConflictReason;
 }
 
-/** All three are files with different contents: `mergeContents` decides. */
+/** A pending merge of three files with different contents: `mergeContents` decides. */
 export interface PendingMerge {
   readonly action: "merge";
   readonly contents: { readonly base: Entry; readonly local: Entry; readonly remote: Entry };
   /** Permission bits of the merged file. */
   readonly mode: number;
-  /** The decision where the contents do not merge. */
+  /** The decision if the contents do not merge. */
   readonly otherwise: Settled;
 }
 
 export type Decision = Settled | PendingMerge;
 
-/** What is done about one path. Deterministic; times play no part. */
+/** Decides about one path. Deterministic; times do not matter. */
 export function reconcilePath(sides: PathSides, options: ReconcileOptions): Decision {
   const { mode, alpha = "local" } = options;
   if (sameEntry(sides.local, sides.remote)) return settle(sides, sides);
@@ -84,12 +87,12 @@ export function otherSide(side: Side): Side {
   return side === "local" ? "remote" : "local";
 }
 
-/** The same state on both sides. */
+/** Returns the same state for both sides. */
 export function both(entry: Entry | undefined): Pick<PathSides, Side> {
   return { local: entry, remote: entry };
 }
 
-/** A decision as it follows from what each side is to hold. */
+/** Derives a decision from what each side is to hold. */
 export function settle(sides: PathSides, to: Pick<PathSides, Side>, reason?: ConflictReason): Settled {
   const { local, remote } = to;
   const base = sameEntry(local, remote) ? local : sides.base;
@@ -105,7 +108,9 @@ function actionOf(sides: PathSides, { local, remote }: Pick<PathSides, Side>, re
   return remoteStays ? "take" : "join";
 }
 
-/** What stands on a side now and will be in neither tree; what the base holds is in the history already. */
+/**
+ * Returns the present states whose contents neither tree will hold. Contents of the base are already in the history.
+ */
 function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>): Entry[] {
   const held = new Set([sides.base?.hash, local?.hash, remote?.hash]);
   const lost: Entry[] = [];
@@ -120,7 +125,7 @@ function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>)
 function oneWaySafe(sides: PathSides, alpha: Side): Settled {
   const [source, target] = [sides[alpha], sides[otherSide(alpha)]];
   if (target === undefined || sameEntry(target, sides.base)) return settle(sides, both(source));
-  // What only beta has is beta's own business.
+  // A path that only beta has is left alone.
   if (source === undefined) return settle(sides, sides);
   if (isOnlyMode(sides)) return settle(sides, both(source));
   return settle(sides, sides, disagreement(sides.base, source, target));
@@ -154,8 +159,8 @@ function twoWay(sides: PathSides, options: ReconcileOptions, alpha: Side): Decis
 }
 
 /**
- * Is there nothing but permission bits about which no earlier state says anything, or which are a folder's? That is no
- * question for people: two machines with other umasks would ask it of every folder.
+ * True if the sides differ only in permission bits, and no earlier state tells which are right or the path is a folder.
+ * That is no conflict to ask people about: two machines with different umasks would raise it for every folder.
  */
 function isOnlyMode({ base, local, remote }: PathSides): boolean {
   if (local === undefined || remote === undefined) return false;
@@ -163,29 +168,29 @@ function isOnlyMode({ base, local, remote }: PathSides): boolean {
   return local.kind === "dir" || base === undefined;
 }
 
-/** Safe: an edit beats a deletion, for the deleted state is in the history; else both stay. */
+/** Safe: an edit beats a deletion, because the deleted state is in the history; else both stay. */
 function unresolved(sides: PathSides, reason: ConflictReason): Settled {
   const { local, remote } = sides;
   if (local === undefined || remote === undefined) return settle(sides, both(local ?? remote));
   return settle(sides, sides, reason);
 }
 
-/** Alpha wins. Where it has edited what beta has deleted, nothing had to be decided. */
+/** Alpha wins. If alpha edited what beta deleted, there was no conflict to report. */
 function overruled(sides: PathSides, alpha: Side, entry: Entry | undefined, reason: ConflictReason): Settled {
   if (sides[otherSide(alpha)] === undefined) return settle(sides, both(entry));
   return settle(sides, both(entry), sides[alpha] === undefined ? "deleted" : reason);
 }
 
-/** The decision once the contents are known, and the merged content, if there is a new one. */
+/** The decision once the contents are known, and the merged content if it is new. */
 export interface MergedContents {
   readonly decision: Settled;
-  /** What the decision's entries are to hold; undefined where the contents did not merge. */
+  /** The content for the decision's entries; `undefined` if the contents did not merge. */
   readonly content?: Buffer;
 }
 
 /**
- * Merges the contents of a pending decision by lines. Where they are no texts, or both sides changed the same lines, it
- * is the pending decision's `otherwise`.
+ * Merges the contents of a pending decision by lines. Returns the pending decision's `otherwise` if they are not text,
+ * or if both sides changed the same lines.
  */
 export function mergeContents(
   { contents, mode, otherwise }: PendingMerge,

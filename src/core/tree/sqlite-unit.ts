@@ -1,26 +1,26 @@
 import type { WorkspacePath } from "../values/path.ts";
 
 /**
- * An SQLite database and the files that belong to it. `-wal` holds what was committed and is not in the database yet,
- * `-journal` what an unfinished transaction has overwritten: without them the database is not whole. `-shm` is derived from
- * `-wal`: SQLite makes it anew.
+ * An SQLite database and its companion files. `-wal` holds what was committed but is not yet in the database,
+ * `-journal` what an unfinished transaction has overwritten: the database is incomplete without them. `-shm` is derived
+ * from `-wal`; SQLite recreates it.
  */
 
-/** The files beside a database that are one unit with it. */
+/** The companion files that form one unit with a database. */
 export const UNIT_SUFFIXES = ["-wal", "-journal"] as const;
 export type UnitSuffix = (typeof UNIT_SUFFIXES)[number];
 
-/** The file beside a database that is derived from the others. */
+/** The companion file that is derived from the others. */
 export const SHARED_MEMORY_SUFFIX = "-shm";
 
 const MAGIC = Buffer.from("SQLite format 3\0", "latin1");
 
-/** Do the first bytes of a file say that it is an SQLite database? */
+/** True if the first bytes of a file mark it as an SQLite database. */
 export function isSqliteDatabase(start: Uint8Array): boolean {
   return start.length >= MAGIC.length && MAGIC.equals(start.subarray(0, MAGIC.length));
 }
 
-/** The database that a file would belong to by its name; `undefined`: none. */
+/** Returns the database that a file belongs to by its name; `undefined` if none. */
 export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   const suffix = [...UNIT_SUFFIXES, SHARED_MEMORY_SUFFIX].find((one) => path.endsWith(one));
   if (suffix === undefined) return undefined;
@@ -28,7 +28,7 @@ export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return base === "" || base.endsWith("/") ? undefined : (base as WorkspacePath);
 }
 
-/** The file with this suffix beside a database. */
+/** Returns the file with this suffix beside a database. */
 export function besideDatabase(
   database: WorkspacePath,
   suffix: UnitSuffix | typeof SHARED_MEMORY_SUFFIX,

@@ -14,7 +14,7 @@ import {
 import type { WorkspacePath } from "../values/path.ts";
 import { damaged, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 
-/** Whose work a change is that was done elsewhere. */
+/** The author of a change that was made elsewhere. */
 export interface RemoteWork {
   readonly actor: string;
   readonly session?: string;
@@ -22,34 +22,40 @@ export interface RemoteWork {
   readonly action?: string;
 }
 
-/** What a path was when the folder and its origin last agreed on it. */
+/** The state of a path when the folder and its origin last agreed on it. */
 export interface SyncBase {
   readonly entry: Entry | undefined;
-  /** The origin's event that brought it; 0: it was never there. */
+  /** The origin's event that brought it; 0: it never existed. */
   readonly seq: number;
 }
 
-/** A state that a replica has written, and its own event of it. */
+/** A state that a replica has written, and its own event for it. */
 export interface WrittenState {
   readonly entry: Entry | undefined;
   readonly by: RemoteWork;
   readonly replica: ReplicaEvent;
 }
 
-/** A change of a replica's folder that follows from what its origin has, with what is to be recorded of it. */
+/** A change of a replica's folder that follows from the origin's state, with the fields to be recorded. */
 export interface UpstreamChange extends Change {
-  /** `replica` (the default): it becomes what the origin has. `merge`: both sides in one, which is then a change of its own. */
+  /**
+   * `replica` (the default): the path becomes what the origin has. `merge`: both sides are merged, which makes it a
+   * change of its own.
+   */
   readonly cause?: "replica" | "merge";
-  /** Default: whoever runs the replica. */
+  /** Default: it never existed. A path that cannot be written is held with this base. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /** Default: it was never there. What cannot be written is held with this. */
   readonly base?: SyncBase;
-  /** At an origin: each state of the path that a replica has written, one after the other; the last one is `after`. */
+  /** At an origin: each state of the path that a replica has written, in order. The last one is `after`. */
   readonly written?: readonly WrittenState[];
 }
 
-/** What an upstream change is beside its states, as fields of a plan's item. A base that never was is left out. */
+/**
+ * Encodes the fields of an upstream change other than its states, for a plan's item. A base that never existed is left
+ * out.
+ */
 export function encodeUpstreamFields({ cause, by, upstream, base, written }: UpstreamChange): Record<string, Json> {
   const fields: Record<string, Json> = {};
   const isBased = base !== undefined && (base.entry !== undefined || base.seq !== 0);
@@ -74,7 +80,7 @@ function decodeWritten(path: WorkspacePath, body: RecordBody): WrittenState {
   };
 }
 
-/** The same, back. Throws `LOG_DAMAGED`. */
+/** Decodes the output of `encodeUpstreamFields`. Throws `LOG_DAMAGED`. */
 export function decodeUpstreamFields(path: WorkspacePath, body: RecordBody): Omit<UpstreamChange, keyof Change> {
   const { upstream } = body;
   return {

@@ -2,12 +2,12 @@ import { posix } from "node:path";
 import { ChronicleError } from "../values/errors.ts";
 
 /**
- * The path of a place that is kept or used later: absolute, without `.`, `..` and a slash at its end. A relative one would mean
- * another place in each folder that a process is started in; `~` is a shell's notation, and a plain name to everybody else.
- * `what` names the option or variable. Throws `USAGE`.
+ * Checks and normalises a path that is kept or used later: absolute, without `.`, `..` and a slash at its end. A
+ * relative path would mean another place in each process's working directory, and `~` is a shell's notation that is a
+ * plain name to everything else. `what` names the option or variable. Throws `USAGE`.
  */
 export function wholePath(what: string, path: string): string {
-  // Programs without types may give nothing at all.
+  // Callers without types may pass nothing at all.
   if (typeof path === "string" && path.startsWith("/")) return posix.normalize(path).replace(/(?<=.)\/$/, "");
   throw new ChronicleError("USAGE", refusal(what, path), { hint: hintFor(path) });
 }

@@ -1,8 +1,8 @@
-/** Set by `run` for its command, so that the command line refuses what only a person may do: `agent`. */
+/** Set to `agent` by `run` for its command, so that the command line refuses what only a person may do. */
 export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
-/** For whoever meets a refusal without being an agent. */
+/** For a person who meets such a refusal by mistake. */
 export const WHO_CAN = "a person can, from a terminal of their own that neither an agent nor a run has started";
 
-/** Whose processes around one count: those of agents alone, or of runs as well. */
+/** The surrounding processes that count: those of agents alone, or also those of runs. */
 export type Around = "agents" | "agents and runs";

@@ -6,17 +6,17 @@ import type { Json } from "./json.ts";
  * Canonical JSON: RFC 8785 (JCS). One value has exactly one text: no spaces, keys sorted by UTF-16 code units, numbers
  * as ECMAScript prints them, only the escapes that JSON demands.
  *
- * `JSON.stringify` already writes this for values whose keys are in order, so the sorting writer is only the second way.
+ * `JSON.stringify` already writes this for values whose keys are in order, so the sorting writer is only the fallback.
  */
 
-/** How deep arrays and objects may be nested. Deeper values are refused, so that no reader's stack can be exhausted. */
+/** Deepest nesting of arrays and objects. Deeper values are refused, so that no reader's stack can be exhausted. */
 export const MAX_JSON_DEPTH = 256;
 
-/** What a value must obey beyond RFC 8785. */
+/** The rules for a value beyond RFC 8785. */
 export interface JsonRules {
   /** Every number is an integer within ±(2^53−1): the rule for Chronicle's own records. */
   readonly integers?: boolean;
-  /** How many objects or arrays will stand around the value; they count as nesting. Default 0. */
+  /** The number of objects or arrays that will enclose the value; they count as nesting. Default 0. */
   readonly outer?: number;
 }
 
@@ -25,9 +25,8 @@ function refuse(reason: string): never {
 }
 
 /**
- * The RFC 8785 text of a value.
- * Throws `INTEGRITY_VIOLATION` for what has none: NaN, infinities, lone surrogates, `undefined`, functions, class
- * instances, cycles, nesting deeper than `MAX_JSON_DEPTH`.
+ * Returns the RFC 8785 text of a value. Throws `INTEGRITY_VIOLATION` for values without one: NaN, infinities, lone
+ * surrogates, `undefined`, functions, class instances, cycles, nesting deeper than `MAX_JSON_DEPTH`.
  */
 export function canonicalJson(value: Json, rules: JsonRules = {}): string {
   const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
@@ -37,10 +36,9 @@ export function canonicalJson(value: Json, rules: JsonRules = {}): string {
 }
 
 /**
- * The value of a text that is exactly canonical.
- * Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces, `-0`, `1e21` (canonical: `1e+21`), numbers
- * that a double cannot hold, needless escapes, lone surrogates, a byte order mark. Keys that look like integers are
- * ordered as text, and `__proto__` is a key like any other.
+ * Parses a text that is exactly canonical. Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces,
+ * `-0`, `1e21` (canonical: `1e+21`), numbers that a double cannot hold, needless escapes, lone surrogates, a byte order
+ * mark. Keys that look like integers are ordered as text, and `__proto__` is a key like any other.
  */
 export function parseCanonical(text: string, rules: JsonRules = {}): Json {
   let value: Json;
@@ -55,15 +53,15 @@ export function parseCanonical(text: string, rules: JsonRules = {}): Json {
 }
 
 /**
- * Why `text`, of which `value` was parsed, is not canonical or breaks the rules; `undefined` when nothing is wrong.
- * For readers that need the reason as a value; others use `parseCanonical`.
+ * Returns why `text`, from which `value` was parsed, is not canonical or breaks the rules; `undefined` if nothing is
+ * wrong. For readers that need the reason as a value; others use `parseCanonical`.
  */
 export function canonicalFault(text: string, value: Json, rules: JsonRules = {}): string | undefined {
   if (!text.isWellFormed()) return "not canonical JSON: it has a lone surrogate";
   try {
     const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
     if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
-    // A parsed object whose keys are in order can still stand for a text with duplicates or other spellings: compare.
+    // A parsed object whose keys are in order may come from a text with duplicates or other spellings, so compare.
     if (sorted && JSON.stringify(value) === text) return undefined;
     return !sorted && sortingWrite(value) === text ? undefined : "not canonical JSON";
   } catch (error) {
@@ -73,15 +71,15 @@ export function canonicalFault(text: string, value: Json, rules: JsonRules = {})
 }
 
 /**
- * Chronicle's own records hold integers within ±(2^53−1) and well-formed strings only.
- * Throws `INTEGRITY_VIOLATION` for any other value.
+ * Throws `INTEGRITY_VIOLATION` unless the value holds only integers within ±(2^53−1) and well-formed strings, as
+ * Chronicle's own records must.
  */
 export function assertIntegers(value: Json): void {
   inspect(value, 0, true);
   assertWellFormed(value);
 }
 
-/** Checks types, numbers and depth. True when the keys of every object are already in canonical order. */
+/** Checks types, numbers and depth. Returns true if the keys of every object are already in canonical order. */
 function inspect(value: unknown, depth: number, integers: boolean): boolean {
   switch (typeof value) {
     case "string":
@@ -116,7 +114,7 @@ function inspectObject(value: object, depth: number, integers: boolean): boolean
   let previous = "";
   for (let i = 0; i < keys.length; i += 1) {
     const key = keys[i] as string;
-    // JavaScript compares strings by UTF-16 code units, which is the order that RFC 8785 asks for.
+    // JavaScript compares strings by UTF-16 code units, which is RFC 8785's order.
     if (i > 0 && key < previous) sorted = false;
     previous = key;
     if (!inspect((value as Record<string, unknown>)[key], depth + 1, integers)) sorted = false;
@@ -130,7 +128,7 @@ function sortingWrite(value: Json): string {
   return text ?? refuse("nothing was written");
 }
 
-/** `JSON.stringify` writes a lone surrogate as `\udXXX`; text without that sequence cannot stand for one. */
+/** True if the text may hold a lone surrogate: `JSON.stringify` writes one as `\udXXX`. */
 function mayHoldLoneSurrogate(text: string): boolean {
   return text.includes("\\ud") || text.includes("\\uD");
 }

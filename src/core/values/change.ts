@@ -1,17 +1,19 @@
 import type { Entry } from "./entry.ts";
 import type { WorkspacePath } from "./path.ts";
 
-/** How a path differs between two states. */
+/** The kind of difference between two states of a path. */
 export type ChangeType = "created" | "modified" | "deleted" | "permissions_changed";
 
-/** One path before and after; never equal, never both absent. */
+/** One path before and after. The two are never equal, and never both absent. */
 export interface Change {
   readonly path: WorkspacePath;
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
 }
 
-/** The type of a change. A change of kind is a modification; only the mode: permissions_changed. */
+/**
+ * Returns the type of a change. A change of kind is a modification; a change of the mode only is `permissions_changed`.
+ */
 export function changeType(change: Change): ChangeType {
   const { before, after } = change;
   if (before === undefined) return "created";

@@ -2,13 +2,13 @@ import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Times of a log whose clock was wrong for a while. Order is by seq; a time is what the writer's clock said. So times grow
- * with seq, except where the clock went back between two events: there is a jump.
+ * Handles the times of a log whose clock was wrong for a while. The order is by seq; a time is what the writer's clock
+ * said. Times therefore grow with seq, except where the clock went back between two events: that is a jump.
  */
 
-/** A place in a log where the clock had gone back. */
+/** A place in a log where the clock went back. */
 export interface ClockJump {
-  /** The first event behind it. */
+  /** The first event after the jump. */
   readonly seq: number;
   /** The time of that event (ISO-8601). */
   readonly ts: string;
@@ -16,16 +16,18 @@ export interface ClockJump {
   readonly before: string;
 }
 
-/** An event's place and its time, as it stands in the log. */
+/** An event's seq and its time in the log. */
 export interface TimedEvent {
   readonly seq: number;
   readonly ts: string;
 }
 
-/** A jump that is smaller says nothing: clocks are set right by seconds all the time. */
+/** Smallest notable jump. Smaller ones mean nothing, because clocks are adjusted by seconds all the time. */
 const TOLD_FROM_MS = 120_000;
 
-/** The jumps among events, in the order of seq, whose predecessor has the time `last` (`undefined`: there is none). */
+/**
+ * Finds the jumps among events in seq order. `last`: the time of the event before them (`undefined`: there is none).
+ */
 export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefined): ClockJump[] {
   const jumps: ClockJump[] = [];
   let before = last;
@@ -36,20 +38,20 @@ export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefi
   return jumps;
 }
 
-/** Jumps that people should know of. */
+/** Returns the jumps that people should know of. */
 export function notableJumps(jumps: readonly ClockJump[]): readonly ClockJump[] {
   return jumps.filter(({ ts, before }) => Date.parse(before) - Date.parse(ts) > TOLD_FROM_MS);
 }
 
-/** Events from one seq up to another. */
+/** Events from one seq to another, inclusive. */
 export interface SeqSpan {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * The spans between the jumps, the last one first: within each of them times grow with seq. Each of those where the clock was behind is
- * one, with the time at which all of it counts as recorded.
+ * Returns the spans between the jumps, the last one first. Times grow with seq within each of them. Each span with a
+ * clock that was behind is one span, with the time at which all of it counts as recorded.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -68,23 +70,23 @@ export function spansBetween(
     .reverse();
 }
 
-/** Events whose clock was behind: all of them were recorded after the event before the first, which is of `ts`. */
+/** Events whose clock was behind: all were recorded after the event before the first of them, whose time is `ts`. */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** Where an event would stand: the first in a span whose time is at or after the one given; its time and that of its predecessor. */
+/** The first event in a span whose time is at or after a given time; with its time and its predecessor's. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
-  /** `undefined`: it is the first of the log. */
+  /** `undefined` if it is the first event of the log. */
   readonly before: string | undefined;
 }
 
 /**
- * The spans in which the clock was behind, and not ahead until then. A clock that runs ahead leaps forward before the jump, by more
- * than it goes back; one that is behind does so afterwards. Where neither or both can be seen, it was ahead. `firstFrom`: the first
- * event of the span whose time is at or after a time.
+ * Finds the spans in which the clock was behind (and was not ahead until then). A clock that runs ahead leaps forward
+ * before the jump, by more than it goes back; one that is behind does so afterwards. If neither or both can be seen, it
+ * was ahead. `firstFrom`: finds the first event of a span whose time is at or after a time.
  */
 export async function spansBehind(
   all: readonly ClockJump[],
@@ -112,8 +114,8 @@ export async function spansBehind(
 }
 
 /**
- * When an event was recorded, in milliseconds since 1970, as far as the log tells, at the time `now`. An event that is later
- * than now was recorded before those that follow it; one with a clock that had gone back, after those before it.
+ * Returns when an event was recorded, in milliseconds since 1970, as far as the log tells, at the time `now`. An event
+ * later than now was recorded before those that follow it; one whose clock had gone back, after those before it.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);

@@ -1,9 +1,9 @@
 import { EMPTY_HASH, type Hash, sha256 } from "./hash.ts";
 
-// Reused for every node: nothing of it outlives one call.
+// Reused for every node: its contents do not outlive one call.
 const input = Buffer.alloc(65, 1);
 
-/** An inner node of an RFC 6962 tree: SHA-256( 0x01 ‖ left ‖ right ). */
+/** Returns an inner node of an RFC 6962 tree: SHA-256( 0x01 ‖ left ‖ right ). */
 export function innerHash(left: Hash, right: Hash): Hash {
   input.write(left, 1, "hex");
   input.write(right, 33, "hex");
@@ -11,22 +11,22 @@ export function innerHash(left: Hash, right: Hash): Hash {
 }
 
 /**
- * An RFC 6962 §2.1 tree whose leaves (hashed already) come one by one. It keeps only the roots of the perfect subtrees
- * that the binary digits of its size name, the largest first.
+ * An RFC 6962 §2.1 tree whose hashed leaves are added one by one. It keeps only the roots of the perfect subtrees given
+ * by the binary digits of its size, the largest first.
  *
- * Nodes are hex text: Node gives a digest as text three times faster than as a buffer.
+ * Nodes are hex text, because Node returns a digest as text three times faster than as a buffer.
  */
 export class CompactRange {
   readonly #subtrees: Hash[];
   #size: number;
 
-  /** Goes on from the subtrees of a tree with `size` leaves; they must fit each other. */
+  /** Continues from the subtrees of a tree with `size` leaves; the two must match. */
   constructor(size = 0, subtrees: readonly Hash[] = []) {
     this.#size = size;
     this.#subtrees = [...subtrees];
   }
 
-  /** How many leaves. */
+  /** The number of leaves. */
   get size(): number {
     return this.#size;
   }
@@ -52,13 +52,13 @@ export class CompactRange {
     this.#size += width;
   }
 
-  /** The tree's root; SHA-256 of nothing when there are no leaves. */
+  /** Returns the tree's root; SHA-256 of nothing if there are no leaves. */
   root(): Hash {
     return foldSubtrees(this.#subtrees);
   }
 }
 
-/** The root of the tree whose perfect subtrees these are, the largest first. */
+/** Returns the root of the tree with these perfect subtrees, the largest first. */
 export function foldSubtrees(subtrees: readonly Hash[]): Hash {
   let root = subtrees.at(-1) ?? EMPTY_HASH;
   for (let i = subtrees.length - 2; i >= 0; i -= 1) root = innerHash(subtrees[i] as Hash, root);

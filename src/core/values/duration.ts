@@ -1,4 +1,4 @@
-/** Times and sizes as people write and read them. English, independent of locale and time zone. */
+/** Formats and parses times and sizes for people. English, independent of locale and time zone. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -13,8 +13,8 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h
 const MAX_TIME_MS = 8.64e15;
 
 /**
- * A duration such as `10m`, `2h30m`, `3d`, `1w`, `1.5h`, `250ms`, in whole milliseconds. Units go from large to small,
- * each once. `undefined` when it is not one.
+ * Parses a duration such as `10m`, `2h30m`, `3d`, `1w`, `1.5h`, `250ms` to whole milliseconds. Units go from large to
+ * small, each once. Returns `undefined` for any other text.
  */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !/^(\d+(\.\d+)?(ms|[smhdw]))+$/.test(text)) return undefined;
@@ -29,7 +29,7 @@ export function parseDuration(text: string): number | undefined {
   return total <= MAX_TIME_MS ? Math.round(total) : undefined;
 }
 
-/** A length of time in at most two units, rounded down: `0ms`, `850ms`, `4.2s`, `2m 5s`, `1h 30m`, `3d 4h`. */
+/** Formats a length of time in at most two units, rounded down: `0ms`, `850ms`, `4.2s`, `2m 5s`, `1h 30m`, `3d 4h`. */
 export function formatDuration(ms: number): string {
   if (!Number.isFinite(ms)) return "unknown";
   if (ms < 0) return `-${formatDuration(-ms)}`;
@@ -47,8 +47,8 @@ function twoUnits(ms: number, large: readonly [string, number], small: readonly 
 }
 
 /**
- * When something was, seen from `nowMs` (both in milliseconds since 1970): `just now`, `5 minutes ago`, `in 2 hours`,
- * `yesterday` never, since that depends on the time zone. `at an unknown time` when `thenMs` is no time.
+ * Formats a time relative to `nowMs` (both in milliseconds since 1970): `just now`, `5 minutes ago`, `in 2 hours`.
+ * Never `yesterday`, since that depends on the time zone. `at an unknown time` if `thenMs` is not a time.
  */
 export function formatAgo(thenMs: number, nowMs: number): string {
   const distance = Math.abs(nowMs - thenMs);
@@ -75,7 +75,9 @@ function inOneUnit(ms: number): string {
 
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 
-/** A number of bytes in powers of 1024: `0 B`, `1.5 KiB`, `12 MiB`. One decimal below ten, rounded to nearest. */
+/**
+ * Formats a number of bytes in powers of 1024: `0 B`, `1.5 KiB`, `12 MiB`. One decimal below ten, rounded to nearest.
+ */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes) || bytes < 0) return "unknown size";
   let value = bytes;

@@ -1,12 +1,12 @@
 import type { Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
 
-/** What a workspace can hold at a path. Every directory is an entry too. */
+/** The kinds of things at a path of a workspace. Every directory is an entry too. */
 export type EntryKind = "file" | "symlink" | "dir";
 
 /**
- * The state of one path. Two entries are equal when kind, mode and hash are:
- * the time is informative, and the size follows from the hash.
+ * The state of one path. Two entries are equal if kind, mode and hash are: the time is informative, and the size
+ * follows from the hash.
  */
 export interface Entry {
   readonly path: WorkspacePath;
@@ -19,20 +19,23 @@ export interface Entry {
   readonly mtimeMs: number;
   /** SHA-256 of the content, or of the link target; undefined for a directory. */
   readonly hash: Hash | undefined;
-  /** As what its content was recorded: a secret, by the name of its file. Not there: an ordinary one, or not recorded yet. */
+  /**
+   * Set if the content was recorded as a secret because of the file's name. Missing for ordinary or not yet recorded
+   * content.
+   */
   readonly class?: "protected";
 }
 
-/** The mode recorded for every symlink: links have none of their own on Linux. */
+/** The mode recorded for every symlink: links have no mode of their own on Linux. */
 export const SYMLINK_MODE = 0o777;
 
-/** Do two entries (or absences) stand for the same state? */
+/** True if two entries (or absences) are the same state. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;
 }
 
-/** Do two entries (or absences) stand for the same recorded state, with what is informative and their class? */
+/** True if two entries (or absences) are the same recorded state, including the informative fields and the class. */
 export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolean {
   return sameEntry(a, b) && a?.size === b?.size && a?.mtimeMs === b?.mtimeMs && a?.class === b?.class;
 }

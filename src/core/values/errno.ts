@@ -1,20 +1,23 @@
 /**
- * The operating system's errors, by name. Node knows an error by its number, and gives some numbers no name: the `code` of such
- * an error is `UNKNOWN` or `Unknown system error -122`. They are named here, so that a full quota is told like a full disk.
+ * The operating system's errors, by name. Node identifies an error by its number and has no name for some: the `code`
+ * of such an error is `UNKNOWN` or `Unknown system error -122`. They are named here, so that a full quota is reported
+ * like a full disk.
  */
 
-/** Who must give something back, wherever the system says that this user may not. */
+/** The hint if the system denies this user permission: who must grant it. */
 const NO_PERMISSION =
   "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
   "doctor` says so, with the command that gives it back";
 
 interface Named {
   readonly name: string;
-  /** As strerror(3) has it. */
+  /** The words of strerror(3). */
   readonly words: string;
 }
 
-/** Linux's numbers (errno.h) that libuv has no name for. 69 and 70 are macOS's; no file system of Linux gives those. */
+/**
+ * Linux's numbers (errno.h) for which libuv has no name. 69 and 70 are macOS's; no file system of Linux returns those.
+ */
 const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   35: { name: "EDEADLK", words: "resource deadlock avoided" },
   37: { name: "ENOLCK", words: "no locks available" },
@@ -38,11 +41,13 @@ const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   524: { name: "ENOTSUPP", words: "operation is not supported" },
 };
 
-/** How Node names such an error: in `fs`; elsewhere. */
+/** Node's names for such an error: in `fs`, and elsewhere. */
 const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
-/** The name of an error of the system; `E999` for a number that has no name here either; `undefined`: it is no error of the system. */
+/**
+ * Returns the name of a system error; `E999` for a number without a name here; `undefined` if it is no system error.
+ */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;
   if (typeof code !== "string") return undefined;
@@ -50,7 +55,10 @@ export function nameOfErrno(error: Error): string | undefined {
   return UNKNOWN.test(code) ? namedBy(numberOf(error)).name : undefined;
 }
 
-/** The message of a system error as Node would word it, if it knew the number: `EDQUOT: disk quota exceeded, write`. */
+/**
+ * Returns the message of a system error in Node's wording, also for a number unknown to Node: `EDQUOT: disk quota
+ * exceeded, write`.
+ */
 export function systemMessage(error: Error): string {
   return error.message.replace(UNKNOWN_WORDS, () => {
     const { name, words } = namedBy(numberOf(error));
@@ -58,7 +66,7 @@ export function systemMessage(error: Error): string {
   });
 }
 
-/** The number of an error whose name is unknown to Node. */
+/** Returns the number of an error whose name is unknown to Node. */
 function numberOf(error: Error): number {
   if ("errno" in error && typeof error.errno === "number") return -error.errno;
   return "code" in error ? Number(/\d+$/.exec(String(error.code))?.[0] ?? 0) : 0;
@@ -74,7 +82,7 @@ const CHECK_FILE_SYSTEM =
 const MOUNT_AGAIN = "the device or the server behind this file system is gone: mount it again, and try again";
 const UNLOCK = "this folder is encrypted, and its key is not at hand: unlock it, and try again";
 
-/** What to do next, by the error's name. */
+/** The next step for the user, by the error's name. */
 const HINTS: Readonly<Record<string, string>> = {
   ENOSPC: "free some space on that disk, and try again",
   EDQUOT: "free some space within your quota (`quota -s` shows it), or have it raised, and try again",
@@ -102,13 +110,13 @@ const HINTS: Readonly<Record<string, string>> = {
   EKEYREVOKED: UNLOCK,
 };
 
-/** What to do about a system error of this name, as a sentence; `undefined`: nothing is known of it. */
+/** Returns what to do about a system error of this name, as a sentence; `undefined` if unknown. */
 export function hintOfErrno(errno: string): string | undefined {
   if (Object.hasOwn(HINTS, errno)) return HINTS[errno];
   return /^E\d+$/.test(errno) ? "the system gave a number without a name here; `dmesg` may say more" : undefined;
 }
 
-/** Is there no room: on the disk, or within the user's quota? */
+/** True if there is no room on the disk or within the user's quota. */
 export function isOutOfSpace(errno: unknown): boolean {
   return errno === "ENOSPC" || errno === "EDQUOT";
 }
@@ -118,21 +126,21 @@ const FAILURES: ReadonlySet<string> = new Set([
   ...["ENODEV", "ENXIO", "ENOLINK", "ENOMEDIUM", "ESHUTDOWN", "ESTALE"],
 ]);
 
-/** Does the error say that the disk itself has failed, so that nothing is known of what it was told before? */
+/** True if the disk itself has failed, so that the fate of earlier writes is unknown. */
 export function isDiskFailure(errno: string | undefined): boolean {
   return errno !== undefined && FAILURES.has(errno);
 }
 
-/** Is it trouble of the disk that may pass, or be mended, while a process goes on: no room, read-only, failing? */
+/** True for disk trouble that may pass or be mended while a process runs: no room, read-only, failing. */
 export function isTroubleOfDisk(errno: string | undefined): boolean {
   return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
 }
 
-/** Why changes are refused until the process is started anew, for people who need not know where the file lies. */
+/** Why changes are refused until the process is restarted, for people who need not know the file's path. */
 export const STAYS_IN_WORDS =
   "an earlier write may be in the file and not on the disk: changes are taken again once the server was ended and started anew";
 
-/** What a store's disk says, for people who need not know where it lies. */
+/** Describes the trouble of a store's disk, for people who need not know its path. */
 export function troubleInWords(errno: string): string {
   if (errno === "EDQUOT") return "the quota of the store's disk is used up (EDQUOT)";
   if (isOutOfSpace(errno)) return `the store's disk has no room (${errno})`;

@@ -1,6 +1,6 @@
 /**
- * The one error type of Chronicle. Absence is `undefined`, disagreement is a value;
- * an error is trouble, and always carries a stable code and, where there is one, what to do next.
+ * The one error type of Chronicle. Absence is `undefined` and disagreement is a value; an error is trouble, and always
+ * carries a stable code and, if there is one, the next step for the user.
  */
 
 import { hintOfErrno, nameOfErrno, systemMessage } from "./errno.ts";
@@ -26,27 +26,27 @@ export type ErrorCode =
   | "FORMAT_UNSUPPORTED"
   | "PLATFORM_UNSUPPORTED"
   | "PRUNED"
-  /** Somebody has had the content taken out of the store. */
+  /** The content was erased from the store. */
   | "ERASED"
   | "FORBIDDEN"
-  /** The thing is not as the caller said that it must be. */
+  /** A condition that the caller set does not hold. */
   | "PRECONDITION_FAILED"
-  /** Of a server: no token, or a wrong one; too much was asked; nobody answers. */
+  /** From a server: no token or a wrong one; too many requests; no answer. */
   | "UNAUTHENTICATED"
   | "RATE_LIMITED"
   | "UNAVAILABLE"
   | "IO";
 
-/** What an error may carry beside its message. */
+/** The optional parts of an error beside its message. */
 export interface ErrorDetails {
-  /** What the user can do next, as a sentence. */
+  /** The next step for the user, as a sentence. */
   readonly hint?: string;
   /** The things named in the message, for programs. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
 
-/** Trouble, with a stable `code`. `message` names the thing and the reason. */
+/** An error with a stable `code`. `message` names the thing and the reason. */
 export class ChronicleError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -61,15 +61,18 @@ export class ChronicleError extends Error {
   }
 }
 
-/** `data.about` of an `UNAVAILABLE`: the server is there, and still opens what it serves. */
+/** `data.about` of an `UNAVAILABLE` error: the server is running, and still opens what it serves. */
 export const STARTING = "starting";
 
-/** The errno name (`ENOENT`, `ENOSPC` …) of a system error, also of one that Node knows by its number only; `undefined` for anything else. */
+/**
+ * Returns the errno name (`ENOENT`, `ENOSPC` …) of a system error, also of one that Node knows only by number;
+ * `undefined` for anything else.
+ */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error ? nameOfErrno(error) : undefined;
 }
 
-/** A failure of the operating system as `IO` with a hint; anything else as it is. */
+/** Converts a system error to `IO` with a hint; returns anything else unchanged. */
 export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
@@ -81,12 +84,15 @@ export function codedError(error: unknown): unknown {
   });
 }
 
-/** What to do about a failure of the operating system; where Chronicle itself has raised it, its own hint. */
+/** Returns the hint for a system error. An error that Chronicle itself raised has its own hint. */
 export function hintOfSystemError(error: Error, errno: string): string | undefined {
   return "hint" in error && typeof error.hint === "string" ? error.hint : hintOfErrno(errno);
 }
 
-/** What the system has refused, as a sentence; else what it says itself. Names of this process's descriptors tell nobody anything. */
+/**
+ * Describes a system refusal as a sentence, else returns the system's message. Removes the names of this process's
+ * descriptors, which mean nothing to people.
+ */
 function plainMessage(error: Error, errno: string): string {
   const plain = (text: string): string => text.replaceAll(/\/proc\/self\/fd\/\d+\/?/g, "");
   const why = REFUSALS[errno];
@@ -101,7 +107,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
 };
 
-/** Calls of the system in plain words. */
+/** Plain words for system calls. */
 const DONE: Readonly<Record<string, string>> = {
   open: "opened",
   lstat: "looked at",
@@ -113,7 +119,7 @@ const DONE: Readonly<Record<string, string>> = {
   rename: "moved",
 };
 
-/** Runs something, giving failures of the operating system a code and a hint. */
+/** Runs `work` and gives system errors a code and a hint. */
 export async function withCode<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -3,7 +3,7 @@ import type { RecordBody } from "./json.ts";
 
 export type { Json, RecordBody } from "./json.ts";
 
-/** What an event does to its record. */
+/** The effect of an event on its record. */
 export type EventOp = "upsert" | "delete" | "compact" | "migrate";
 
 /** One line of the log, parsed. `docs/format.md` gives the bytes. */
@@ -16,14 +16,14 @@ export interface LogEvent {
   readonly recordId: string;
   /** `{}` for a delete. */
   readonly record: RecordBody;
-  /** Hash of the event before; `""` for event 1. */
+  /** Hash of the previous event; `""` for event 1. */
   readonly prevHash: Hash | "";
   readonly hash: Hash;
-  /** How deep in nested agents; 0 at the top. */
+  /** The nesting depth of the agent; 0 at the top. */
   readonly recursionDepth: number;
 }
 
-/** An event that is not in the log yet. */
+/** An event before it is sealed and appended to the log. */
 export interface EventDraft {
   readonly op: EventOp;
   readonly recordId: string;
@@ -36,7 +36,7 @@ export interface SealedEvent extends LogEvent {
   readonly line: string;
 }
 
-/** The last event of a chain. Seq 0 and hash `""`: nothing yet. */
+/** The last event of a chain. Seq 0 and hash `""` if there is none. */
 export interface Head {
   readonly seq: number;
   readonly hash: Hash | "";

@@ -11,9 +11,9 @@ import {
 } from "./path.ts";
 import { damaged, hashOf, object, oneOf, optionalText, recordedPath, text, texts, whole } from "./record-fields.ts";
 
-/** File records: the iterations of a path, and how paths and states are written in records. */
+/** File records: the iterations of a path, and the encoding of paths and states in records. */
 
-/** Why an iteration came to be. */
+/** The cause of an iteration. */
 export type IterationCause =
   | "baseline"
   | "capture"
@@ -26,11 +26,11 @@ export type IterationCause =
   | "undo"
   | "redo"
   | "resolve"
-  /** What another copy of the workspace has: at a replica the origin's, at an origin what a replica wrote. */
+  /** The state of another copy of the workspace: at a replica the origin's, at an origin one that a replica wrote. */
   | "replica"
-  /** What a replica and its origin have, in one. */
+  /** The merged state of a replica and its origin. */
   | "merge"
-  /** What the path held was erased, and it is not recorded any more: the file on disk stays. */
+  /** The path's content was erased, and the path is not recorded any more. The file on disk stays. */
   | "erase";
 
 /** An event of a replica's own log. */
@@ -39,7 +39,7 @@ export interface ReplicaEvent {
   readonly localSeq: number;
 }
 
-/** The event of the origin that brought a state, and the number that its iteration has there. */
+/** The event of the origin that brought a state, and the iteration's number there. */
 export interface UpstreamIteration {
   readonly seq: number;
   readonly iteration: number;
@@ -51,38 +51,42 @@ export interface FileRecord {
   readonly iteration: number;
   readonly cause: IterationCause;
   readonly actor: string;
-  /** The run or watch, or the agent's session, whose work it is. */
+  /** The run or watch, or the agent's session, that made it. */
   readonly session?: string;
-  /** The action that did it. */
+  /** The action that made it. */
   readonly action?: string;
-  /** The transaction in which it was done, if no action says so. */
+  /** The transaction in which it was made, if no action names one. */
   readonly transaction?: string;
-  /** The turn of a conversation, of work that was done at another copy. */
+  /** The turn of a conversation, for work that was done at another copy. */
   readonly turn?: string;
-  /** At an origin: the replica that wrote it, and its own event. */
+  /** At an origin: the replica that wrote it, and the replica's own event. */
   readonly replica?: ReplicaEvent;
-  /** At a replica: what the origin has of it. */
+  /** At a replica: the origin's iteration. */
   readonly upstream?: UpstreamIteration;
-  /** With the actor `ambiguous`: the runs, actions and transactions that were going on. */
+  /** With the actor `ambiguous`: the runs, actions and transactions that were open. */
   readonly candidates?: readonly string[];
   /** The write, restore, undo or redo that wrote it. */
   readonly intent?: string;
 }
 
 /**
- * Is it what another copy of the workspace has: brought by a sync, by somebody's decision for the origin's side, since the origin
- * records it no more, or written here by a replica? None of these is an entry of a journal by itself.
+ * True if it is the state of another copy of the workspace: brought by a sync or by a decision for the origin's side,
+ * no longer recorded because the origin no longer records it, or written here by a replica. None of these is by itself
+ * an entry of a journal.
  */
 export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
   return cause === "replica" || ((cause === "resolve" || cause === "erase") && upstream !== undefined);
 }
 
-/** Did it come from the origin that the workspace follows? What its own replicas have written has the same cause, and did not. */
+/**
+ * True if it came from the origin that the workspace follows. Writes of its own replicas have the same cause, but did
+ * not.
+ */
 export function cameFromOrigin(file: Pick<FileRecord, "cause" | "upstream" | "replica">): boolean {
   return isOriginsState(file) && file.replica === undefined;
 }
 
-/** The record id of a path's iterations. */
+/** Returns the record id of a path's iterations. */
 export function fileRecordId(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const utf8 = isUtf8Path(inner);
@@ -94,8 +98,8 @@ export function fileRecordId(path: WorkspacePath): string {
 const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;
 
 /**
- * The path of a file record's id, or `undefined` for other records. Throws `LOG_DAMAGED` for a path that is refused, and for
- * a second spelling of an id: a path has one.
+ * Returns the path of a file record's id, or `undefined` for other records. Throws `LOG_DAMAGED` for a path that is
+ * refused, and for a second spelling of an id: each path has exactly one.
  */
 export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   const match = FILE_ID.exec(recordId);
@@ -104,7 +108,10 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   return recordedPath(() => pathInRoot(root, form === "file64" ? pathFromBase64(shown) : parsePath(shown)));
 }
 
-/** The path in the one spelling of Base64 that it has. Throws `LOG_DAMAGED`, also for bytes that are UTF-8: those stand as text. */
+/**
+ * Decodes a path in canonical Base64. Throws `LOG_DAMAGED`, also if the bytes are UTF-8: such paths are written as
+ * text.
+ */
 function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
   if (bytes.toString("base64") !== encoded) return damaged(`${JSON.stringify(encoded)} is not canonical Base64`);
@@ -130,10 +137,13 @@ const CAUSES: ReadonlySet<IterationCause> = new Set([
   "erase",
 ]);
 
-/** The fields that only a path that is there has. */
+/** The fields that only an existing path has. */
 const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "size"] as const;
 
-/** A file record as JSON. Its keys are in canonical order: files are what there is most of, and then nobody has to sort them. */
+/**
+ * Encodes a file record as JSON. Its keys are in canonical order: file records are the most frequent, and then need no
+ * sorting.
+ */
 export function encodeFile(record: FileRecord): RecordBody {
   const { entry } = record;
   const body: Record<string, Json> = {};
@@ -157,7 +167,7 @@ export function encodeFile(record: FileRecord): RecordBody {
   return body;
 }
 
-/** The file record in a body, for the path that its id names. */
+/** Decodes a file record for the path that its id names. */
 export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   const kind = text(body, "kind");
   if (kind === "absent") refuseFields(body, kind, OF_ENTRIES);
@@ -188,23 +198,23 @@ function refuseFields(body: RecordBody, kind: string, keys: readonly string[]): 
   if (found !== undefined) damaged(`what is ${kind} has the field ${found}`);
 }
 
-/** A replica's event as JSON. */
+/** Encodes a replica's event as JSON. */
 export function encodeReplicaEvent({ id, localSeq }: ReplicaEvent): Json {
   return { id, local_seq: localSeq };
 }
 
-/** The replica's event in what `encodeReplicaEvent` wrote. */
+/** Decodes the output of `encodeReplicaEvent`. */
 export function decodeReplicaEvent(value: Json): ReplicaEvent {
   const body = object(value, "replica");
   return { id: text(body, "id"), localSeq: whole(body, "local_seq") };
 }
 
-/** An origin's iteration as JSON. */
+/** Encodes an origin's iteration as JSON. */
 export function encodeUpstream({ seq, iteration }: UpstreamIteration): Json {
   return { iteration, seq };
 }
 
-/** The origin's iteration in what `encodeUpstream` wrote. */
+/** Decodes the output of `encodeUpstream`. */
 export function decodeUpstream(value: Json): UpstreamIteration {
   const body = object(value, "upstream");
   return { seq: whole(body, "seq"), iteration: whole(body, "iteration") };
@@ -227,7 +237,7 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
     : damaged(`a ${kind} is ${JSON.stringify(is)}`);
 }
 
-/** An entry or absence as JSON, without its path (`plan.ts` adds it). */
+/** Encodes an entry or absence as JSON, without its path (`plan.ts` adds it). */
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
   const { kind, mode, size, mtimeMs, hash } = entry;
@@ -235,14 +245,14 @@ export function encodeState(entry: Entry | undefined): Json {
   return hash === undefined ? state : { hash, ...state };
 }
 
-/** The entry or absence in what `encodeState` wrote. */
+/** Decodes the output of `encodeState`. */
 export function decodeState(path: WorkspacePath, value: Json | undefined): Entry | undefined {
   if (value === null) return undefined;
   const body = object(value, "a state");
   return decodeEntry(path, text(body, "kind"), body);
 }
 
-/** A path as JSON fields: `path`, or `path_b64` when its bytes are not UTF-8; `root` for a further root. */
+/** Encodes a path as JSON fields: `path`, or `path_b64` if its bytes are not UTF-8; `root` for a further root. */
 export function encodePath(path: WorkspacePath): Record<string, Json> {
   const { root, path: inner } = splitRoot(path);
   const named: Record<string, Json> = isUtf8Path(inner)
@@ -252,7 +262,10 @@ export function encodePath(path: WorkspacePath): Record<string, Json> {
   return named;
 }
 
-/** The path in a record that `encodePath` wrote. Throws `LOG_DAMAGED`; the paths that peers and clients send have doors of their own. */
+/**
+ * Decodes the output of `encodePath` in a record. Throws `LOG_DAMAGED`. Paths from peers and clients are decoded
+ * elsewhere.
+ */
 export function decodePath(body: RecordBody): WorkspacePath {
   const encoded = optionalText(body, "path_b64");
   if (encoded !== undefined) refuseFields(body, "named in Base64", ["path"]);

@@ -14,7 +14,7 @@ export function sha256Bytes(data: Uint8Array | string): Buffer {
   return digest("sha256", data, "buffer");
 }
 
-/** SHA-256 of pieces in their order, and how many bytes they are. */
+/** Returns the SHA-256 of the pieces in order, and their total size in bytes. */
 export function sha256Pieces(pieces: Iterable<Uint8Array>): { readonly hash: Hash; readonly size: number } {
   const hash = createHash("sha256");
   let size = 0;
@@ -25,9 +25,9 @@ export function sha256Pieces(pieces: Iterable<Uint8Array>): { readonly hash: Has
   return { hash: hash.digest("hex") as Hash, size };
 }
 
-/** Is it 64 lower-case hex digits? */
+/** True for 64 lower-case hex digits. */
 export function isHash(text: string): text is Hash {
-  // A loop, because this is asked for every hash of every line: a regular expression takes four times as long.
+  // A loop, because this runs for every hash of every line and a regular expression takes four times as long.
   if (text.length !== 64) return false;
   for (let i = 0; i < 64; i += 1) {
     const code = text.charCodeAt(i);
@@ -36,7 +36,7 @@ export function isHash(text: string): text is Hash {
   return true;
 }
 
-/** The text as a `Hash`. Throws `INTEGRITY_VIOLATION` when it is not 64 lower-case hex digits. */
+/** Parses a `Hash`. Throws `INTEGRITY_VIOLATION` unless the text is 64 lower-case hex digits. */
 export function parseHash(text: string): Hash {
   if (isHash(text)) return text;
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a SHA-256 in lower-case hex: ${JSON.stringify(text)}`);

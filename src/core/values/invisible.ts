@@ -1,6 +1,6 @@
 /**
- * What nobody sees, or what moves what is around it: control characters, marks of direction, characters of no width, tags,
- * unpaired surrogates, separators of lines. Global: with `test`, set `lastIndex` first.
+ * Characters that are invisible or move what is around them: control characters, marks of direction, zero-width
+ * characters, tags, unpaired surrogates, line separators. Global: set `lastIndex` before `test`.
  */
 export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
@@ -8,13 +8,13 @@ const VARIANT = /^[\ufe0e\ufe0f]$/u;
 const JOINER = /^[\u200c\u200d]$/u;
 const PICTURE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|[#*0-9])\ufe0f?$/u;
 const PICTURE_NEXT = /^\p{Extended_Pictographic}/u;
-/** Scripts whose letters join, where a joiner is part of how a word is spelt. */
+/** Scripts with joining letters, in which a joiner is part of a word's spelling. */
 const JOINING =
   /[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Mymr}\p{scx=Khmr}\p{scx=Tibt}]/u;
 
 /**
- * Replaces each invisible character by what `escape` makes of it. What pictures (emoji) are made of stays, and joiners within words
- * of scripts that need them: there they show.
+ * Replaces each invisible character by the result of `escape`. Parts of pictures (emoji) stay, as do joiners within
+ * words of scripts that need them, because they are visible there.
  */
 export function withVisible(text: string, escape: (char: string) => string): string {
   return text.replace(INVISIBLE, (char: string, at: number) => (isShown(text, char, at) ? char : escape(char)));

@@ -1,6 +1,7 @@
 /**
- * Those that a typed id stands for: those whose id it is, and only where there is none those whose id begins with it. The
- * empty text stands for none. This is the one rule for shortened ids: an id that was given whole never means another one.
+ * Finds the items that a typed id means: those with exactly this id, or, only if there are none, those whose id begins
+ * with it. The empty text means none. This is the one rule for shortened ids: an id that was given whole never means
+ * another one.
  */
 export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => string): readonly T[] {
   const exact = all.filter((one) => idOf(one) === asked);
@@ -10,8 +11,8 @@ export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => s
 const SHOWN = /^[\da-f]{8,}$/;
 
 /**
- * Is it as long a beginning of an id as lists show? A shorter text that reads as a number or a length of time is never the beginning
- * of an id: of sixteen ids, one begins with any given digit.
+ * True if the text is at least as long as the shortened ids in lists. A shorter text that reads as a number or a
+ * duration is never the beginning of an id: one of sixteen ids begins with any given digit.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

@@ -1,7 +1,7 @@
 import { parseDuration } from "./duration.ts";
 import { ChronicleError } from "./errors.ts";
 
-/** How a moment is named, before anything is looked up. Times and lengths of time are in milliseconds. */
+/** The base of a moment, before anything is looked up. Times and durations are in milliseconds. */
 export type MomentBase =
   /** A snapshot's number; the baseline is 0. */
   | { readonly kind: "number"; readonly n: number }
@@ -20,7 +20,7 @@ export type MomentBase =
 /** A moment of a history as a user writes it. */
 export interface Moment {
   readonly base: MomentBase;
-  /** How many snapshots before the base; 0 is the base itself. */
+  /** The number of snapshots before the base; 0 is the base itself. */
   readonly back: number;
 }
 
@@ -37,9 +37,9 @@ const WORD = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._+@-]*$/u;
 const MAX_WORD_LENGTH = 100;
 
 /**
- * Read a moment: see `MOMENT_FORMS`. `X~2~1` is `X~3`, `X~` is `X~1`.
+ * Parses a moment: see `MOMENT_FORMS`. `X~2~1` is `X~3`, `X~` is `X~1`.
  *
- * `toUtc` says when a time without a zone is, in milliseconds since 1970: UTC unless the caller knows the user's zone.
+ * `toUtc` converts a time without a zone to milliseconds since 1970: as UTC unless the caller knows the user's zone.
  * Throws `USAGE`.
  */
 export function parseMoment(text: string, toUtc: (time: CalendarTime) => number = inUtc): Moment {
@@ -52,14 +52,14 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
   return { base, back };
 }
 
-/** Does it name the same state whenever it is looked up? */
+/** True if it names the same state whenever it is looked up. */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && !["latest", "now", "ago", "time"].includes(base.kind);
 }
 
 /**
- * The same moment, with its zone in it: a time without one is where `toUtc` says. Everything else comes back as it is, what names no
- * moment too.
+ * Adds the zone to a moment that is a time without one, using `toUtc`. Returns everything else unchanged, including
+ * texts that name no moment.
  */
 export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
   const given = text.trim();
@@ -72,8 +72,8 @@ export function withZone(text: string, toUtc: (time: CalendarTime) => number): s
 }
 
 /**
- * Can a snapshot have this name? It begins with a letter or digit, goes on with letters, digits and `._+@-`, is at most
- * 100 characters long, in Unicode's composed form, and cannot be read as another way to name a moment.
+ * True if a snapshot can have this name: a letter or digit, followed by letters, digits and `._+@-`, at most 100
+ * characters, in Unicode's composed form, and not readable as another way to name a moment.
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
@@ -92,7 +92,7 @@ function inUtc(time: CalendarTime): number {
   return Date.UTC(...time);
 }
 
-/** `undefined` when the text has none of the forms. What looks like a number or a date is never taken for a word. */
+/** Returns `undefined` if the text has none of the forms. A text that looks like a number or a date is never a word. */
 function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
   if (text === "latest" || text === "baseline" || text === "now") return { kind: text };
   if (/^\d+$/.test(text)) return wholeNumber(text, (n) => ({ kind: "number", n }));
@@ -119,7 +119,7 @@ function parseTime(text: string, toUtc: (time: CalendarTime) => number): MomentB
   const fraction = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
   const time: CalendarTime = [year, month - 1, day, hour, minute, second, fraction];
   const utc = Date.UTC(...time);
-  // A day or an hour that does not exist would be carried over into the next one.
+  // A day or an hour that does not exist would overflow into the next one.
   if (!new Date(utc).toISOString().startsWith(clockText(time))) return undefined;
   const offset = offsetMinutes(found[8]);
   const ms = offset === undefined ? toUtc(time) : utc - offset * 60_000;

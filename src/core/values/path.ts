@@ -2,13 +2,14 @@ import { ChronicleError } from "./errors.ts";
 import { withVisible } from "./invisible.ts";
 
 /**
- * A path inside a workspace: `/`-separated components, none of them empty, `.`, `..` or holding a NUL; `""` is the root.
+ * A path inside a workspace: `/`-separated components, none of them empty, `.`, `..` or containing a NUL; `""` is the
+ * root.
  *
- * Bytes that are not UTF-8 are kept exactly: each is one lone surrogate U+DC80..U+DCFF (as Python's PEP 383 does),
- * so that a path is well-formed exactly when its bytes are UTF-8.
+ * Bytes that are not UTF-8 are kept exactly: each is one lone surrogate U+DC80..U+DCFF (as in Python's PEP 383), so
+ * that a path is well-formed exactly if its bytes are UTF-8.
  *
- * A path under a further tracked root begins with the component `\0<root id>`; no file can have that name. The one
- * door for paths from outside is `parsePath` (text) or `pathFromBytes` (names from a file system).
+ * A path under a further tracked root begins with the component `\0<root id>`; no file can have that name. Paths from
+ * outside enter only through `parsePath` (text) or `pathFromBytes` (names from a file system).
  */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
@@ -29,7 +30,7 @@ function refuse(text: string, reason: string): never {
   });
 }
 
-/** An empty component, `.`, `..`, or a NUL. Nearly no path has one, and there are many. */
+/** Matches an empty component, `.`, `..`, or a NUL. A quick test, because paths are many and almost none has one. */
 const SUSPECT = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 function checkComponents(text: string): void {
@@ -42,7 +43,7 @@ function checkComponents(text: string): void {
   }
 }
 
-/** Text from a user, a peer or a record as a path. Throws `PATH_INVALID`. `""` is the root. */
+/** Parses text from a user, a peer or a record as a path. Throws `PATH_INVALID`. `""` is the root. */
 export function parsePath(text: string): WorkspacePath {
   if (text === "") return ROOT;
   if (!text.isWellFormed()) refuse(text, "it is not well-formed text");
@@ -51,7 +52,7 @@ export function parsePath(text: string): WorkspacePath {
   return text as WorkspacePath;
 }
 
-/** Bytes from a file system or a record as a path. Throws `PATH_INVALID`. */
+/** Parses bytes from a file system or a record as a path. Throws `PATH_INVALID`. */
 export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
   const text = decodeName(bytes);
   if (text !== "") checkComponents(text);
@@ -59,7 +60,7 @@ export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
   return text as WorkspacePath;
 }
 
-/** The exact bytes of a path (without its root mark: see `splitRoot`). */
+/** Returns the exact bytes of a path (without its root mark: see `splitRoot`). */
 export function pathToBytes(path: string): Buffer {
   if (path.isWellFormed()) return Buffer.from(path);
   const parts: Buffer[] = [];
@@ -72,14 +73,14 @@ export function pathToBytes(path: string): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Are the path's bytes UTF-8? */
+/** True if the path's bytes are UTF-8. */
 export function isUtf8Path(path: string): boolean {
   return path.isWellFormed();
 }
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The bytes of one name or path as text, with bytes that are not UTF-8 as lone surrogates. */
+/** Decodes the bytes of one name or path, with bytes that are not UTF-8 as lone surrogates. */
 export function decodeName(bytes: Uint8Array): string {
   try {
     return strict.decode(bytes);
@@ -121,7 +122,7 @@ function isValid(piece: Buffer): boolean {
   }
 }
 
-/** Order of paths everywhere: by component, by bytes; a folder directly before what it holds. */
+/** The order of paths everywhere: by component, by bytes; a folder directly before its contents. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i += 1) {
@@ -136,7 +137,7 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Order of names in one folder: by bytes. */
+/** The order of names in one folder: by bytes. */
 export function compareNames(a: string, b: string): number {
   return comparePaths(a, b);
 }
@@ -152,14 +153,14 @@ function compareBytes(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** Is it the folder of a tracked root itself: the first one's (`""`), or a further one's? */
+/** True for the folder of a tracked root itself: the first one's (`""`) or a further one's. */
 export function isRoot(path: string): boolean {
   return path === "" || (path.startsWith(ROOT_MARK) && !path.includes("/"));
 }
 
 /**
- * The folder that holds the path, in the same tracked root. A root has none: it is its own, as `/..` is `/`. To go up from
- * folder to folder, use `foldersAbove`.
+ * Returns the folder that contains the path, in the same tracked root. A root is its own parent, as `/..` is `/`. To
+ * walk up, use `foldersAbove`.
  */
 export function parentOf(path: WorkspacePath): WorkspacePath {
   const slash = path.lastIndexOf("/");
@@ -167,18 +168,18 @@ export function parentOf(path: WorkspacePath): WorkspacePath {
   return path.startsWith(ROOT_MARK) ? path : ROOT;
 }
 
-/** The folders above a path in its tracked root, the nearest first, without the root itself. */
+/** Yields the folders above a path in its tracked root, the nearest first, without the root itself. */
 export function* foldersAbove(path: WorkspacePath): Generator<WorkspacePath> {
   for (let folder = parentOf(path); !isRoot(folder); folder = parentOf(folder)) yield folder;
 }
 
-/** As `foldersAbove`, and the root at the end. */
+/** Like `foldersAbove`, followed by the root. */
 export function* foldersWith(path: WorkspacePath): Generator<WorkspacePath> {
   yield* foldersAbove(path);
   yield rootFolderOf(path);
 }
 
-/** The folder of the tracked root in which a path lies. */
+/** Returns the folder of the tracked root that contains a path. */
 export function rootFolderOf(path: WorkspacePath): WorkspacePath {
   if (!path.startsWith(ROOT_MARK)) return ROOT;
   const slash = path.indexOf("/");
@@ -186,8 +187,8 @@ export function rootFolderOf(path: WorkspacePath): WorkspacePath {
 }
 
 /**
- * The node above a path in the one tree in which an index or a cache keeps all roots: there, further roots hang beneath the
- * first one's. `undefined` for the top. Only for such trees: a further root is not a child of the first one.
+ * Returns the node above a path in the one tree in which an index or a cache keeps all roots, with further roots
+ * beneath the first one. `undefined` for the top. Only for such trees: a further root is not a child of the first one.
  */
 export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   if (path === ROOT) return undefined;
@@ -195,48 +196,50 @@ export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
 }
 
-/** Does a name in that tree stand for a further root? No name in a folder begins with a NUL. */
+/** True if a name in that tree stands for a further root. No name in a folder begins with a NUL. */
 export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
 }
 
-/** The last component. */
+/** Returns the last component. */
 export function nameOf(path: WorkspacePath): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** A child of a folder. The name comes from a file system listing or another path: it is not checked again. */
+/**
+ * Returns a child of a folder. The name must come from a file system listing or another path: it is not checked again.
+ */
 export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
   return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;
 }
 
-/** Is `path` the folder itself or below it? A root contains what lies in that root, and nothing of another one. */
+/** True if `path` is the folder itself or below it. A root contains only the paths of that root, not of another one. */
 export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
   if (folder === ROOT) return !path.startsWith(ROOT_MARK);
   return path === folder || (path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f);
 }
 
 /**
- * Does a tracked root hold a path, which is relative to it? A root that is a single file holds that name alone, and, should it
- * become a folder, what lies in it.
+ * True if a tracked root contains a path, which is relative to it. A root that is a single file contains only that
+ * name, and its contents should it become a folder.
  */
 export function isHeldBy({ only }: { readonly only?: string | undefined }, inner: WorkspacePath): boolean {
   return only === undefined || isWithin(inner, only as WorkspacePath);
 }
 
-/** Can a further tracked root have this id? */
+/** True if a further tracked root can have this id. */
 export function isRootId(id: string): boolean {
   return ROOT_ID.test(id);
 }
 
-/** A path under a further tracked root. `root` undefined: the first root. */
+/** Returns a path under a further tracked root. `root` undefined: the first root. */
 export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
   if (root === undefined) return path;
   if (!ROOT_ID.test(root)) throw new ChronicleError("PATH_INVALID", `not a root id: ${JSON.stringify(root)}`);
   return childOf(`${ROOT_MARK}${root}` as WorkspacePath, path === "" ? "" : path).replace(/\/$/, "") as WorkspacePath;
 }
 
-/** The root id (undefined: the first root) and the path beneath that root. */
+/** Returns the root id (`undefined`: the first root) and the path beneath that root. */
 export function splitRoot(path: WorkspacePath): { readonly root: string | undefined; readonly path: WorkspacePath } {
   if (!path.startsWith(ROOT_MARK)) return { root: undefined, path };
   const slash = path.indexOf("/");
@@ -244,7 +247,7 @@ export function splitRoot(path: WorkspacePath): { readonly root: string | undefi
   return { root: path.slice(1, slash), path: path.slice(slash + 1) as WorkspacePath };
 }
 
-/** A path as people see it: what is invisible, marks of direction and bytes that are not UTF-8 are escaped. */
+/** Formats a path for people: escapes invisible characters, marks of direction and bytes that are not UTF-8. */
 export function displayPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const shown = withVisible(inner.replaceAll("\\", "\\\\"), (c) => {

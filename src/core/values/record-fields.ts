@@ -2,7 +2,7 @@ import { ChronicleError } from "./errors.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { isHash, type Hash } from "./hash.ts";
 
-/** Strict readers of a record's fields: what is missing or of another type is damage, never a default. */
+/** Strict readers of a record's fields: a missing field or one of another type is damage, never a default. */
 
 /** Throws `LOG_DAMAGED`. */
 export function damaged(what: string): never {
@@ -10,7 +10,7 @@ export function damaged(what: string): never {
 }
 
 /**
- * Reads a path that a record names. A path that is refused is damage here, because nobody has just given it: throws
+ * Reads a path that a record names. A refused path is damage here, because it was not just given by a caller: throws
  * `LOG_DAMAGED`, with the `PATH_INVALID` as its cause.
  */
 export function recordedPath<T>(read: () => T): T {
@@ -22,7 +22,7 @@ export function recordedPath<T>(read: () => T): T {
   }
 }
 
-/** Is this the refusal of a path, or damage for that reason alone? */
+/** True for the refusal of a path, or for damage whose only cause is one. */
 export function isRefusedPath(error: unknown): error is ChronicleError {
   if (!(error instanceof ChronicleError)) return false;
   return error.code === "PATH_INVALID" || (error.code === "LOG_DAMAGED" && isRefusedPath(error.cause));
@@ -87,7 +87,7 @@ export function object(value: Json | undefined, what: string): RecordBody {
   return value as RecordBody;
 }
 
-/** The value that a text of JSON stands for. */
+/** Parses a text of JSON. Throws `LOG_DAMAGED`. */
 export function jsonOf(value: string, key: string): Json {
   try {
     return JSON.parse(value) as Json;

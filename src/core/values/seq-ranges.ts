@@ -1,10 +1,13 @@
 import type { Json } from "./event.ts";
 import { damaged } from "./record-fields.ts";
 
-/** A set of event numbers as ranges `[first, last]`, ascending and not touching: what is done at a time lies together. */
+/**
+ * A set of seqs as ranges `[first, last]`, ascending and not touching. Compact, because events of one operation are
+ * adjacent.
+ */
 export type SeqRanges = readonly (readonly [first: number, last: number])[];
 
-/** The ranges of some numbers, in any order. */
+/** Returns the ranges of some numbers, in any order. */
 export function rangesOf(seqs: Iterable<number>): SeqRanges {
   const ranges: [number, number][] = [];
   for (const seq of [...seqs].sort((a, b) => a - b)) {
@@ -15,7 +18,7 @@ export function rangesOf(seqs: Iterable<number>): SeqRanges {
   return ranges;
 }
 
-/** Is the number among them? */
+/** True if the number is in one of the ranges. */
 export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   let low = 0;
   let high = ranges.length - 1;
@@ -29,7 +32,7 @@ export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   return false;
 }
 
-/** The ranges in a record. Throws `LOG_DAMAGED`. */
+/** Decodes the ranges in a record. Throws `LOG_DAMAGED`. */
 export function decodeRanges(value: Json): SeqRanges {
   if (!Array.isArray(value)) return damaged("the ranges are not a list");
   let before = 0;

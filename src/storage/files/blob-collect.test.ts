@@ -9,7 +9,7 @@ const KIB = 1024;
 const many = Array.from({ length: 10 }, (_, i) => someBytes(10 * KIB, i));
 const hashOf = (i: number): Hash => sha256(many[i] as Buffer);
 
-/** Bytes of all packs together. */
+/** Returns the total size of all packs. */
 function packBytes({ disk, layout }: SimBlobs): number {
   const files = [layout.packs, layout.active].flatMap((folder) =>
     disk.list(folder).map(({ name }) => disk.lstat(`${folder}/${name.toString()}`)),
@@ -17,7 +17,7 @@ function packBytes({ disk, layout }: SimBlobs): number {
   return files.reduce((sum, stat) => sum + (stat?.kind === "file" ? stat.size : 0), 0);
 }
 
-/** Is this content in any pack, byte for byte? (It is one that does not compress.) */
+/** True if any pack contains this content byte for byte. The content must be incompressible. */
 function liesAnywhere({ disk, layout }: SimBlobs, content: Buffer): boolean {
   return [layout.packs, layout.active].some((folder) =>
     disk.list(folder).some(({ name }) => disk.content(`${folder}/${name.toString()}`)?.includes(content) === true),

@@ -9,23 +9,23 @@ import { openPack } from "./pack-reader.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
-/** A pack of which less than this is alive is written anew without the rest. */
+/** A pack of which less than this share is live is rewritten without the rest. */
 const LEAST_LIVE_SHARE = 0.7;
 
-/** What is kept, and how hard the rest is looked for. */
+/** The contents to keep, and the thoroughness of the collection. */
 export interface CollectWish {
   readonly keep: (hash: Hash) => boolean;
-  /** Write anew every pack that holds anything dead. */
+  /** True to rewrite every pack that holds anything dead. */
   readonly thorough: boolean;
 }
 
 /**
- * Frees what is not kept. The caller holds the collector's lock exclusively, so there are no batches; other processes
- * may still sit on idle lanes, which are left alone but for their rows in the index.
+ * Frees everything that is not kept. The caller holds the collector's lock exclusively, so there are no batches. Other
+ * processes may still hold idle lanes, which are left alone except for their rows in the index.
  *
- * Order for each pack: what lives is written to a new one and synced; the index is moved there, durably (or it would
- * speak of freed contents after a power cut); only then is the old pack removed. Packs without any life come first: that
- * needs no space.
+ * Order for each pack: live contents are written to a new pack and synced; the index is moved there, durably (or it
+ * would name freed contents after a power cut); only then is the old pack removed. Packs without live contents come
+ * first, because removing them needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
   removeTemporary(files);
@@ -49,7 +49,7 @@ function removeTemporary({ disk, layout }: BlobFiles): void {
   });
 }
 
-/** Everything that could be read in a file that was put aside lies elsewhere. */
+/** Empties the quarantine. Everything readable in the files there is stored elsewhere. */
 function removeQuarantine({ disk, layout }: BlobFiles): void {
   if (disk.lstat(layout.quarantine) === undefined) return;
   withTrouble(`cleaning ${layout.quarantine}`, () => {
@@ -68,7 +68,7 @@ function collectLarge(
   withTrouble(`cleaning ${layout.large}`, () => {
     for (const { hash, packed, stored } of listLarge(files)) {
       const place = index.find(hash);
-      // Kept in another form, or in a pack: this file is a second copy.
+      // Kept in another form, or in a pack, so this file is a second copy.
       if (place?.kind === "large" && place.packed === packed) continue;
       disk.unlink(packed ? layout.largePacked(hash) : layout.largeRaw(hash));
       freedBytes += stored;
@@ -80,7 +80,7 @@ function collectLarge(
 interface Candidate {
   readonly pack: PackRow;
   readonly size: number;
-  /** Is anything in it kept? */
+  /** True if anything in it is kept. */
   readonly lives: boolean;
   readonly liveShare: number;
   readonly rewrite: boolean;
@@ -120,7 +120,7 @@ class PackCollector {
     };
   }
 
-  /** `undefined`: the pack stays as it is. */
+  /** Returns `undefined` if the pack stays as it is. */
   #judge(pack: PackRow): Candidate | undefined {
     const { disk, layout, index } = this.#files;
     const path = pack.lane === undefined ? layout.sealedPack(pack.ulid) : layout.activePack(pack.lane);
@@ -136,7 +136,7 @@ class PackCollector {
       : undefined;
   }
 
-  /** Is there anything in the pack but these contents, each where the index says? */
+  /** True if the pack holds anything but these contents, each where the index says. */
   #holdsOther(pack: PackRow, live: readonly PlacedBlob[]): boolean {
     const { disk, layout } = this.#files;
     const known = new Set(live.map(({ hash, place }) => (place.kind === "pack" ? `${place.block} ${hash}` : "")));
@@ -158,7 +158,7 @@ class PackCollector {
     for (const candidate of candidates) await this.#collect(candidate, sealed.has(candidate.pack.ulid));
   }
 
-  /** `isSealed`: nobody sits on its lane. */
+  /** Collects one pack. `isSealed`: no process holds its lane. */
   async #collect({ pack, size, rewrite }: Candidate, isSealed: boolean): Promise<void> {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
@@ -168,19 +168,19 @@ class PackCollector {
       this.#freedBytes += size;
     } else if (dead.length > 0 || (rewrite && this.#wish.thorough)) {
       this.#files.index.apply({ forget: dead.map(({ hash }) => hash) });
-      // What was forgotten before may still lie in it.
+      // Contents that were forgotten earlier may still be in it.
       this.#pendingBlobs += Math.max(1, dead.length);
       this.#pendingBytes += dead.reduce((sum, { place }) => sum + place.stored, 0);
     }
   }
 
-  /** False: something alive in it is damaged, and the pack stays as it is. */
+  /** Returns false if a live content in it is damaged; the pack then stays as it is. */
   async #rewrite(pack: PackRow, live: readonly PlacedBlob[]): Promise<boolean> {
     const { disk, layout, index } = this.#files;
     if (live.length === 0) {
       index.apply({ forgetPacks: [pack.id], durable: true });
     } else {
-      // A damaged content keeps its pack where it is, for whoever mends it.
+      // A damaged content keeps its pack in place, so that it can be repaired.
       const copied = await this.#rewriter.copy(pack, live, { mayDrop: () => false });
       if (copied === undefined) return false;
       index.apply({ forgetPacks: [pack.id], ...copied, replace: true, durable: true });

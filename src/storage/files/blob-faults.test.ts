@@ -44,7 +44,7 @@ describe("a disk in trouble", () => {
     await expect(putAll(store, [someBytes(2_000, 2)])).rejects.toMatchObject({ code: "IO" });
     await expect(store.batch()).rejects.toMatchObject({ code: "POISONED", data: { errno: "EIO" } });
     blobs.disk.plan = undefined;
-    // A batch that was begun before is none of the store that begins anew.
+    // A batch that was begun before does not belong to the store that starts again.
     await expect(store.batch()).rejects.toMatchObject({ code: "POISONED", message: expect.stringContaining("ended") });
     await expect(waiting.commit()).rejects.toMatchObject({ code: "POISONED" });
     await expect(store.publish([])).rejects.toMatchObject({ code: "POISONED" });

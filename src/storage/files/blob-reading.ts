@@ -12,10 +12,10 @@ import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "../large-format.ts";
 import { PackReader } from "./pack-reader.ts";
 
-/** Pieces of a large content between two breaths of the event loop: nothing in between waits for anything. */
+/** Pieces of a large content to read between two yields to the event loop, since nothing in between waits. */
 const BREATH_PIECES = 8;
 
-/** The file of a large content, and where that was found, by `DamagedContents.locate`. */
+/** The file of a large content, and the place where it was found, from `DamagedContents.locate`. */
 interface LargeFound extends LargeSource {
   readonly at: string;
 }
@@ -27,10 +27,7 @@ export class BlobReading {
   readonly #damaged: DamagedContents;
   readonly #packs: PackReader;
 
-  /**
-   * `catchUp`: brings the index up to the disk, as far as it concerns one content. `damaged`: contents that are found to
-   * be damaged are noted here.
-   */
+  /** `catchUp`: updates the index from the disk for one content. `damaged`: records contents found damaged. */
   constructor(files: BlobFiles, damaged: DamagedContents, catchUp: (hash: Hash) => Promise<void>) {
     this.#files = files;
     this.#damaged = damaged;
@@ -92,7 +89,7 @@ export class BlobReading {
     this.#packs.close();
   }
 
-  /** Looks a content up and reads it; when it is not where the index says, or not known, the disk is looked at once. */
+  /** Finds a content and reads it. If it is unknown or not where the index says, the disk is checked once. */
   async #locate<T>(hash: Hash, read: (place: BlobPlace) => T | undefined): Promise<T | undefined> {
     for (let attempt = 0; attempt < 3; attempt++) {
       const place = this.#files.index.find(hash);
@@ -104,7 +101,7 @@ export class BlobReading {
     return undefined;
   }
 
-  /** The content, or for a large one the file that it is in. `undefined`: it is not there. */
+  /** Returns the content, or the file of a large one. `undefined` if it is not there. */
   #load(hash: Hash, place: BlobPlace): Buffer | LargeFound | undefined {
     const { layout } = this.#files;
     const locate = (): string | undefined => this.#damaged.locate(hash, place);
@@ -114,7 +111,7 @@ export class BlobReading {
     return at === undefined ? undefined : { path, packed: place.packed, hash, at };
   }
 
-  /** A content at its place, or, when it is not there any more, wherever it is. */
+  /** Yields a content from its place, or from wherever it is if it has moved. */
   async *#whole(hash: Hash, place: BlobPlace, range?: ByteRange): AsyncIterable<Uint8Array> {
     const found = this.#load(hash, place);
     if (found !== undefined) return yield* Buffer.isBuffer(found) ? cut(found, range) : this.#stream(found, range);
@@ -125,7 +122,7 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Reads; notes a content that is damaged, and where, so that putting it again mends it. */
+  /** Reads, and records a damaged content and its place, so that putting it again repairs it. */
   #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);

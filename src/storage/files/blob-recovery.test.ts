@@ -117,7 +117,7 @@ describe("a pack whose header did not reach the disk before the power went", () 
 });
 
 describe("an unpublished tail", () => {
-  /** Stores the contents, each in a block of its own, as a process does that is killed before it publishes. */
+  /** Stores the contents, each in a block of its own, like a process that is killed before it publishes. */
   async function killedBeforePublish(blobs: SimBlobs, contents: readonly Buffer[]): Promise<SimBlobs> {
     const store = await blobs.open();
     for (const lane of await store.takeLanes(1)) {
@@ -170,7 +170,7 @@ describe("a pack that its writer seals while another process looks", () => {
   const tail = someBytes(2_000, 21);
   const later = someBytes(2_500, 22);
 
-  /** Everything that lies in lane 0 is looked at by another process; the writer seals it after that process has looked `looks` times. */
+  /** Lets another process examine lane 0. The writer seals the lane once that process has looked `looks` times. */
   async function sealedMeanwhile(looks: number, goOn: "sealed" | "next pack"): Promise<void> {
     const { blobs, hashes } = await filled(three);
     const { disk, layout, newPackId } = blobs;
@@ -343,7 +343,7 @@ describe("mending", () => {
     expect((await running.placesOf([hash])).places).toMatchObject([{ length: content.length }]);
     expect(await running.sound([hash])).toEqual(new Set(hashes));
     expect(await found(running, [content])).toEqual([true]);
-    // What lies there now may be damaged as well.
+    // The bytes there now may be damaged as well.
     for (const path of [blobs.layout.activePack(0), blobs.layout.largeRaw(hash)]) {
       const size = blobs.disk.lstat(path)?.size;
       if (size !== undefined) flipAt(blobs.disk, path, Math.floor(size * 0.75));

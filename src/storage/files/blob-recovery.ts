@@ -11,13 +11,13 @@ import { makeNamesSure } from "./sure-names.ts";
 
 /** The packs that are on the disk. */
 export interface PackListing {
-  /** ULIDs of sealed packs, with their sizes where they had to be asked for. */
+  /** ULIDs of sealed packs. */
   readonly sealed: readonly string[];
   /** Lanes that hold a pack, with its size in bytes. */
   readonly active: readonly { readonly lane: number; readonly size: number }[];
 }
 
-/** Lists the packs. Sizes of sealed ones are not looked at: they never change. */
+/** Lists the packs. Sizes of sealed ones are not read, because they never change. */
 export function listPacks({ disk, layout }: BlobFiles): PackListing {
   const stems = (folder: string): string[] =>
     disk.list(folder).flatMap(({ name, kind }) => {
@@ -33,7 +33,10 @@ export function listPacks({ disk, layout }: BlobFiles): PackListing {
   return { sealed: stems(layout.packs), active };
 }
 
-/** Do the index and the packs on the disk disagree anywhere, lanes of this process aside? Cheap: no pack is opened. */
+/**
+ * True if the index and the packs on the disk disagree anywhere, not counting lanes of this process. Cheap: no pack is
+ * opened.
+ */
 export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
   const listing = listPacks(files);
   const rows = files.index.packs();
@@ -50,8 +53,8 @@ export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
 }
 
 /**
- * Brings the index up to the packs that are on the disk: after a power cut, a lost index, a writer that was killed. The
- * caller holds the collector's lock, shared or exclusively. Lanes of running writers are left to them.
+ * Updates the index from the packs on the disk, after a power cut, a lost index or a killed writer. The caller holds
+ * the collector's lock, shared or exclusively. Lanes of running writers are left alone.
  */
 export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise<void> {
   const listing = listPacks(files);
@@ -66,8 +69,8 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
 }
 
 /**
- * Publishes what lies in lanes of other processes that the index does not know at all: it was lost while they run. Only
- * under the collector's lock: nobody is writing then, so all whole blocks are there to stay.
+ * Publishes the contents of lanes of other processes that the index does not know at all, because it was lost while
+ * they run. Only under the collector's lock: nobody is writing then, so all whole blocks will stay.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -87,7 +90,10 @@ export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   }
 }
 
-/** Publishes what lies in large files, once their names are durable. These say what is in them; every read checks the bytes. */
+/**
+ * Publishes the contents of large files, once their names are durable. The names say which contents they hold; every
+ * read checks the bytes.
+ */
 export function catchUpLarge(files: BlobFiles): void {
   const { layout, index } = files;
   const rows = listLarge(files).filter(({ hash }) => !index.has(hash));
@@ -97,7 +103,10 @@ export function catchUpLarge(files: BlobFiles): void {
   if (rows.length > 0) index.apply({ large: rows });
 }
 
-/** One content: published when its large file is there, forgotten when the index says large and it is not. */
+/**
+ * Updates one content: publishes it if its large file exists, forgets it if the index says that it is large but no file
+ * exists.
+ */
 export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   const place = files.index.find(hash);
   if (place?.kind === "pack") return;
@@ -109,7 +118,7 @@ export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   files.index.apply({ forget: [hash], large: found === undefined ? [] : [found] });
 }
 
-/** All whole-looking large files. */
+/** Lists all large files that look whole. */
 export function listLarge(files: BlobFiles): LargeRow[] {
   const { disk, layout } = files;
   const rows: LargeRow[] = [];
@@ -127,8 +136,8 @@ export function listLarge(files: BlobFiles): LargeRow[] {
 }
 
 /**
- * Is the pack nowhere on the disk? The lane is looked at first: a running writer may seal the pack at any time, and under a lease
- * nobody removes a sealed one.
+ * True if the pack is nowhere on the disk. The lane is checked first: a running writer may seal the pack at any time,
+ * and under a lease nobody removes a sealed one.
  */
 export function isLost(files: BlobFiles, row: PackRow): boolean {
   return !isInLane(files, row) && files.disk.lstat(files.layout.sealedPack(row.ulid)) === undefined;
@@ -136,11 +145,11 @@ export function isLost(files: BlobFiles, row: PackRow): boolean {
 
 function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
   if (row.lane === undefined || disk.lstat(layout.activePack(row.lane)) === undefined) return false;
-  // Another pack of the same lane may have come after this one.
+  // Another pack of the same lane may have followed this one.
   return !index.packs().some((other) => other.lane === row.lane && other.id > row.id);
 }
 
-/** For a store that cannot be written: everything by heads and names, with no lock and no change on the disk. */
+/** Fills the index of a store that cannot be written, by heads and names alone: no lock, no change on the disk. */
 export function learnReadOnly(files: BlobFiles): void {
   const { disk, layout, index } = files;
   if (disk.lstat(layout.packs) === undefined) return;
@@ -150,7 +159,7 @@ export function learnReadOnly(files: BlobFiles): void {
     const fd = disk.open(layout.activePack(lane), "read");
     try {
       const ulid = readPackUlid(disk, fd);
-      // Bytes behind the last whole block may be a torn tail: nothing is promised about them.
+      // Bytes after the last whole block may be a torn tail, about which nothing is promised.
       const { rows, end } = rowsAndEnd(disk, fd, size);
       if (ulid !== undefined) index.apply({ packs: [{ ulid, lane, bytes: end }], rows });
     } finally {
@@ -201,7 +210,7 @@ function largePath({ layout }: BlobFiles, { hash, packed }: Pick<LargeRow, "hash
 function largeRow({ disk, layout }: BlobFiles, hash: Hash, packed: boolean): LargeRow | undefined {
   const path = packed ? layout.largePacked(hash) : layout.largeRaw(hash);
   const length = largeLength(disk, { path, packed, hash });
-  // A file without bytes is what is left of one that never reached the disk.
+  // An empty file is the remnant of one that never reached the disk.
   if (length === undefined || length === 0) return undefined;
   return { hash, packed, length, stored: disk.lstat(path)?.size ?? 0 };
 }

@@ -3,7 +3,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The stored bytes of a content are not that content. */
+/** Returns the error for stored bytes that do not match their content's hash. */
 export function corrupt(hash: Hash, where: string, why: string): ChronicleError {
   return new ChronicleError("BLOB_CORRUPT", `content ${hash} is damaged in ${where}: ${why}`, {
     hint: "Run verify to see all that is damaged; recording the same content again mends it.",
@@ -11,19 +11,21 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
   });
 }
 
-/** Why what was poisoned by a failed sync stays so. */
+/** The reason why something poisoned by a failed sync stays poisoned. */
 export interface StillPoisoned {
   readonly why: string;
-  /** What the disk says to a write now; of what stays so, what it said then. */
+  /** The disk's present error on a write; if `stays`, its error at the time. */
   readonly errno?: string | undefined;
   readonly cause?: unknown;
-  /** The file that it is about, where it is one. */
+  /** The affected file, if it is one. */
   readonly path?: string;
-  /** It stays so for as long as it is open. */
+  /** True if it stays poisoned as long as it is open. */
   readonly stays?: boolean;
 }
 
-/** No writes are taken: a sync has failed, and the disk, or something that is under way, does not let it be opened anew yet. */
+/**
+ * Returns the error for a refused write: a sync has failed, and the disk or unfinished work still prevents reopening.
+ */
 export function poisoned(what: string, { why, errno, cause, path, stays }: StillPoisoned): ChronicleError {
   const next = errno === undefined ? "try again" : (hintOfErrno(errno) ?? "check the disk");
   const hint =
@@ -40,7 +42,7 @@ export function poisoned(what: string, { why, errno, cause, path, stays }: Still
   });
 }
 
-/** The same of a disk that says why. */
+/** The reason `StillPoisoned` of a disk that still reports an error. */
 export function stillSays(errno: string): StillPoisoned {
   return { why: `the disk still says ${errno} to a write there`, errno };
 }

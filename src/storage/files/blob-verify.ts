@@ -11,7 +11,7 @@ import { readLarge, type LargeSource } from "./large-reader.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, readPackUlid, readStored, scanPack } from "./pack-scan.ts";
 
-/** After so many bytes the event loop gets a turn. */
+/** Bytes to read between two yields to the event loop. */
 const BREATH_BYTES = 8 * 1024 * 1024;
 
 interface PackFile {
@@ -19,11 +19,11 @@ interface PackFile {
   readonly size: number;
   readonly sealed: boolean;
   readonly row: PackRow | undefined;
-  /** `undefined`: a lane that the index does not know. */
+  /** `undefined` for a lane that the index does not know. */
   readonly ulid: string | undefined;
 }
 
-/** Counts bytes, tells the caller, and lets others run now and then. */
+/** Counts bytes, reports progress, and yields to other work now and then. */
 class Progress {
   readonly #total: number;
   readonly #tell: BlobVerifyOptions["onProgress"];
@@ -49,8 +49,8 @@ class Progress {
 }
 
 /**
- * Reads every pack and every large file and reports what is wrong, also where the index and the files disagree. The
- * unpublished tail of a lane is nobody's promise and is not looked at. The caller holds a lease.
+ * Reads every pack and every large file and reports the faults, including disagreements between index and files. The
+ * unpublished tail of a lane is promised to nobody and is not checked. The caller holds a lease.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
   const packs = packFiles(files);
@@ -93,7 +93,7 @@ async function* verifyPack(
   const rows = pack.row === undefined ? [] : index.inPack(pack.row.id);
   const fd = openFor(files, pack);
   if (typeof fd !== "number") {
-    // If it is gone since it was listed, and the index still names it, that is said later.
+    // If it was removed since it was listed and the index still names it, that is reported later.
     if (fd !== undefined) yield damage(pack, 0, fd.fault, hashesOf(rows));
     return;
   }
@@ -123,7 +123,7 @@ async function* verifyPack(
   }
 }
 
-/** Opens a pack; a fault where the file is there and is not what it should be, `undefined` where it is gone. */
+/** Opens a pack. Returns a fault if the file exists but is not the expected one, `undefined` if it is missing. */
 function openFor(
   { disk, layout }: BlobFiles,
   { path, row }: PackFile,
@@ -140,12 +140,12 @@ function openFor(
   }
 }
 
-/** Bytes of a pack that somebody may rely on: of a lane, no more than the index has published. */
+/** Returns how many bytes of a pack may be relied on: in a lane, only those that the index has published. */
 function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
 }
 
-/** Bytes up to the end of a lane that the index does not know: perhaps torn, and promised to nobody. */
+/** True for bytes up to the end of a lane that the index does not know: perhaps torn, and promised to nobody. */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
 }
@@ -177,7 +177,10 @@ function garbage(
   return damage(pack, part.from, `${part.to - part.from} bytes are no block`, hurt);
 }
 
-/** A damaged copy hurts nobody where the index names another one, which is looked at in its own place: the collector frees it. */
+/**
+ * Reports a damaged content. A damaged copy is harmless if the index names another copy, which is checked in its own
+ * place; the collector frees it.
+ */
 function* damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, hash: Hash): Generator<BlobProblem> {
   const place = index.find(hash);
   const isHere =
@@ -191,7 +194,10 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
   return { kind: "index-wrong", where, detail, hashes };
 }
 
-/** Rows whose block was found but does not hold them there. Those in damaged stretches were reported with the damage. */
+/**
+ * True for a row whose block was found but does not hold the content there. Rows in damaged stretches were reported
+ * with the damage.
+ */
 function pointsNowhere({ hash, place }: PlacedBlob, found: ReadonlyMap<number, readonly BlockEntry[]>): boolean {
   if (place.kind !== "pack") return false;
   const entries = found.get(place.block);
@@ -249,7 +255,7 @@ function* missingFiles(files: BlobFiles, packs: readonly PackFile[]): Generator<
   const { disk, layout, index } = files;
   const there = new Set(packs.map(({ row }) => row?.id));
   for (const row of index.packs()) {
-    // One that a running writer has begun since the packs were listed is in its lane.
+    // A pack that a running writer has begun since the listing is in its lane.
     if (there.has(row.id) || !isLost(files, row)) continue;
     yield indexWrong(layout.sealedPack(row.ulid), "the pack is missing", hashesOf(index.inPack(row.id)));
   }
@@ -263,7 +269,7 @@ function damage(pack: PackFile, offset: number, detail: string, hashes: readonly
   return { kind: "pack-damaged", where: `${pack.path} at byte ${offset}`, detail, hashes, ...fileOf(pack) };
 }
 
-/** A pack is known by its ULID, since a lane that is sealed meanwhile gets another name. */
+/** A pack is identified by its ULID, since a lane that is sealed meanwhile gets another name. */
 function fileOf({ ulid }: PackFile): Pick<BlobProblem, "file"> {
   return ulid === undefined ? {} : { file: ulid };
 }

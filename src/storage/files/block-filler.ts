@@ -15,7 +15,9 @@ import { freeBytes } from "../../util/free-bytes.ts";
 
 const FIRST_BUFFER_BYTES = 16 * 1024;
 
-/** Fills blocks with contents, hands them to a writer, and remembers where each content is. Holds at most one block. */
+/**
+ * Fills blocks with contents, passes them to a writer, and records the place of each content. Holds at most one block.
+ */
 export class BlockFiller {
   readonly #writer: PackWriter;
   readonly #rows = new BlobRowsBuilder();
@@ -30,7 +32,7 @@ export class BlockFiller {
     this.#writer = writer;
   }
 
-  /** Takes a content of at most 8 MiB. Its bytes are copied or written before this returns. */
+  /** Adds a content of at most 8 MiB. Its bytes are copied or written before this returns. */
   add(hash: Hash, content: Uint8Array): void {
     if (content.length > SHARED_BLOCK_BYTES) {
       this.#append({ hashes: hashToBytes(hash), lengths: [content.length], raw: content });
@@ -45,7 +47,7 @@ export class BlockFiller {
     this.#hashes.push(hashToBytes(hash));
   }
 
-  /** Takes a block as it is; whoever gives it has looked at its contents. It is written before this returns. */
+  /** Adds a block unchanged. The caller has checked its contents. It is written before this returns. */
   addBlock(bytes: Uint8Array, head: BlockHead): void {
     const { headBytes, storedLength, rawLength, entries } = head;
     const encoded = { head: asBuffer(bytes.subarray(0, headBytes)), stored: bytes.subarray(headBytes) };
@@ -56,7 +58,7 @@ export class BlockFiller {
     }
   }
 
-  /** Writes what is held. After an error it is still held. */
+  /** Writes the held contents. After an error they are still held. */
   flush(): void {
     if (this.#lengths.length === 0) return;
     this.#append({
@@ -69,12 +71,12 @@ export class BlockFiller {
     this.#hashes = [];
   }
 
-  /** Where everything is, for the index. Only to be asked for after `flush` and the writer's `sync`. */
+  /** Returns the places of all contents, for the index. Call only after `flush` and the writer's `sync`. */
   result(): { readonly packs: readonly PackState[]; readonly rows: BlobRows } {
     return { packs: this.#packs.map((ulid) => this.#writer.stateOf(ulid)), rows: this.#rows.build() };
   }
 
-  /** Gives everything up, and takes it back from the lane where that is possible. */
+  /** Abandons everything, and removes it from the lane if possible. */
   abandon(): void {
     this.#writer.takeBack(this.#blocks);
   }
@@ -92,7 +94,7 @@ export class BlockFiller {
     });
   }
 
-  /** Writes a block; what the rows of its contents have in common. */
+  /** Writes a block. Returns the fields that the rows of its contents share. */
   #write(block: EncodedBlock): Pick<BlobRow, "pack" | "block" | "blockBytes"> {
     const { ulid, offset } = this.#writer.append(block);
     const bytes = block.head.length + block.stored.length;
@@ -101,7 +103,7 @@ export class BlockFiller {
   }
 
   #packNumber(ulid: string): number {
-    // A writer goes from pack to pack and never back, so it is the last one or a new one.
+    // A writer moves from pack to pack and never back, so it is the last one or a new one.
     if (this.#packs.at(-1) !== ulid) this.#packs.push(ulid);
     return this.#packs.length - 1;
   }

@@ -10,38 +10,38 @@ import type { BlobFiles } from "./pack-leases.ts";
 import type { PackReader } from "./pack-reader.ts";
 import { readAt } from "./pack-scan.ts";
 
-/** Contents that are looked up in one turn. */
+/** Most contents looked up in one turn of the event loop. */
 const SLICE = 500;
-/** … and that are read out of a block. */
+/** … and most that are read out of a block. */
 const READ = 200;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 type LargePlace = Extract<BlobPlace, { kind: "large" }>;
 
-/** What blocks are read from. */
+/** The sources from which blocks are read. */
 export interface BlockSources {
   readonly files: BlobFiles;
   readonly packs: PackReader;
-  /** A content, wherever it is now, checked. */
+  /** Reads and checks a content from its present place. */
   readonly get: (hash: Hash) => Promise<Buffer | undefined>;
 }
 
-/** Wanted contents that lie in one block. */
+/** Wanted contents of one block. */
 interface Group {
   readonly place: PackPlace;
   readonly hashes: Hash[];
 }
 
-/** What is wanted, and where the index says that it lies. */
+/** The wanted contents, and their places according to the index. */
 interface Wanted {
   /** By block, in the order of packs and blocks. */
   readonly groups: readonly Group[];
   readonly large: ReadonlyMap<Hash, LargePlace>;
-  /** All that is stored. */
+  /** All that are stored. */
   readonly known: ReadonlySet<Hash>;
 }
 
-/** Contents as blocks, in the order in which they are stored: see `BlobStore.blocks`. */
+/** Yields contents as blocks, in storage order: see `BlobStore.blocks`. */
 export async function* readBlocks(
   sources: BlockSources,
   hashes: readonly Hash[],
@@ -83,8 +83,8 @@ async function find({ index }: BlobFiles, hashes: readonly Hash[]): Promise<Want
 }
 
 /**
- * The block as it is stored, where it fits, and everything in it is wanted and known: what the collector has freed may
- * still stand there.
+ * Returns the block in its stored form if it fits and everything in it is wanted and known. It may still hold contents
+ * that the collector has freed.
  */
 function wholeBlock(
   packs: PackReader,
@@ -96,7 +96,7 @@ function wholeBlock(
   return block?.entries.every(({ hash }) => known.has(hash)) === true ? block : undefined;
 }
 
-/** The contents one by one, without those that are damaged or gone. One that has a block for itself does not fit. */
+/** Reads the contents one by one, skipping damaged and missing ones. A content with a block of its own does not fit. */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];
   const contents: Buffer[] = [];
@@ -114,8 +114,8 @@ async function readable({ get }: BlockSources, { place, hashes }: Group): Promis
 }
 
 /**
- * The container of a large content; `undefined` where it is none that goes as it is, or cannot be read: reading it as a content
- * says what is wrong, or finds where it is now.
+ * Returns the container of a large content; `undefined` if it has none that is passed on unchanged, or if it cannot be
+ * read. Reading the content then finds the fault, or its present place.
  */
 function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
   if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;

@@ -11,8 +11,8 @@ interface Waiting extends CommitOptions {
 }
 
 /**
- * Commits sinks of one writer, one group after the other. Those that are asked for in one turn of the event loop share one
- * sync, and so do all that are asked for while another group is being synced.
+ * Commits sinks of one writer, one group after the other. Commits requested in one turn of the event loop share one
+ * sync, and so do all that are requested during another group's sync.
  */
 export class CommitGroup {
   readonly #publish: (result: SinkResult) => void;
@@ -38,8 +38,8 @@ export class CommitGroup {
   }
 
   async #run(isBeside: boolean): Promise<void> {
-    // Once everybody else has had a turn: the workspaces of a store that write at the same time share the sync. Beside others it
-    // begins at once: those that come meanwhile share the next one.
+    // Wait until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
+    // Beside other work, begin at once: commits requested meanwhile share the next sync.
     if (!isBeside) await othersHadATurn();
     while (this.#waiting.length > 0) await this.#commitAll();
     this.#running = undefined;
@@ -59,7 +59,7 @@ export class CommitGroup {
   }
 }
 
-/** All have one writer. */
+/** All of them have the same writer. */
 async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
   try {
     await flushed[0]?.writer.syncBeside();

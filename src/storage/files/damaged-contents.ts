@@ -3,15 +3,15 @@ import type { BlobPlace } from "../blob-index.ts";
 import type { BlobFiles } from "./pack-leases.ts";
 
 /**
- * Contents that were read and found damaged, and where: not stored, as far as writers are concerned. Another process may put one again:
- * it lies elsewhere then, or in another file, and is damaged no more.
+ * Contents that were read and found damaged, and their places. For writers they count as not stored. Another process
+ * may put one again: it is then in another place or file, and no longer damaged.
  */
 export class DamagedContents {
   readonly #files: BlobFiles;
   readonly #replaced: (hash: Hash) => void;
   readonly #at = new Map<Hash, string | undefined>();
 
-  /** `replaced`: told of a content that was put again since. */
+  /** `replaced`: called with a content that was put again since. */
   constructor(files: BlobFiles, replaced: (hash: Hash) => void) {
     this.#files = files;
     this.#replaced = replaced;
@@ -21,7 +21,7 @@ export class DamagedContents {
     return this.#at.size;
   }
 
-  /** `at`: where it was read, by `locate`. */
+  /** `at`: the place where it was read, from `locate`. */
   add(hash: Hash, at: string | undefined = this.#where(hash)): void {
     this.#at.set(hash, at);
   }
@@ -38,7 +38,10 @@ export class DamagedContents {
     return false;
   }
 
-  /** A place that is another one when the content is put again, also in the life of another index. `undefined`: it is not there. */
+  /**
+   * Returns a text for a place, which changes when the content is put again, also with another index. `undefined` if it
+   * is not there.
+   */
   locate(hash: Hash, place: BlobPlace): string | undefined {
     const { disk, layout, index } = this.#files;
     if (place.kind === "pack") {

@@ -4,17 +4,17 @@ import type { BlobBatch, CommitOptions } from "../blob-store.ts";
 import type { HeldLock } from "../lock.ts";
 import type { OpenSink } from "./pack-sink.ts";
 
-/** What a batch asks of its store. */
+/** The parts of a store that a batch uses. */
 export interface BatchHost {
-  /** A sink on the store's own lane. */
+  /** Opens a sink on the store's own lane. */
   openSink(): Promise<OpenSink>;
-  /** Makes a sink durable, then visible. Commits that are asked for together share one sync. */
+  /** Makes a sink durable, then visible. Commits requested together share one sync. */
   commitSink(sink: OpenSink, options: CommitOptions | undefined): Promise<void>;
-  /** Says that the batch is over. */
+  /** Called when the batch has ended. */
   batchEnded(batch: FileBlobBatch): void;
 }
 
-/** A batch on a `FileBlobStore`. Holds a lease from its beginning to its end; takes a lane only when it is put to. */
+/** A batch on a `FileBlobStore`. Holds a lease from beginning to end; takes a lane only on the first put. */
 export class FileBlobBatch implements BlobBatch {
   readonly #host: BatchHost;
   readonly #lease: HeldLock;

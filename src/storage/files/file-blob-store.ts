@@ -48,35 +48,38 @@ import { setDamagedAside } from "./set-aside.ts";
 import { CheckedBlocks, SoundContents, type StoredState } from "./sound-contents.ts";
 
 const LOCK_WAIT_MS = 10_000;
-/** How long a lost index may wait for running batches before it is rebuilt without their lanes. */
+/** The time that a lost index may wait for running batches before it is rebuilt without their lanes. */
 const REBUILD_WAIT_MS = 500;
-/** Contents that are looked at in one turn. */
+/** Most contents checked in one turn of the event loop. */
 const SLICE = 100;
 
-/** Where contents lie, by position; `undefined`: not stored, or damaged. */
+/** The places of contents, by position; `undefined` if not stored or damaged. */
 export interface BlobPlaces {
   readonly places: readonly (BlobPlace | undefined)[];
-  /** The packs that the places speak of. */
+  /** The packs that the places refer to. */
   readonly packs: readonly PackRow[];
 }
 
-/** What a file blob store is made of. */
+/** The options of a file blob store. */
 export interface FileBlobStoreOptions {
   readonly disk: Disk;
   readonly layout: BlobLayout;
   /** `sqliteBlobIndex(disk, layout.index)`, or a memory index on a simulated disk. */
   readonly openIndex: BlobIndexOpener;
-  /** An index for this object alone, for reading where the disk takes no writes; absent: what needs them fails. */
+  /**
+   * Makes an index for this object alone, for reading while the disk takes no writes. Without it, operations that need
+   * one fail.
+   */
   readonly scratchIndex?: (() => BlobIndex) | undefined;
-  /** Takes a sentence on what the store cannot do. */
+  /** Called with a sentence about what the store cannot do. */
   readonly tell?: ((note: string) => void) | undefined;
-  /** Makes the lock that lies at a path. */
+  /** Makes the lock at a path. */
   readonly lock: (path: string) => Lock;
-  /** A new ULID, never the same twice: names of packs and of temporary files. */
+  /** Returns a new, unique ULID, for names of packs and of temporary files. */
   readonly newPackId: () => string;
-  /** How long to wait for the collector, or as the collector for writers. Default: 10 s. */
+  /** The time to wait for the collector, or as the collector for writers. Default: 10 s. */
   readonly lockWaitMs?: number;
-  /** Contents above this become files of their own. In bytes; at most 8 MiB, the default. */
+  /** Contents above this size are stored in files of their own. In bytes; at most 8 MiB, the default. */
   readonly largeBytes?: number;
 }
 
@@ -86,8 +89,8 @@ interface Writing {
 }
 
 /**
- * Contents in packs on a disk (design §6.1): many in each pack, the last in the lane of this process; those over 8 MiB
- * in files of their own; `BlobIndex` says where each lies.
+ * Contents in packs on a disk (design §6.1): many in each pack, the last in the lane of this process; contents over 8
+ * MiB in files of their own. `BlobIndex` has the place of each.
  */
 export class FileBlobStore implements BlobStore {
   readonly #options: FileBlobStoreOptions;
@@ -125,7 +128,7 @@ export class FileBlobStore implements BlobStore {
     this.#commits = new CommitGroup((result) => this.#publish(result));
   }
 
-  /** Opens a store; its folders are made when they are missing. What a crash left behind is looked at first. */
+  /** Opens a store and makes missing folders. Checks first what a crash left behind. */
   static async open(options: FileBlobStoreOptions): Promise<FileBlobStore> {
     const canWrite = makeFolders(options);
     const opened = options.openIndex();
@@ -139,12 +142,12 @@ export class FileBlobStore implements BlobStore {
     return store;
   }
 
-  /** Is the disk one that takes no writes? Then everything can be read and verified, nothing written. */
+  /** True if the disk takes no writes: everything can be read and verified, but nothing written. */
   get readOnly(): boolean {
     return this.#readOnly;
   }
 
-  /** Is nothing stored yet? Then there is no point in asking `hasSync` for each content. */
+  /** True if nothing is stored yet. Calling `hasSync` for each content is then pointless. */
   get isEmpty(): boolean {
     return this.#files.index.packs().length === 0 && this.#files.index.large().length === 0;
   }
@@ -164,8 +167,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * As `hasSync`, for a content that is put again: what is stored is read when it is first met in this process. What is
-   * damaged counts as not stored, so that the good bytes take its place.
+   * Like `hasSync`, for a content that is put again: the stored bytes are read on their first use in this process. A
+   * damaged content counts as not stored, so that the good bytes replace it.
    */
   isSound(hash: Hash): boolean {
     return this.hasSync(hash) && this.#noted(hash, this.#sound.stateOf(hash));
@@ -180,7 +183,7 @@ export class FileBlobStore implements BlobStore {
     this.#sound.clear();
   }
 
-  /** Is the content stored durably? For loops over many; about 4 µs. */
+  /** True if the content is stored durably. For loops over many; takes about 4 µs. */
   hasSync(hash: Hash): boolean {
     return this.#files.index.has(hash) && !this.#damaged.has(hash);
   }
@@ -216,7 +219,10 @@ export class FileBlobStore implements BlobStore {
     return this.#reading.blocks(hashes, mostBytes);
   }
 
-  /** For readers of their own, in other threads: what a collector moves they do not find. Each checks what it reads. */
+  /**
+   * Returns places for separate readers in other threads. They do not find what a collector moves. Each reader checks
+   * what it reads.
+   */
   async placesOf(hashes: readonly Hash[]): Promise<BlobPlaces> {
     await this.#followIndex();
     const { index } = this.#files;
@@ -231,7 +237,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
-    // A store that cannot be written cannot be locked, and nobody can collect it.
+    // A store that cannot be written cannot be locked, and no process can collect it.
     await this.#followIndex();
     const lease = this.#readOnly ? undefined : await this.#lease.take();
     try {
@@ -271,7 +277,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Takes lanes for sinks of their own (`openPackSink`), for example one for each worker thread. Hold a lease meanwhile;
+   * Takes lanes for separate sinks (`openPackSink`), for example one for each worker thread. Hold a lease meanwhile;
    * publish the results, then release the lanes.
    */
   async takeLanes(count: number): Promise<readonly PackLease[]> {
@@ -286,7 +292,7 @@ export class FileBlobStore implements BlobStore {
     }
   }
 
-  /** Makes visible what sinks have made durable. A content that two of them wrote is taken from the first. */
+  /** Makes visible what sinks have made durable. If two of them wrote a content, the first is used. */
   async publish(results: readonly SinkResult[]): Promise<void> {
     this.#mustTakeWrites();
     for (const result of results) this.#publish(result);
@@ -303,7 +309,7 @@ export class FileBlobStore implements BlobStore {
     this.#files.index.close();
   }
 
-  /** As `isSound`; others have their turns while a large content is read. */
+  /** Like `isSound`, but yields to other work while a large content is read. */
   async #isSoundBeside(hash: Hash): Promise<boolean> {
     return this.#noted(hash, await this.#sound.stateBeside(hash));
   }
@@ -325,12 +331,12 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Goes over to the index file that has taken the place of ours, as soon as nothing is being written: ours was lost, or
-   * found to be damaged. What is in the lane of this process is published there when the lane is taken again.
+   * Switches to the index file that has replaced ours, as soon as nothing is being written: ours was lost or found
+   * damaged. Contents of this process's lane are published there when the lane is taken again.
    */
   #followIndex(): Promise<void> | undefined {
     if (this.#following !== undefined) return this.#following;
-    // Whether writes are taken again is nothing to who reads.
+    // Readers do not care whether writes are taken again.
     if (this.#takingUp !== undefined) return this.#takingUp.catch(() => undefined);
     const inode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
     if (inode === this.#indexInode || this.#readOnly || this.#closed) return undefined;
@@ -339,7 +345,9 @@ export class FileBlobStore implements BlobStore {
     return this.#following;
   }
 
-  /** An index that is found to be damaged is removed by who finds it; reading then goes on with a new one. */
+  /**
+   * Retries with a new index: a process that finds an index damaged removes it, and reading continues with a new one.
+   */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read();
@@ -355,7 +363,7 @@ export class FileBlobStore implements BlobStore {
   async #renewIndex(): Promise<void> {
     await this.#endWriting();
     this.#reading.close();
-    // The new index numbers packs anew.
+    // The new index assigns new pack numbers.
     this.#sound.clear();
     const opened = this.#options.openIndex();
     this.#readOnly ||= opened.readOnly;
@@ -377,8 +385,9 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * The index cannot follow, since the disk takes no writes: everything is read by heads and names into one of this object, and the store
-   * is read-only until the disk takes them. Throws the error where it says something else, or where something is being written.
+   * Handles an index that cannot be updated because the disk takes no writes: reads everything by heads and names into
+   * an index of this object, and makes the store read-only until the disk takes writes. Throws the error if it has
+   * another cause, or while something is being written.
    */
   async #readWithoutFile(error: unknown): Promise<void> {
     const { scratchIndex, tell } = this.#options;
@@ -426,11 +435,11 @@ export class FileBlobStore implements BlobStore {
     return { writer, lane };
   }
 
-  /** Closes and gives back the lane of this process; the next batch takes one anew. */
+  /** Closes and releases the lane of this process; the next batch takes one again. */
   async #endWriting(): Promise<void> {
     const writing = await this.#writing?.catch(() => undefined);
     if (writing === undefined) return;
-    // Batches of which nobody waits for the end: the lane is not another one's before they are durable.
+    // Some batches may have no caller waiting for them. They must be durable before another process gets the lane.
     await this.#commits.rest();
     this.#poisoned ||= writing.writer.poisoned;
     this.#writing = undefined;
@@ -459,7 +468,10 @@ export class FileBlobStore implements BlobStore {
     if (this.#closed) throw new ChronicleError("IO", "the blob store has been closed");
   }
 
-  /** A store that takes no writes, since its disk did not, is opened anew as soon as the disk takes them. Throws why not. */
+  /**
+   * Reopens a store that takes no writes because its disk did not, as soon as the disk takes them. Throws the reason if
+   * it still does not.
+   */
   async #readyForWrites(): Promise<void> {
     this.#mustBeOpen();
     if (!this.#isPoisoned && !this.#readOnly) return;
@@ -479,23 +491,23 @@ export class FileBlobStore implements BlobStore {
       throw this.#readOnly ? this.#cannotWrite(errno) : poisoned("the blob store", stillSays(errno));
     }
     if (this.#readOnly) return this.#openForWrites();
-    // They were begun with the writer whose sync failed.
+    // These batches were begun with the writer whose sync failed.
     if (this.#batches.size > 0)
       throw poisoned("the blob store", { why: "others that have failed with it have not ended yet" });
     await this.#giveUpUnsynced();
     this.#poisoned = false;
   }
 
-  /** The store was opened while its disk took no writes, and has written nothing. */
+  /** Reopens a store that was opened while its disk took no writes. It has written nothing. */
   async #openForWrites(): Promise<void> {
     this.#readOnly = !makeFolders(this.#options);
     await this.#renewIndex();
   }
 
   /**
-   * The index vouches only for what was synced, and stays. What is not in it is not stored: bytes behind what is settled in the lane are
-   * cut, or written once more when the lane is taken next; a file whose name could not be synced is written anew before it
-   * is published (`makeNamesSure`), a large one that is put again takes its place.
+   * The index vouches only for what was synced, and stays. Contents that are not in it are not stored: bytes after the
+   * settled part of the lane are cut, or rewritten when the lane is next taken; a file whose name could not be synced
+   * is written anew before it is published (`makeNamesSure`); a large content that is put again replaces its file.
    */
   async #giveUpUnsynced(): Promise<void> {
     await this.#endWriting();
@@ -517,7 +529,7 @@ export class FileBlobStore implements BlobStore {
   }
 }
 
-/** False where the disk does not let the folders be made. */
+/** Makes the store's folders. Returns false if the disk does not allow it. */
 function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
   try {
     for (const folder of [layout.folder, layout.packs, layout.active, layout.large, layout.largeTmp]) {
@@ -525,7 +537,7 @@ function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
     }
     return true;
   } catch (error) {
-    // The store's own folder could not be made either.
+    // The store's own folder may also be missing because it could not be made.
     if (takesNoWrites(error) || errnoOf(error) === "ENOENT") return false;
     throw ioTrouble(error, `creating ${layout.folder}`);
   }

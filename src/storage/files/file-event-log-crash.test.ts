@@ -17,7 +17,7 @@ function event(seq: number): SealedEvent {
   return EVENTS[seq - 1] as SealedEvent;
 }
 
-/** What a run acknowledged: a seq that is durable, or bytes that are in quarantine. */
+/** A fact that a run acknowledged: a durable seq, or bytes that are in quarantine. */
 type Fact = { readonly seq: number } | { readonly kept: string; readonly bytes: string };
 
 function emptyDisk(): SimDisk {
@@ -35,7 +35,7 @@ async function appendAll(disk: Disk, acknowledge: (fact: Fact) => void): Promise
   await log.close();
 }
 
-/** Checks the chain from the first line on; returns its head, and where the first bad line begins. */
+/** Checks the chain from the first line on. Returns its head, and the start of the first bad line. */
 async function follow(lines: AsyncIterable<readonly RawLine[]>, from: Head): Promise<{ head: Head; badAt?: number }> {
   let head = from;
   for await (const batch of lines) {
@@ -49,7 +49,7 @@ async function follow(lines: AsyncIterable<readonly RawLine[]>, from: Head): Pro
   return { head };
 }
 
-/** The head of archive and log together. Bad lines of the log are cut; in the archive there must be none. */
+/** Returns the head of archive and log together. Bad lines of the log are cut; the archive must have none. */
 async function recover(log: FileEventLog): Promise<Head> {
   let head: Head = EMPTY_HEAD;
   for (const sealed of await log.archived()) {
@@ -71,7 +71,10 @@ function checkFacts(disk: SimDisk, head: Head, facts: readonly Fact[]): void {
   }
 }
 
-/** What was acknowledged is there; the log can be used at once; and what is then appended outlives the next crash. */
+/**
+ * Checks that everything acknowledged is there, that the log can be used at once, and that later appends outlive the
+ * next crash.
+ */
 async function check(disk: SimDisk, { acknowledged }: Pick<SweepContext<Fact>, "acknowledged">): Promise<void> {
   const log = new FileEventLog(disk, PATHS);
   const head = await recover(log);

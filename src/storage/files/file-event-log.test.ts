@@ -134,7 +134,7 @@ describe("FileEventLog on a disk that fails", () => {
     const next = nextEvents(log.head, 1);
     sim.plan = ({ name, path }) => {
       if (name !== "sync" || path !== paths.log) return "go";
-      // In each turn of the microtasks from here on until all have failed.
+      // Runs in each turn of the microtask queue from here on, until all have failed.
       void (async () => {
         for (let turn = 0; turn < 20; turn += 1) {
           await Promise.resolve();

@@ -18,9 +18,9 @@ import { openIfThere, readLines } from "./log-reader.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
 
-/** Where a log lies: its file, and the folders for sealed logs and for what recovery cuts off. */
+/** The places of a log: its file, and the folders for sealed logs and for what recovery cuts off. */
 export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "quarantine"> {
-  /** It is a copy of another store's history, which may end in the middle of a commit. */
+  /** Set for a copy of another store's history, which may end in the middle of a commit. */
   readonly isCopy?: true;
 }
 
@@ -31,10 +31,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A sync has failed. */
+/** The result of a failed sync. */
 interface Poison {
   readonly cause: unknown;
-  /** It was about lines of an append alone, and these are cut off: the file holds nothing but what was durable before. */
+  /**
+   * True if it concerned only lines of an append, and these were cut off: the file then holds only what was durable
+   * before.
+   */
   readonly isGivenUp: boolean;
 }
 
@@ -42,14 +45,15 @@ interface Poison {
  * The log as one NDJSON file (`docs/format.md`).
  *
  * Crash story. A crash during `append` leaves the file at any length between the old and the new one, so whole lines of
- * an unacknowledged call may remain, and one that is not whole behind them. A crash during `quarantine` leaves the log as
- * it was, or cut with its tail in quarantine. A crash during `rotate` leaves the old log in place, or the new one with
- * the old one in the archive: the name of the log never points to nothing, because the old file is linked into the
- * archive before the new one is renamed over it. The file system must therefore know hard links.
+ * an unacknowledged call may remain, followed by a partial one. A crash during `quarantine` leaves the log as it was,
+ * or cut with its tail in quarantine. A crash during `rotate` leaves the old log in place, or the new one with the old
+ * one in the archive: the log's name always points to a file, because the old file is linked into the archive before
+ * the new one is renamed over it. The file system must therefore support hard links.
  *
- * A failed write is cut back. A failed sync is cut back too, so that nobody reads lines that were never made durable, and
- * poisons the log: until the disk takes a write and a sync again, it takes none. Where the failure was about anything but the lines
- * of an append that were cut off (lines of another process, a name, a sealing), or the cut has failed, the log stays poisoned.
+ * A failed write is cut back. A failed sync is cut back too, so that nobody reads lines that were never made durable,
+ * and poisons the log: it takes no writes until the disk takes a write and a sync again. If the failure concerned
+ * anything but the lines of an append that were cut off (lines of another process, a name, a sealing), or the cut has
+ * failed, the log stays poisoned.
  */
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
@@ -58,16 +62,16 @@ export class FileEventLog implements EventLog {
   /** The end of the log while it has no line. */
   readonly #start: LogEnd;
   #end: LogEnd;
-  /** The seq of the first line; `undefined`: no line yet, or one that is no event. */
+  /** The seq of the first line; `undefined` if there is no line yet, or one that is not an event. */
   #first: number | undefined;
-  /** The file as it was when `#end` was found; `undefined`: look again. */
+  /** The file's stat when `#end` was found; `undefined` forces a new look. */
   #seen: FileStat | "missing" | undefined;
   /** Open for appending, from the first append on. */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
-  /** Lines are being made durable: until then nobody looks at the file. */
+  /** Set while lines are being made durable: until then nobody reads the file. */
   #flushing: Promise<void> | undefined;
-  /** The last event that waits, or the head. */
+  /** The last waiting event, or the head. */
   #tail: Head;
   /** Every byte before this offset is durable. */
   #durableBytes = 0;
@@ -76,8 +80,8 @@ export class FileEventLog implements EventLog {
   #closed = false;
 
   /**
-   * Finds the end of the log; a file that is missing is an empty log. Writes nothing. Throws `IO`. `start`: the event that
-   * its first line goes on from, for a log that does not begin at event 1.
+   * Finds the end of the log; a missing file is an empty log. Writes nothing. Throws `IO`. `start`: the event that its
+   * first line follows, for a log that does not begin at event 1.
    */
   constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, desk = new FsyncScheduler(disk)) {
     this.#disk = disk;
@@ -187,7 +191,7 @@ export class FileEventLog implements EventLog {
     return this.#waiting.length > 0 || this.#flushing !== undefined;
   }
 
-  /** What was appended is durable, or has failed. */
+  /** Resolves once everything appended is durable or has failed. */
   async #settled(): Promise<void> {
     while (this.#isBusy) await this.#flush();
   }
@@ -198,7 +202,9 @@ export class FileEventLog implements EventLog {
     this.#mustBeSound();
   }
 
-  /** One write and one sync for all calls that wait; those that come meanwhile go together after it. Never rejects. */
+  /**
+   * Does one write and one sync for all waiting calls; calls made meanwhile are grouped for the next. Never rejects.
+   */
   #flush(): Promise<void> {
     this.#flushing ??= this.#flushGroup().finally(() => {
       this.#flushing = undefined;
@@ -215,7 +221,7 @@ export class FileEventLog implements EventLog {
       await this.#write(group.flatMap((waiting) => waiting.events));
       for (const waiting of group) waiting.resolve();
     } catch (error) {
-      // Those that came meanwhile go on from lines that are not there.
+      // Calls made meanwhile follow lines that do not exist.
       const all = [...group, ...this.#waiting.splice(0)];
       for (const waiting of all)
         waiting.reject(ioTrouble(error, `cannot append to ${this.#paths.log}`, this.#paths.log));
@@ -263,7 +269,9 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** Syncs the bytes, and once per object the name: whoever created the file may have ended before doing so. */
+  /**
+   * Syncs the bytes, and once per object the name: the process that created the file may have ended before doing so.
+   */
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
       this.#disk.sync(fd);
@@ -271,7 +279,7 @@ export class FileEventLog implements EventLog {
     });
   }
 
-  /** The same, with other logs and beside what else is done. */
+  /** The same, together with other logs and beside this thread's other work. */
   async #makeDurableBeside(fd: number): Promise<void> {
     try {
       await this.#desk.sync(fd);
@@ -309,7 +317,8 @@ export class FileEventLog implements EventLog {
 
   #swap(first: SealedEvent): void {
     const { log, archive } = this.#paths;
-    // What was cut off since the last sync must not come back with a crash: nobody looks for a tail in the archive.
+    // Bytes that were cut off since the last sync must not come back after a crash, because no tail is expected in the
+    // archive.
     const fd = this.#openToAppend();
     this.#orPoison(() => this.#disk.sync(fd));
     const fresh = prepareLog(this.#disk, log, first);
@@ -338,7 +347,7 @@ export class FileEventLog implements EventLog {
     return this.#fd;
   }
 
-  /** Another file, or none, has the log's name now: what is known of the one before does not hold for it. */
+  /** Forgets the file: the log's name now belongs to another file, or to none. */
   #forgetFile(): void {
     this.#closeFile();
     this.#first = undefined;
@@ -350,7 +359,7 @@ export class FileEventLog implements EventLog {
     this.#fd = undefined;
   }
 
-  /** Moves `#end` to where the file ends now; cheap when nobody has touched it. */
+  /** Moves `#end` to the file's present end; cheap if the file is unchanged. */
   #look(): LogEnd {
     const stat = this.#disk.lstat(this.#paths.log);
     if (stat === undefined ? this.#seen === "missing" : isSame(this.#seen, stat)) return this.#end;
@@ -384,7 +393,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** As `#guard`, for what changes names: a disk that has failed in the middle of that is not trusted again. */
+  /** Like `#guard`, for changes of names: a disk that fails in the middle of one is not trusted again. */
   #change<Result>(doing: string, work: () => Result): Result {
     return this.#guard(doing, () => {
       try {
@@ -414,11 +423,12 @@ export class FileEventLog implements EventLog {
   }
 
   /**
-   * As a new object would begin, once the disk has taken another file's write and sync. What the failed sync was about was cut off:
-   * nothing of it is relied on, and its descriptor is not synced again. Returns why not.
+   * Restarts like a new object, once the disk has taken another file's write and sync. The bytes of the failed sync
+   * were cut off: nothing relies on them, and their descriptor is not synced again. Returns the reason if it cannot
+   * restart.
    */
   #takeUpAgain(): StillPoisoned | undefined {
-    // Nothing is given up, and no descriptor closed, before those who wait for a sync were told that it has failed.
+    // Nothing is given up, and no descriptor closed, before those who wait for a sync have been told of its failure.
     if (this.#isBusy) return { why: "what was written with it is not given up yet" };
     if (this.#poison?.isGivenUp !== true) return STAYS;
     const errno = whyNotWritable(this.#disk, String(folderOf(this.#paths.log)));
@@ -432,7 +442,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** Nobody knows what of the file is durable, and this object cannot make sure of it. */
+/** It is unknown what of the file is durable, and this object cannot make sure. */
 const STAYS: StillPoisoned = { why: "what it was about may be in the file and not on the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {

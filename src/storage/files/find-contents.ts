@@ -7,22 +7,22 @@ import { largeLength, readLarge } from "./large-reader.ts";
 import type { BlobLayout } from "./layout.ts";
 import { readStored, scanPack, type PackPart } from "./pack-scan.ts";
 
-/** A content that was found in a store's files. */
+/** A content found in a store's files. */
 export interface FoundContent {
   readonly hash: Hash;
   readonly size: number;
-  /** The file that it was found in. */
+  /** The file in which it was found. */
   readonly where: string;
-  /** Throws where the file is damaged. */
+  /** Throws if the file is damaged. */
   pieces(): Iterable<Uint8Array>;
 }
 
-/** Blocks of a pack that are looked at in one turn. */
+/** Most blocks of a pack examined in one turn of the event loop. */
 const SLICE = 500;
 
 /**
- * Finds contents in the files of a store by reading those alone: no index, no lock, and nothing is written. Whatever is damaged
- * or cannot be read is passed over. All copies of a content are told, until whoever asks takes it out of `wanted`.
+ * Finds contents by reading only the files of a store: no index, no lock, no writes. Skips whatever is damaged or
+ * unreadable. Yields all copies of a content, until the caller removes it from `wanted`.
  */
 export async function* findContents(
   disk: Disk,
@@ -72,7 +72,7 @@ async function* inPack(
   }
 }
 
-/** Those wanted contents of a block that are sound. */
+/** Returns the wanted contents of a block that are sound. */
 function inBlock(
   disk: Disk,
   fd: number,
@@ -101,7 +101,7 @@ function largeOf(
   return { hash, size, where, pieces: () => readLarge(disk, source) };
 }
 
-/** `undefined`: the files do not let it be done. */
+/** Returns `undefined` if the files are damaged or cannot be read. */
 function despiteDamage<T>(read: () => T): T | undefined {
   try {
     return read();

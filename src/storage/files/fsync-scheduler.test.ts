@@ -3,7 +3,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 
-/** Notes how each file was synced, and whether something else went on meanwhile. */
+/** Records how each file was synced. */
 class Noted {
   readonly how: string[] = [];
   readonly disk: Disk;
@@ -26,7 +26,7 @@ class Noted {
     });
   }
 
-  /** Lets what is being synced beside end. */
+  /** Lets the running concurrent syncs end. */
   end(): void {
     for (const end of this.#ends.splice(0)) end();
   }
@@ -41,7 +41,7 @@ describe("a desk for syncs", () => {
     await desk.sync(1);
     const [two, three] = [desk.sync(2), desk.sync(3)];
     await turn();
-    // Nobody waits behind those that are under way.
+    // A request does not wait for syncs that are already running.
     const four = desk.sync(4);
     await turn();
     expect(noted.how).toEqual(["1 alone", "2 beside", "3 beside", "4 beside"]);

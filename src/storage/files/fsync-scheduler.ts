@@ -7,25 +7,25 @@ interface Waiting {
 }
 
 /**
- * Makes files durable for all logs of a store. Who is alone is served at once, by this thread: nothing is faster. Several
- * that ask in one turn of the event loop, and all that ask meanwhile, are synced beside each other and beside whatever
- * else this thread does: a journaling file system makes many durable in hardly more time than one.
+ * Makes files durable for all logs of a store. A single request is served at once by this thread, which is fastest.
+ * Several requests in one turn of the event loop, and all that come meanwhile, are synced concurrently and beside this
+ * thread's other work: a journaling file system makes many durable in hardly more time than one.
  */
 export class FsyncScheduler {
   readonly #disk: Disk;
   #waiting: Waiting[] = [];
-  /** How many are being synced beside. */
+  /** The number of syncs running beside other work. */
   #underWay = 0;
 
   constructor(disk: Disk) {
     this.#disk = disk;
   }
 
-  /** As `Disk.sync`; the descriptor must stay open until it has ended. Rejects with what the disk throws. */
+  /** Like `Disk.sync`. The descriptor must stay open until it has ended. Rejects with the disk's error. */
   sync(fd: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fd, resolve, reject });
-      // Once everybody else has had a turn: those whose contents became durable together ask together.
+      // Wait until all other work had a turn: logs whose contents became durable together ask together.
       if (this.#waiting.length === 1) setImmediate(() => this.#serve());
     });
   }

@@ -16,19 +16,19 @@ interface Parts {
   readonly unsure: UnsureNames;
 }
 
-/** The file that was found in the place of a lane, and the pack that it is. */
+/** The file found in a lane, and the pack that it is. */
 export interface SeenPack {
   readonly ino: bigint;
   readonly ulid: string;
 }
 
 /**
- * Makes a lane fit to be appended to, and says what is in it. Only for who holds the lane's lock. `seen`: what was found
- * in the lanes before, brought up to date here: a file whose header was read once is not opened again.
+ * Makes a lane ready for appending, and returns its contents. Only for the holder of the lane's lock. `seen`: earlier
+ * findings in the lanes, updated here, so that a file whose header was read once is not opened again.
  *
- * What stands behind the bytes that the index calls settled is hashed again: whole blocks are kept and published, and
- * the lane is cut at the first that is not. Where the index does not know the pack, or says more than is there, nothing
- * is settled, and damage may be older than the last run: a pack with whole blocks behind damage is sealed as it is.
+ * Bytes after those that the index calls settled are hashed again: whole blocks are kept and published, and the lane is
+ * cut at the first block that is not whole. If the index does not know the pack, or claims more than is there, nothing
+ * is settled, and damage may be older than the last run: a pack with whole blocks after damage is sealed as it is.
  */
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);
@@ -75,8 +75,8 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
 }
 
 /**
- * Makes a tail that was found whole durable, and cuts what is behind it. The bytes are written once more: after a failed
- * sync the system may take pages for clean that never reached the disk.
+ * Makes a tail that was found whole durable, and cuts everything after it. The bytes are written once more: after a
+ * failed sync the system may consider pages clean that never reached the disk.
  */
 function keepTail(
   parts: Parts,
@@ -84,7 +84,7 @@ function keepTail(
   tail: { readonly from: number; readonly end: number },
 ): void {
   const { disk, layout } = parts;
-  // Of a pack of which nothing is settled the header is not, either.
+  // If nothing of a pack is settled, neither is its header.
   writeOnceMore(disk, fd, tail.from === PACK_HEADER_BYTES ? 0 : tail.from, tail.end);
   if (tail.end < size) disk.truncate(fd, tail.end);
   disk.sync(fd);
@@ -92,9 +92,9 @@ function keepTail(
 }
 
 /**
- * The header cannot be read. A pack without a whole block is removed: nothing of it was ever promised. A header of zeros in a
- * pack that the index does not know never reached the disk, because the power went before the first sync: it is written
- * again. Any other pack is sealed as it is, so that `verify` names the damage.
+ * Settles a lane whose header cannot be read. A pack without a whole block is removed, because nothing of it was ever
+ * promised. A header of zeros in a pack that the index does not know never reached the disk, because of a power cut
+ * before the first sync: it is written again. Any other pack is sealed as it is, so that `verify` names the damage.
  */
 function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
   const { disk, layout, newPackId } = parts;
@@ -106,7 +106,7 @@ function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefi
     writeFully(disk, file.fd, encodePackHeader(newPackId()), 0);
     return settlePack(parts, file);
   }
-  // A row may be that of the pack before, whose new name was not published: that file must not be replaced.
+  // The row may be that of the previous pack, whose new name was not published: that file must not be replaced.
   const isTaken = row === undefined || disk.lstat(layout.sealedPack(row.ulid)) !== undefined;
   return sealAsItIs(parts, file, { ulid: isTaken ? newPackId() : row.ulid, row: undefined });
 }

@@ -22,7 +22,7 @@ export interface LargeSource {
   readonly hash: Hash;
 }
 
-/** The length of the content that a file holds, from its header or its size; `undefined` when there is no sound file. */
+/** Returns the length of the content in a file, from its header or its size; `undefined` if there is no sound file. */
 export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): number | undefined {
   const stat = disk.lstat(path);
   if (stat?.kind !== "file") return undefined;
@@ -37,14 +37,14 @@ export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): nu
 }
 
 export interface ReadLargeOptions {
-  /** Is told the bytes read from the file. */
+  /** Called with the number of bytes read from the file. */
   readonly onStored?: (bytes: number) => void;
-  /** Also refuse changed bytes that mean nothing for the content. */
+  /** True to refuse also changed bytes that do not affect the content. */
   readonly isStrict?: boolean;
 }
 
 /**
- * The content of a large file, in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` as soon as it is seen to be wrong, at
+ * Yields the content of a large file, in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` as soon as a fault is found, at
  * the latest at its end.
  */
 export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOptions = {}): Generator<Buffer> {
@@ -64,8 +64,8 @@ export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOp
 }
 
 /**
- * What a large file has of a range, in pieces of at most 1 MiB, without reading what lies before it. The pieces of a
- * packed one are checked by their check sums; a raw one has none.
+ * Yields a large file's part of a range, in pieces of at most 1 MiB, without reading what precedes it. The pieces of a
+ * packed file are checked by their checksums; a raw one has none.
  */
 export function* readLargeRange(disk: Disk, source: LargeSource, { start, end }: ByteRange): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
@@ -121,7 +121,7 @@ interface PlacedPiece {
   readonly position: number;
 }
 
-/** The heads of the pieces of a packed file, one after the other. */
+/** Yields the heads of the pieces of a packed file in order. */
 function* pieceHeads(disk: Disk, fd: number, { hash, path }: LargeSource): Generator<PlacedPiece> {
   const header = decodeLargeHeader(readAt(disk, fd, 0, LARGE_HEADER_BYTES));
   if (header?.hash !== hash) throw corrupt(hash, path, "its header is damaged");

@@ -8,27 +8,27 @@ import { compress } from "../block.ts";
 import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "../large-format.ts";
 import type { BlobLayout } from "./layout.ts";
 
-/** So many pieces are looked at before it is decided whether compressing pays. */
+/** Pieces that are sampled to decide whether compressing pays. */
 const SAMPLE_PIECES = 8;
 
-/** After so many bytes a file that is synced as it grows is synced. */
+/** Bytes after which a file that is synced as it grows is synced. */
 const SYNC_BYTES = 32 * 1024 * 1024;
 
 /**
- * Runs a sync; when it fails, the store takes no more writes. `name`: the file whose name it is to make durable, where it is of a folder: if
- * it fails, that file is not relied on.
+ * Runs a sync; if it fails, the store takes no more writes. `name`: for a sync of a folder, the file whose name it
+ * makes durable. If it fails, that file is not relied on.
  */
 export type SyncGuard = (sync: () => void, name?: string) => void;
 
-/** A large content in a file of a temporary name, complete and synced. */
+/** A large content in a temporary file, complete and synced. */
 export interface LargeTemp {
   readonly path: string;
   readonly row: LargeRow;
 }
 
 /**
- * Writes one large content, piece by piece, to a file of a temporary name: packed where that saves 5% of the first
- * 8 MiB, else as it is. Holds at most 16 MiB.
+ * Writes one large content, piece by piece, to a temporary file: packed if that saves 5% of the first 8 MiB, else raw.
+ * Holds at most 16 MiB.
  */
 export class LargeWriter {
   readonly #disk: Disk;
@@ -45,8 +45,8 @@ export class LargeWriter {
   #sample: { readonly raw: Buffer; readonly frame: Buffer | undefined }[] = [];
 
   /**
-   * Creates the file `path`. With `syncNow` it is synced as it grows: one sync of gigabytes at the end would hold up
-   * everybody else in the process.
+   * Creates the file `path`. With `syncNow` it is synced as it grows, because one sync of gigabytes at the end would
+   * block everything else in the process.
    */
   constructor(disk: Disk, path: string, syncNow?: SyncGuard) {
     this.#disk = disk;
@@ -79,13 +79,13 @@ export class LargeWriter {
     return { path: this.#path, row: { hash, packed, length: this.#length, stored: this.#position } };
   }
 
-  /** Gives up, and removes the file if that is possible: the collector does it otherwise. */
+  /** Abandons the file and removes it if possible; otherwise the collector does. */
   abandon(): void {
     try {
       this.#disk.close(this.#fd);
       this.#disk.unlink(this.#path);
     } catch {
-      // Called after a failure, which is the one to tell.
+      // Called after a failure, which is the error to report.
     }
   }
 
@@ -119,7 +119,7 @@ export class LargeWriter {
   }
 }
 
-/** Writes a container that is complete already to the temporary name, and syncs it. */
+/** Writes a complete container to the temporary name, and syncs it. */
 export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guard: SyncGuard): void {
   const fd = disk.open(path, "create", 0o600);
   try {
@@ -131,8 +131,8 @@ export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guar
 }
 
 /**
- * A clone of the file `from` under the temporary name, hashed as it then is (the original may change meanwhile), and
- * synced; `undefined` where the file system cannot clone.
+ * Clones the file `from` to the temporary name, hashes the clone (the original may change meanwhile), and syncs it.
+ * Returns `undefined` if the file system cannot clone.
  */
 export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGuard): LargeTemp | undefined {
   if (!disk.clone(from, path)) return undefined;
@@ -156,18 +156,21 @@ export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGu
   }
 }
 
-/** Moves a finished file to its place, durably. One that is there already has the same content and is replaced. */
+/** Moves a finished file to its place, durably. An existing file there has the same content and is replaced. */
 export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
   const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);
   makeFolderOnce(disk, folder);
-  // Also when another writer has made the folder: it may not have come to this yet.
+  // Needed also if another writer made the folder, because it may not have synced it yet.
   guard(() => syncOrRemove(disk, layout.large, folder));
   disk.rename(path, place);
   guard(() => disk.syncFolder(folder), place);
 }
 
-/** Makes the name of a folder durable; where that fails and it is empty, it goes: its name is not relied on, and it is made anew. */
+/**
+ * Makes the name of a folder durable. If that fails and the folder is empty, removes it: its name is not relied on, and
+ * it is made anew.
+ */
 function syncOrRemove(disk: Disk, above: string, folder: string): void {
   try {
     disk.syncFolder(above);
@@ -175,13 +178,13 @@ function syncOrRemove(disk: Disk, above: string, folder: string): void {
     try {
       disk.removeFolder(folder);
     } catch {
-      // It holds contents that are durable, so its name is.
+      // It holds contents that are durable, so its name is durable, too.
     }
     throw error;
   }
 }
 
-/** Makes a folder (mode 0700), unless it is there. */
+/** Makes a folder (mode 0700), unless it exists. */
 export function makeFolderOnce(disk: Disk, path: string): void {
   if (disk.lstat(path) !== undefined) return;
   try {

@@ -1,24 +1,25 @@
 import type { Hash } from "../../core/values/hash.ts";
 
 /**
- * Where everything of a store lies on disk. The only place that knows a name of a file (design §6.1; docs/format.md).
+ * The paths of a store's files. No other module knows a file name (design §6.1; docs/format.md).
  *
  * ```
  * <home>/
  *   blobs/
- *     packs/active/<n>.pack      lane n: append-only, in the hands of one writer at a time
+ *     packs/active/<n>.pack      lane n: append-only, held by one writer at a time
  *     packs/active/lock.db.<n>   the lock of lane n
  *     packs/<ulid>.pack          sealed packs
- *     large/ab/<hash>            a content over 8 MiB as it is; <hash>.z: as a container of compressed pieces
- *     large/tmp/                 large contents on their way; whatever lies here without a running writer is garbage
+ *     large/ab/<hash>            a raw content over 8 MiB; <hash>.z: one in a container of compressed pieces
+ *     large/tmp/                 large contents being written; files here without a running writer are garbage
  *     quarantine/                damaged packs and large files that a repair has replaced; nothing is read from here
  *     index.db, gc.db            derived; the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
- *   forgotten/<id>/              the same, of a history that was forgotten and can be brought back
- *   workspaces/<id>.new/         one that is being made; <id>.forgotten: being removed. Garbage when nobody does
- *   lock.db                      the lock of those who make, name or remove workspaces
+ *   forgotten/<id>/              the same for a forgotten history that can be brought back
+ *   workspaces/<id>.new/         one being made; <id>.forgotten: one being removed. Garbage if no process does so
+ *   lock.db                      the lock for making, naming or removing workspaces
  * ```
- * Authoritative is all but `index.db*`, `stat.cache`, `whereabouts.json`, `lock.db*`, `gc.db*`, `cache/` and `large/tmp/`.
+ * Everything is authoritative except `index.db*`, `stat.cache`, `whereabouts.json`, `lock.db*`, `gc.db*`, `cache/` and
+ * `large/tmp/`.
  */
 export interface StoreLayout {
   /** The folder of the whole store. */
@@ -30,9 +31,9 @@ export interface StoreLayout {
   readonly forgotten: string;
   /** SQLite: the lock of those who make, name or remove workspaces. Never deleted. */
   readonly namesLock: string;
-  /** Of which erasures every byte was freed. Derived. */
+  /** The erasures of which every byte was freed. Derived. */
   readonly freedErasures: string;
-  /** What folders on file systems that are not Linux's own can hold, as it was tried out. Derived. */
+  /** The traits of folders on file systems other than Linux's own, as probed. Derived. */
   readonly folderTraits: string;
   workspace(id: string): WorkspaceLayout;
 }
@@ -44,9 +45,9 @@ export interface BlobLayout {
   readonly active: string;
   readonly large: string;
   readonly largeTmp: string;
-  /** Damaged files of which everything readable lies elsewhere. The collector removes them. */
+  /** Damaged files whose readable contents are all stored elsewhere. The collector removes them. */
   readonly quarantine: string;
-  /** SQLite: which content lies where. Derived. */
+  /** SQLite: the place of each content. Derived. */
   readonly index: string;
   /** SQLite: the lock between writers (shared) and the collector (exclusive). Never deleted. */
   readonly gcLock: string;
@@ -56,7 +57,7 @@ export interface BlobLayout {
   sealedPack(ulid: string): string;
   /** The folder of a large content: its first two hex digits. */
   largeFolder(hash: Hash): string;
-  /** A large content as it is. */
+  /** A raw large content. */
   largeRaw(hash: Hash): string;
   /** A large content as a container of compressed pieces. */
   largePacked(hash: Hash): string;
@@ -65,13 +66,13 @@ export interface BlobLayout {
 /** The files of one workspace. */
 export interface WorkspaceLayout {
   readonly folder: string;
-  /** Format version and id, nothing else. */
+  /** Format version and id only. */
   readonly workspaceJson: string;
   /** The log. */
   readonly log: string;
   /** Logs sealed by compaction. */
   readonly archive: string;
-  /** What recovery cut off. */
+  /** The parts that recovery cut off. */
   readonly quarantine: string;
   /** SQLite; derived. */
   readonly index: string;
@@ -79,26 +80,26 @@ export interface WorkspaceLayout {
   readonly statCache: string;
   /** SQLite: the workspace's lock. Never deleted. */
   readonly lock: string;
-  /** How far each of its replicas is. */
+  /** The progress of each of its replicas. */
   readonly replicas: string;
-  /** Which paths were changed off the record. */
+  /** The paths that were changed off the record. */
   readonly offRecord: string;
-  /** Where its folders were when they were last captured whole. Disposable. */
+  /** The locations of its folders at the last full capture. Disposable. */
   readonly whereabouts: string;
-  /** Of a replica: the history of its origin. */
+  /** In a replica: the history of its origin. */
   readonly upstream: UpstreamLayout;
 }
 
 /**
- * What a replica holds of its origin's history:
+ * The part of its origin's history that a replica holds:
  *
  * ```
- * upstream/                     the mirror from event 1 on: its log and what belongs to it, see `MirrorLayout`
- *   from-<seq>/                 the mirror that starts behind that event; the one with the greatest seq is in force
+ * upstream/                     the mirror from event 1 on: its log and related files, see `MirrorLayout`
+ *   from-<seq>/                 the mirror that starts after that event; the one with the greatest seq is in force
  *   former/<first>-<last>.wal   logs of mirrors that were given up
- *   witness.json                where the origin's history contradicted this one
- *   withheld                    contents that its lines name and that were not taken
- *   follower.db                 the lock of whoever follows the origin
+ *   witness.json                contradictions between the origin's history and this one
+ *   withheld                    contents that its lines name but that were not taken
+ *   follower.db                 the lock of the process that follows the origin
  * ```
  */
 export interface UpstreamLayout {
@@ -106,9 +107,9 @@ export interface UpstreamLayout {
   readonly former: string;
   readonly witness: string;
   readonly withheld: string;
-  /** SQLite: held by the one process that follows the origin, as long as it does. Never deleted. */
+  /** SQLite: held by the one process that follows the origin. Never deleted. */
   readonly follower: string;
-  /** The mirror that starts behind an event; 0: from the first one on. */
+  /** The mirror that starts after an event; 0: from the first one on. */
   mirror(start: number): MirrorLayout;
 }
 
@@ -117,19 +118,19 @@ export interface MirrorLayout extends Pick<
   WorkspaceLayout,
   "folder" | "log" | "archive" | "quarantine" | "index" | "lock"
 > {
-  /** The event that it starts behind, and the state there; of the mirror from event 1 on there is none. */
+  /** The event after which it starts, and the state there. The mirror from event 1 on has none. */
   readonly anchor: string;
-  /** Its lines are another store's. */
+  /** Set because its lines are another store's. */
   readonly isCopy: true;
 }
 
-/** The start that the name of a mirror's folder says; `undefined` for other names. */
+/** Returns the start in the name of a mirror's folder; `undefined` for other names. */
 export function mirrorStart(name: string): number | undefined {
   const start = Number(/^from-([1-9]\d{0,15})$/.exec(name)?.[1]);
   return Number.isSafeInteger(start) ? start : undefined;
 }
 
-/** The layout of a store that lies in the folder `home` (an absolute path without a slash at its end). */
+/** Returns the layout of a store in the folder `home` (an absolute path without a slash at its end). */
 export function storeLayout(home: string): StoreLayout {
   const workspaces = `${home}/workspaces`;
   return {
@@ -167,7 +168,7 @@ function blobLayout(folder: string): BlobLayout {
   };
 }
 
-/** The layout of a workspace that lies in `folder`. */
+/** Returns the layout of a workspace in `folder`. */
 export function workspaceLayout(folder: string): WorkspaceLayout {
   return {
     folder,
@@ -209,18 +210,18 @@ function mirrorLayout(folder: string): MirrorLayout {
   };
 }
 
-/** The files of a record store of its own. */
+/** The files of a record store. */
 export interface RecordStoreLayout extends Pick<WorkspaceLayout, "folder" | "log" | "archive" | "quarantine" | "lock"> {
   /** The state as of an event; disposable. */
   readonly checkpoint: string;
-  /** How far the log was at the last close. */
+  /** The position of the log at the last close. */
   readonly head: string;
-  /** The states on which logs go on behind a compaction. */
+  /** The states on which logs continue after a compaction. */
   readonly bases: string;
   base(hash: Hash): string;
 }
 
-/** The layout of a record store that lies in `folder` (an absolute path without a slash at its end). */
+/** Returns the layout of a record store in `folder` (an absolute path without a slash at its end). */
 export function recordStoreLayout(folder: string): RecordStoreLayout {
   const { log, archive, quarantine, lock } = workspaceLayout(folder);
   const bases = `${folder}/bases`;

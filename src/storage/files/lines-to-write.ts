@@ -1,9 +1,9 @@
 import type { SealedEvent } from "../../core/values/event.ts";
 
-/** Bytes that go into one write, unless one line alone is longer. */
+/** Most bytes in one write, unless one line alone is longer. */
 const WRITE_BYTES = 64 * 1024 * 1024;
 
-/** The lines of events as they stand in the file, in as few pieces as memory allows. */
+/** Yields the lines of events in their file form, in as few pieces as memory allows. */
 export function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
   let first = 0;
   let bytes = 0;
@@ -19,7 +19,7 @@ export function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer>
   yield joined(events.slice(first), bytes);
 }
 
-/** Each line is written where it belongs: joined as text first, many would be copied twice. */
+/** Writes each line directly to its place: joining many as text first would copy them twice. */
 function joined(events: readonly SealedEvent[], length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let at = 0;

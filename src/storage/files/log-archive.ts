@@ -13,12 +13,15 @@ export interface SeqSpan {
   readonly last: number;
 }
 
-/** The name of a sealed log in the archive. */
+/** Returns the name of a sealed log in the archive. */
 export function archiveName(span: SeqSpan): string {
   return `${String(span.first).padStart(16, "0")}-${String(span.last).padStart(16, "0")}.wal`;
 }
 
-/** Puts a new log of one line beside the old one, its bytes durable, and returns its path. What lay there is replaced. */
+/**
+ * Writes a new log of one line beside the old one, syncs its bytes, and returns its path. A file already there is
+ * replaced.
+ */
 export function prepareLog(disk: Disk, path: string, first: SealedEvent): string {
   const fresh = `${path}.next`;
   if (disk.lstat(fresh) !== undefined) disk.unlink(fresh);
@@ -33,8 +36,8 @@ export function prepareLog(disk: Disk, path: string, first: SealedEvent): string
 }
 
 /**
- * Gives the log a second name in the archive. A second name that an unfinished sealing left there is taken away first:
- * it would go on growing with the log. Durable only after `syncFolder` of the archive.
+ * Gives the log a second name in the archive. Removes first a second name that an unfinished sealing left there,
+ * because it would keep growing with the log. Durable only after `syncFolder` of the archive.
  */
 export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   const folder = target.slice(0, target.lastIndexOf("/"));
@@ -48,7 +51,7 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   disk.link(log, target);
 }
 
-/** The sealed logs, oldest first. A second name of the present log (its inode) is not a sealed one. */
+/** Lists the sealed logs, oldest first. A second name of the present log (its inode) does not count. */
 export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
   return archiveNames(disk, folder).flatMap((name) => {
     const stat = disk.lstat(`${folder}/${name}`);
@@ -57,7 +60,7 @@ export function listArchive(disk: Disk, folder: string, live: bigint | undefined
   });
 }
 
-/** Removes the sealed logs, oldest first: whatever is left begins with a sentinel. */
+/** Removes the sealed logs, oldest first, so that whatever remains begins with a sentinel. */
 export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
   for (const { name } of listArchive(disk, folder, live)) {
     disk.unlink(`${folder}/${name}`);

@@ -6,15 +6,15 @@ import { openIfThere } from "./log-reader.ts";
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 const ENDING_BYTES = 66;
 
-/** The last event, as far as the last bytes of a log say. */
+/** The last event, according to the last bytes of a log. */
 export interface LogGlance {
   readonly seq: number;
   readonly ts: string;
 }
 
 /**
- * Reads no more than the end of the last line: for a list of many logs. `undefined` where that does not look like the end
- * of an event: whoever wants to know then reads the log. Proves nothing.
+ * Reads only the end of the last line, for a list of many logs. Returns `undefined` if that does not look like the end
+ * of an event; the caller must then read the log. Proves nothing.
  */
 export function glanceAtLog(disk: Disk, path: string): LogGlance | undefined {
   const fd = openIfThere(disk, path);

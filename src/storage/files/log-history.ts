@@ -6,8 +6,8 @@ import { linesOf, openIfThere, readLines } from "./log-reader.ts";
 import { firstSeq } from "./log-tail.ts";
 
 /**
- * The lines from an event on to the end, through the archive where the present log no longer holds it. The present log
- * is opened first: if it is sealed while this reads, it is still read to where it ended, and nothing is left out.
+ * Yields the lines from an event to the end, through the archive if the present log no longer holds it. The present log
+ * is opened first: if it is sealed during the read, it is still read to its end, and nothing is left out.
  */
 export async function* readHistory(
   disk: Disk,

@@ -8,14 +8,14 @@ import type { LogPosition, QuarantinedPart } from "../event-log.ts";
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** Part of a file: from a byte on, up to a length. */
+/** The part of a file from a byte on, up to a length. */
 export interface FileTail {
   readonly fd: number;
   readonly from: LogPosition;
   readonly size: number;
 }
 
-/** Throws `USAGE` unless a line of the log begins at this position and something stands there. */
+/** Throws `USAGE` unless a line of the log begins at this position and there are bytes there. */
 export function checkCut(disk: Disk, tail: FileTail): void {
   const { offset } = tail.from;
   const before = Buffer.alloc(1);
@@ -26,7 +26,7 @@ export function checkCut(disk: Disk, tail: FileTail): void {
 
 /**
  * Copies the tail into a new file of the folder, durably under its name, and returns that name: `<seq>-<offset>.part`,
- * with a counter where that is taken. A copy that a crash left half done has a name of its own (`….part.new`).
+ * with a counter if that is taken. A copy interrupted by a crash has another name (`….part.new`).
  */
 export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   makeFolderDurably(disk, folder);
@@ -46,7 +46,7 @@ export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   return name;
 }
 
-/** The length and the hash of a part; `undefined`: there is none. */
+/** Returns the length and the hash of a part; `undefined` if there is none. */
 export function readPart(disk: Disk, path: string): QuarantinedPart | undefined {
   if (disk.lstat(path)?.kind !== "file") return undefined;
   const fd = disk.open(path, "read");
@@ -64,7 +64,7 @@ export function readPart(disk: Disk, path: string): QuarantinedPart | undefined 
   }
 }
 
-/** Makes a folder (0700) whose name is durable; one that exists is left as it is. */
+/** Makes a folder (0700) with a durable name; an existing one is left unchanged. */
 export function makeFolderDurably(disk: Disk, folder: string): void {
   if (disk.lstat(folder) === undefined) disk.makeFolder(folder, 0o700);
   disk.syncFolder(folderOf(folder));

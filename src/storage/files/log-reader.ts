@@ -7,15 +7,18 @@ import { firstSeq, newlineAfter } from "./log-tail.ts";
 
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
-/** The first chunk: often only the first line is wanted. Each one after it is twice as long, up to the full size. */
+/**
+ * The size of the first chunk: often only the first line is wanted. Each later one is twice as long, up to the full
+ * size.
+ */
 const FIRST_CHUNK_BYTES = 4 * 1024;
-/** Work between two breaths of the event loop. */
+/** Chunks to read between two yields to the event loop. */
 const BREATH_CHUNKS = 8;
 
 /**
- * The whole lines of a log file from a position to its end, a chunk at a time. A file that is missing has no lines; a
- * last line without its newline is not yielded. Lines are split at byte 0x0A and nowhere else. Of a line that is longer
- * than the log allows, the first `MAX_LINE_BYTES + 1` bytes are yielded: enough for its reader to refuse it and go on.
+ * Yields the whole lines of a log file from a position to its end, a chunk at a time. A missing file has no lines; a
+ * last line without its newline is not yielded. Lines are split only at byte 0x0A. Of a line longer than the log
+ * allows, the first `MAX_LINE_BYTES + 1` bytes are yielded: enough for the reader to refuse it and continue.
  */
 export async function* readLines(
   disk: Disk,
@@ -31,17 +34,17 @@ export async function* readLines(
   }
 }
 
-/** A log file that is open. */
+/** An open log file. */
 export interface OpenLog {
   readonly disk: Disk;
   readonly fd: number;
   /** Its name, without folders. */
   readonly file: string;
-  /** The seq of its first line, if it is known. */
+  /** The seq of its first line, if known. */
   readonly first?: number | undefined;
 }
 
-/** The same for a file that is open, and stays so. */
+/** The same for a file that is open and stays open. */
 export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator<readonly RawLine[], void, undefined> {
   const splitter = new LineSplitter(log, from);
   for (let count = 1; ; count += 1) {
@@ -52,7 +55,7 @@ export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator
   }
 }
 
-/** Opens a file to read it; `undefined` when there is none. */
+/** Opens a file for reading; returns `undefined` if it does not exist. */
 export function openIfThere(disk: Disk, path: string): number | undefined {
   try {
     return disk.open(path, "read");
@@ -67,12 +70,12 @@ class LineSplitter {
   readonly #fd: number;
   readonly #file: string;
   #buffer = Buffer.allocUnsafe(FIRST_CHUNK_BYTES);
-  /** Offset in the file of the buffer's first byte; that is where a line begins. */
+  /** The file offset of the buffer's first byte, at which a line begins. */
   #base: number;
   #filled = 0;
   /** Bytes of the buffer that are known to hold no newline. */
   #searched = 0;
-  /** Bytes at the front of the buffer that have been yielded. */
+  /** Bytes at the start of the buffer that have been yielded. */
   #used = 0;
   #lineNumber: number;
   #hasRead = false;
@@ -86,7 +89,7 @@ class LineSplitter {
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
 
-  /** The next lines; none if a line is longer than what has been read of it; `undefined` at the end. */
+  /** Returns the next lines: none if a line is longer than what was read of it so far, `undefined` at the end. */
   next(): RawLine[] | undefined {
     this.#makeRoom();
     const room = this.#buffer.subarray(this.#filled);

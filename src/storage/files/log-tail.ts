@@ -11,7 +11,10 @@ const NEWLINE = 0x0a;
 const WINDOW_BYTES = 64 * 1024;
 const FIRST_WINDOW_BYTES = 2 * 1024;
 
-/** A canonical line begins with its hash and ends with its seq and time: the head is read without parsing the rest. */
+/**
+ * The beginning of a canonical line has its hash, and the end its seq and time: the head is read without parsing the
+ * rest.
+ */
 const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"[^"]{24}"\}$/;
@@ -35,7 +38,7 @@ class BackwardScan {
     this.#fd = fd;
   }
 
-  /** Offset of the last newline before `limit`, or -1. */
+  /** Returns the offset of the last newline before `limit`, or -1. */
   newlineBefore(limit: number): number {
     for (let to = limit; to > 0; to = this.#from) {
       if (to <= this.#from || to > this.#to) this.#load(to);
@@ -48,13 +51,13 @@ class BackwardScan {
   #load(to: number): void {
     this.#from = Math.max(0, to - WINDOW_BYTES);
     this.#to = this.#from + readFully(this.#disk, this.#fd, this.#window.subarray(0, to - this.#from), this.#from);
-    // A file that got shorter meanwhile has no newline there.
+    // A file that was shortened meanwhile has no newline there.
     this.#window.fill(0, this.#to - this.#from);
     this.#to = to;
   }
 }
 
-/** The file of a log that is open, and how long it is. */
+/** An open log file and its length. */
 export interface OpenLogFile {
   readonly disk: Disk;
   readonly fd: number;
@@ -62,9 +65,9 @@ export interface OpenLogFile {
 }
 
 /**
- * Where the log in this open file ends: behind the last line that ends a commit. What stands behind it is torn: a line
- * without its newline, lines that cannot be events, the beginning of a commit. A copy of another store's history may end
- * in the middle of a commit (`anyLine`).
+ * Finds the end of the log in this open file: after the last line that ends a commit. Everything after it is torn: a
+ * line without its newline, lines that cannot be events, the beginning of a commit. A copy of another store's history
+ * may end in the middle of a commit (`anyLine`).
  */
 export function findLogEnd(file: OpenLogFile, anyLine = false): LogEnd {
   const { disk, fd, size } = file;
@@ -94,7 +97,7 @@ function endsCommit({ disk, fd }: OpenLogFile, line: { readonly from: number; re
   }
 }
 
-/** Seq and hash of the line between two offsets; `undefined` when it is not shaped like an event. */
+/** Returns seq and hash of the line between two offsets; `undefined` if it does not look like an event. */
 function headOfLine(disk: Disk, fd: number, line: { readonly from: number; readonly to: number }): Head | undefined {
   const length = line.to - line.from;
   if (length < BEGINNING_BYTES) return undefined;
@@ -107,7 +110,7 @@ function headOfLine(disk: Disk, fd: number, line: { readonly from: number; reado
   return hash === undefined || seq === undefined ? undefined : { seq: Number(seq), hash: parseHash(hash) };
 }
 
-/** Offset of the first newline at or behind `from`, or -1. */
+/** Returns the offset of the first newline at or after `from`, or -1. */
 export function newlineAfter(disk: Disk, fd: number, from: number): number {
   // Most lines are short.
   let window = Buffer.allocUnsafe(FIRST_WINDOW_BYTES);
@@ -121,7 +124,7 @@ export function newlineAfter(disk: Disk, fd: number, from: number): number {
   }
 }
 
-/** The seq of the first line of the log in this open file, or `undefined` when that cannot be an event. */
+/** Returns the seq of the first line of the log in this open file, or `undefined` if that cannot be an event. */
 export function firstSeq(disk: Disk, fd: number): number | undefined {
   const newline = newlineAfter(disk, fd, 0);
   return newline < 0 ? undefined : headOfLine(disk, fd, { from: 0, to: newline })?.seq;

@@ -10,30 +10,30 @@ import type { UnsureNames } from "./sure-names.ts";
 
 const MAX_LANES = 1024;
 
-/** What the parts of a file blob store share. */
+/** The parts that the modules of a file blob store share. */
 export interface BlobFiles {
   readonly disk: Disk;
   readonly layout: BlobLayout;
   readonly index: BlobIndex;
-  /** A new ULID. */
+  /** Returns a new ULID. */
   readonly newPackId: () => string;
   readonly unsure: UnsureNames;
 }
 
-/** A lane in the hands of this process. */
+/** A lane that this process holds. */
 export interface PackLease {
-  /** For the one writer, also in a worker thread. */
+  /** For the one writer, which may be in a worker thread. */
   readonly grant: LaneGrant;
-  /** Gives it back. The writer must have been closed. */
+  /** Releases the lane. The writer must have been closed. */
   release(): void;
 }
 
-/** Hands out lanes: the lowest that nobody else holds, its tail looked at. */
+/** Hands out lanes: the lowest one that nobody else holds, after settling its tail. */
 export class PackLeases {
   readonly #files: BlobFiles;
   readonly #lockOf: (path: string) => Lock;
   readonly #mine = new Map<number, () => void>();
-  /** Locks of lanes that were ours before and are free: opening one takes longer than taking it. */
+  /** Locks of released lanes of ours: opening a lock takes longer than acquiring it. */
   readonly #idle = new Map<number, Lock>();
   readonly #seen = new Map<number, SeenPack>();
 
@@ -42,7 +42,7 @@ export class PackLeases {
     this.#lockOf = lockOf;
   }
 
-  /** The lowest free lane. */
+  /** Takes the lowest free lane. */
   async take(): Promise<PackLease> {
     for (let lane = 0; lane < MAX_LANES; lane++) {
       const held = await this.tryTake(lane);
@@ -51,7 +51,7 @@ export class PackLeases {
     throw new ChronicleError("LOCKED", `all ${MAX_LANES} lanes of ${this.#files.layout.active} are in use`);
   }
 
-  /** This lane, or `undefined` when somebody holds it. */
+  /** Takes this lane; returns `undefined` if another holder has it. */
   async tryTake(lane: number): Promise<PackLease | undefined> {
     if (this.#mine.has(lane)) return undefined;
     const lock = this.#idle.get(lane) ?? this.#lockOf(this.#files.layout.laneLock(lane));
@@ -80,12 +80,12 @@ export class PackLeases {
     }
   }
 
-  /** How many lanes this object holds. */
+  /** The number of lanes that this object holds. */
   get count(): number {
     return this.#mine.size;
   }
 
-  /** Is the lane in the hands of this object? */
+  /** True if this object holds the lane. */
   holds(lane: number): boolean {
     return this.#mine.has(lane);
   }

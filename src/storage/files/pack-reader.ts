@@ -9,11 +9,13 @@ import { freeBytes } from "../../util/free-bytes.ts";
 import type { BlobLayout } from "./layout.ts";
 import { readAt, readPackUlid } from "./pack-scan.ts";
 
-/** Unpacked blocks are kept up to this many bytes. */
+/** Most bytes of unpacked blocks in the cache. */
 const CACHE_BYTES = 8 * 1024 * 1024;
-/** A block with one content is kept too, up to so many bytes: a server is asked for the same small file again and again. */
+/**
+ * Longest block with one content that is cached too, because a server is asked for the same small file again and again.
+ */
 const SMALL_BYTES = 64 * 1024;
-/** So many packs are kept open. */
+/** Most packs kept open. */
 const OPEN_PACKS = 16;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
@@ -34,15 +36,18 @@ export class PackReader {
   }
 
   /**
-   * The content at a place, checked: throws `BLOB_CORRUPT` when it is not what it should be. `undefined`: the pack is
-   * gone (moved by a collector, or lost), and the index should be asked again. The bytes belong to the caller.
+   * Returns the content at a place, checked: throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack is
+   * gone (moved by a collector, or lost) and the index should be queried again. The bytes belong to the caller.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
     const content = this.look(hash, place);
     return content !== undefined && this.#blocks.has(keyOf(place)) ? Buffer.from(content) : content;
   }
 
-  /** The same; the bytes are the caller's only until the next call, and must not be changed: they may be of a block that is kept. */
+  /**
+   * The same, but the caller may use the bytes only until the next call, and must not change them: they may belong to a
+   * cached block.
+   */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
     const key = keyOf(place);
     const known = this.#blocks.get(key);
@@ -55,7 +60,10 @@ export class PackReader {
     return content;
   }
 
-  /** The block at a place, as it is stored. `undefined`: it is not there, or damaged; reading its contents says what is wrong. */
+  /**
+   * Returns the block at a place in its stored form; `undefined` if it is missing or damaged. Reading its contents then
+   * finds the fault.
+   */
   readBlock(place: Pick<PackPlace, "pack" | "block" | "blockBytes">): BlobBlock | undefined {
     const fd = this.#packFile(place.pack);
     if (fd === undefined) return undefined;
@@ -123,8 +131,8 @@ function keyOf({ pack, block }: PackPlace): string {
 }
 
 /**
- * Opens a pack for reading, where it lies now: it may have been sealed since the index heard of it. `undefined`: it is
- * not there.
+ * Opens a pack for reading at its present place: it may have been sealed since the index was updated. Returns
+ * `undefined` if it does not exist.
  */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));
@@ -133,7 +141,7 @@ export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): numbe
     const ulid = readPackUlid(disk, active);
     if (ulid === pack.ulid) return active;
     const sealed = openIfThere(disk, layout.sealedPack(pack.ulid));
-    // A damaged header is no reason to give up what lies behind it: every content is checked by its hash.
+    // A damaged header is no reason to give up the rest: every content is checked by its hash.
     if (sealed === undefined && ulid === undefined) return active;
     disk.close(active);
     return sealed;

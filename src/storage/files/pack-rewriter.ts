@@ -9,8 +9,8 @@ import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /**
- * Writes what is to be kept of packs into a new one. The caller holds the collector's lock exclusively; other processes may still
- * sit on idle lanes, which are left alone.
+ * Writes the contents of packs that are to be kept into a new pack. The caller holds the collector's lock exclusively.
+ * Other processes may still hold idle lanes, which are left alone.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -23,8 +23,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals those of the packs that lie in idle lanes; the ULIDs of all that are sealed then. To be called before anything of them is
-   * copied: the lane of one could be the one that is copied to.
+   * Seals those of the packs that are in idle lanes. Returns the ULIDs of all that are then sealed. Call before copying
+   * anything of them, because the copy could go to the lane of one of them.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -33,8 +33,8 @@ export class PackRewriter {
   }
 
   /**
-   * Copies these contents of a sealed pack, durably; what is to be published of them. `undefined`: one that is damaged must not
-   * be dropped, and nothing was copied.
+   * Copies these contents of a sealed pack, durably. Returns the result to publish; `undefined` if a damaged content
+   * must not be dropped, in which case nothing was copied.
    */
   async copy(
     pack: PackRow,
@@ -72,14 +72,17 @@ export class PackRewriter {
     this.#target = undefined;
   }
 
-  /** False: somebody sits on the lane, or this object writes to it. */
+  /**
+   * Seals the pack if it is not sealed yet. Returns false if another process holds its lane, or this object writes to
+   * it.
+   */
   async #isSealed(pack: PackRow): Promise<boolean> {
     if (pack.lane === undefined) return true;
     const lane = await this.#lanes.tryTake(pack.lane);
     if (lane === undefined) return false;
     try {
       const { index } = this.#files;
-      // One with a damaged header was sealed as it is when the lane was taken.
+      // A pack with a damaged header was sealed as it is when the lane was taken.
       if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
       const writer = new PackWriter(this.#files, lane.grant);
       withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
@@ -103,7 +106,7 @@ function isSealedRow(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/** The contents of one pack in the order in which they lie there; `undefined` for one that is damaged. */
+/** Yields the contents of one pack in their order there, with `undefined` for a damaged one. */
 function* contentsOf(
   { disk }: BlobFiles,
   fd: number,

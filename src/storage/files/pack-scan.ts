@@ -18,7 +18,7 @@ import { hashToBytes } from "../../core/values/hash.ts";
 
 const WINDOW_BYTES = 1024 * 1024;
 
-/** What stands at some place of a pack: a block, or bytes that are none (`from` to `to`). */
+/** A part of a pack: a block, or bytes that are not a block (`from` to `to`). */
 export type PackPart =
   | { readonly kind: "block"; readonly offset: number; readonly head: BlockHead }
   | { readonly kind: "garbage"; readonly from: number; readonly to: number };
@@ -29,14 +29,14 @@ export function readAt(disk: Disk, fd: number, offset: number, length: number): 
   return bytes.subarray(0, readFully(disk, fd, bytes, offset));
 }
 
-/** The ULID in the header of an open pack, or `undefined` when it is damaged. */
+/** Returns the ULID in the header of an open pack, or `undefined` if the header is damaged. */
 export function readPackUlid(disk: Disk, fd: number): string | undefined {
   return decodePackHeader(readAt(disk, fd, 0, PACK_HEADER_BYTES));
 }
 
 /**
- * The blocks of an open pack between two offsets, by their heads alone. Bytes that are no block are skipped up to the
- * next whole head; a block that goes on behind `to` is garbage.
+ * Yields the blocks of an open pack between two offsets, by their heads alone. Bytes that are not a block are skipped
+ * up to the next whole head; a block that extends beyond `to` is garbage.
  */
 export function* scanPack(disk: Disk, fd: number, from: number, to: number): Generator<PackPart> {
   for (let offset = from; offset < to;) {
@@ -52,23 +52,26 @@ export function* scanPack(disk: Disk, fd: number, from: number, to: number): Gen
   }
 }
 
-/** The contents of one block of an open pack, or `undefined` when they do not unpack. Not checked against their hashes. */
+/**
+ * Returns the contents of one block of an open pack, or `undefined` if they do not unpack. Not checked against their
+ * hashes.
+ */
 export function readBlock(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer | undefined {
   return unpackBlock(head, readStored(disk, fd, offset, head));
 }
 
-/** The bytes of one block of an open pack behind its head, as they are stored. */
+/** Returns the stored bytes of one block of an open pack, without its head. */
 export function readStored(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer {
   return readAt(disk, fd, offset + head.headBytes, head.storedLength);
 }
 
-/** Those contents of a block whose bytes are not theirs. */
+/** Returns the contents of a block whose bytes do not match their hashes. */
 export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly BlockEntry[] {
   if (raw === undefined) return head.entries;
   return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
 }
 
-/** Adds the contents of a block to rows of pack number `pack`. */
+/** Adds the contents of a block to the rows of pack number `pack`. */
 export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number, head: BlockHead): void {
   for (const { hash, at, length } of head.entries) {
     const stored = storedShare(head, length);
@@ -76,7 +79,10 @@ export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number
   }
 }
 
-/** Rows of all blocks of an open pack between two offsets, by their heads alone. For packs that were synced whole. */
+/**
+ * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. For packs that were synced
+ * whole.
+ */
 export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
   const rows = new BlobRowsBuilder();
   for (const part of scanPack(disk, fd, from, to)) {
@@ -86,8 +92,8 @@ export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): B
 }
 
 /**
- * Reads the tail of a pack that nobody has vouched for: rows of its blocks up to the first that is not whole, every
- * content hashed, and the offset behind the last good one.
+ * Reads an unverified tail of a pack. Returns the rows of its blocks up to the first that is not whole, with every
+ * content hashed, and the offset after the last good one.
  */
 export function checkTail(
   disk: Disk,
@@ -113,7 +119,7 @@ function readBlockHead(disk: Disk, fd: number, offset: number): BlockHead | unde
   return decodeBlockHead(headBytes <= first.length ? first : readAt(disk, fd, offset, headBytes));
 }
 
-/** The offset of the first whole block head from `from` on, or `undefined`. */
+/** Returns the offset of the first whole block head from `from` on, or `undefined`. */
 function findBlock(disk: Disk, fd: number, from: number, to: number): number | undefined {
   for (let start = from; start + BLOCK_HEAD_BYTES <= to;) {
     const window = readAt(disk, fd, start, Math.min(WINDOW_BYTES, to - start));
@@ -122,7 +128,7 @@ function findBlock(disk: Disk, fd: number, from: number, to: number): number | u
       const head = readBlockHead(disk, fd, start + at);
       if (head !== undefined && start + at + head.blockBytes <= to) return start + at;
     }
-    // Windows overlap by less than a magic, so that none is missed at their edge.
+    // Windows overlap by less than a magic, so that none is missed at an edge.
     start += window.length - (BLOCK_MAGIC.length - 1);
   }
   return undefined;

@@ -10,44 +10,46 @@ import { cloneLarge, landLarge, LargeWriter, writeContainer, type LargeTemp, typ
 import type { BlobLayout } from "./layout.ts";
 import { PackWriter, type LaneGrant } from "./pack-writer.ts";
 
-/** What a sink has stored, for `FileBlobStore.publish`. Plain data: it can be sent from a worker thread. */
+/**
+ * The contents that a sink has stored, for `FileBlobStore.publish`. Plain data, so it can be sent from a worker thread.
+ */
 export interface SinkResult {
-  /** The packs that were written to; `rows` counts into them. */
+  /** The packs that were written to; `rows` refers to them by index. */
   readonly packs: readonly PackState[];
   readonly rows: BlobRows;
   readonly large: readonly LargeRow[];
-  /** Some of it takes the place of what was found to be damaged. */
+  /** True if some of it replaces damaged contents. */
   readonly replaces?: boolean;
 }
 
-/** What a sink needs. */
+/** The options of a sink. */
 export interface PackSinkOptions {
   readonly grant: LaneGrant;
-  /** A new ULID for each new pack and temporary file. */
+  /** Returns a new ULID for each new pack and temporary file. */
   readonly newPackId: () => string;
-  /** Is a content stored already? It is then only hashed. Asked under the lease of whoever runs the sink. */
+  /** Tells whether a content is stored already; it is then only hashed. Called under the lease of the sink's owner. */
   readonly known?: (hash: Hash) => boolean;
-  /** Contents above this become files of their own. In bytes; at most 8 MiB, the default. */
+  /** Contents above this size become files of their own. In bytes; at most 8 MiB, the default. */
   readonly largeBytes?: number;
 }
 
 /**
- * Takes contents synchronously into one lane: what the workers of a bulk capture write to, and the batches of a
+ * Takes contents synchronously into one lane. Used by the workers of a bulk capture and by the batches of a
  * `FileBlobStore`. Nothing is visible before the result of `finish` is published.
  */
 export interface PackSink {
-  /** Is the content known, or in this sink? */
+  /** True if the content is known, or in this sink. */
   has(hash: Hash): boolean;
-  /** Takes a content (its bytes are copied or written). `hash`: its SHA-256, where the caller has it already. */
+  /** Takes a content (its bytes are copied or written). `hash`: its SHA-256, if the caller knows it. */
   put(content: Uint8Array, hash?: Hash): Hash;
   /**
-   * Takes a content of any size from its pieces, in bounded memory. `cloneFrom`: a path (`/proc/self/fd/<fd>` too) of a
-   * file with the content: where the file system can it is cloned, and `pieces` is not asked for.
+   * Takes a content of any size from its pieces, in bounded memory. `cloneFrom`: a path (also `/proc/self/fd/<fd>`) of
+   * a file with the content. It is cloned if the file system can, and `pieces` is then not read.
    */
   putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number };
-  /** Makes everything durable. The sink takes nothing more. */
+  /** Makes everything durable. The sink then takes nothing more. */
   finish(): SinkResult;
-  /** Gives everything up. Idempotent; after `finish` it does nothing. */
+  /** Abandons everything. Idempotent; after `finish` it does nothing. */
   abandon(): void;
 }
 
@@ -58,7 +60,7 @@ export function openPackSink(disk: Disk, layout: BlobLayout, options: PackSinkOp
   return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: true });
 }
 
-/** What an `OpenSink` is made of. */
+/** The parts of an `OpenSink`. */
 export interface SinkParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -66,11 +68,11 @@ export interface SinkParts {
   readonly newPackId: () => string;
   readonly known: ((hash: Hash) => boolean) | undefined;
   readonly largeBytes: number;
-  /** Does the writer end with the sink? */
+  /** True if the writer ends with the sink. */
   readonly ownsWriter: boolean;
 }
 
-/** A sink on a writer that others may write to as well. */
+/** A sink on a writer that others may also write to. */
 export class OpenSink implements PackSink {
   readonly #parts: SinkParts;
   readonly #filler: BlockFiller;
@@ -99,7 +101,7 @@ export class OpenSink implements PackSink {
     return hash;
   }
 
-  /** Takes a block whose contents have been looked at, as it is. */
+  /** Takes a block unchanged whose contents have been checked. */
   putBlock(block: BlobBlock): void {
     this.#mustBeOpen();
     const { bytes, head, entries } = block;
@@ -122,7 +124,10 @@ export class OpenSink implements PackSink {
     }
   }
 
-  /** A content of unknown size, piece by piece. `isShared`: others of this process work meanwhile. */
+  /**
+   * Returns an intake for a content of unknown size, piece by piece. `isShared`: other work of this process goes on
+   * meanwhile.
+   */
   intake(isShared = false): ContentIntake {
     const syncNow = isShared ? this.#guard : undefined;
     const { disk, layout, newPackId, largeBytes } = this.#parts;
@@ -145,7 +150,7 @@ export class OpenSink implements PackSink {
     return result;
   }
 
-  /** Hands everything to the writer, and moves large contents to their places. The writer is still to be synced. */
+  /** Passes everything to the writer, and moves large contents to their places. The writer must still be synced. */
   flush(): void {
     this.#mustBeOpen();
     this.#filler.flush();
@@ -158,7 +163,7 @@ export class OpenSink implements PackSink {
     });
   }
 
-  /** What is to be published, once the writer is synced. */
+  /** Returns the result to publish, once the writer is synced. */
   settle(): SinkResult {
     this.#open = false;
     return { ...this.#filler.result(), large: this.#large.map(({ row }) => row) };
@@ -205,7 +210,7 @@ export class OpenSink implements PackSink {
     try {
       this.#parts.disk.unlink(path);
     } catch {
-      // A leftover in the folder for temporary files: the collector removes it.
+      // A leftover in the folder for temporary files, which the collector removes.
     }
   }
 
@@ -219,13 +224,13 @@ export class OpenSink implements PackSink {
   }
 }
 
-/** Where an intake delivers. */
+/** The destinations of an intake. */
 interface IntakeEnds {
   readonly small: (content: Buffer) => Hash;
   readonly large: (writer: LargeWriter) => Hash;
 }
 
-/** Collects the pieces of one content: in memory as long as it is small, from there on in a file. */
+/** Collects the pieces of one content: in memory while it is small, then in a file. */
 export class ContentIntake {
   readonly #largeBytes: number;
   readonly #openLarge: () => LargeWriter;

@@ -7,38 +7,38 @@ import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block
 import type { BlobLayout } from "./layout.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
-/** A pack is sealed by the first append that finds it this long, in bytes. */
+/** Length in bytes from which the next append seals a pack. */
 const SEAL_BYTES = 64 * 1024 * 1024;
 /** Below this, head and contents are joined for one write; above, copying costs more than a second write. */
 const JOIN_BYTES = 512 * 1024;
 
-/** The right to append to a lane, and what is in it. Can be sent to a worker thread. */
+/** The right to append to a lane, and the lane's contents. Can be sent to a worker thread. */
 export interface LaneGrant {
   readonly lane: number;
-  /** The pack that lies there, all of it settled, or `undefined` when there is none. */
+  /** The pack in the lane, all of it settled, or `undefined` if there is none. */
   readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
 }
 
-/** What a writer of packs is made of. */
+/** The parts of a pack writer. */
 export interface PackParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
-  /** A new ULID. */
+  /** Returns a new ULID. */
   readonly newPackId: () => string;
-  /** Takes the files whose names a sync has failed to make durable. Default: nobody asks. */
+  /** Collects the files whose names a failed sync did not make durable. Default: not collected. */
   readonly unsure?: UnsureNames;
 }
 
-/** Where a block was put. */
+/** The place of a written block. */
 export interface PlacedBlock {
   readonly ulid: string;
   readonly offset: number;
 }
 
 /**
- * Appends blocks to the packs of one lane, synchronously. Whoever has one holds the lock of the lane.
+ * Appends blocks to the packs of one lane, synchronously. The owner of a writer holds the lock of the lane.
  *
- * - A write that fails is cut off again, and the writer goes on working. A sync that fails poisons it.
+ * - A failed write is cut off again, and the writer continues. A failed sync poisons it.
  * - A pack that has grown to 64 MiB is synced, renamed to its ULID, and a new one begun.
  */
 export class PackWriter {
@@ -50,10 +50,10 @@ export class PackWriter {
   readonly #sealed = new Map<string, PackState>();
   #fd: number | undefined;
   #ulid: string | undefined;
-  /** Bytes of whole blocks; what stands behind them is the rest of a write that failed. */
+  /** Bytes of whole blocks; anything after them is the remnant of a failed write. */
   #end: number;
   #syncedEnd: number;
-  /** Up to here it is being synced beside. */
+  /** The offset up to which a sync is running beside other work. */
   #syncingEnd: number | undefined;
   #nameIsNew = false;
   #restBehindEnd = false;
@@ -70,18 +70,18 @@ export class PackWriter {
     this.#syncedEnd = this.#end;
   }
 
-  /** Did a sync fail? */
+  /** True if a sync has failed. */
   get poisoned(): boolean {
     return this.#poisoned;
   }
 
-  /** The lane as it is now, for the next writer. Only what is synced counts. */
+  /** The lane as it is now, for the next writer. Only synced bytes count. */
   get grant(): LaneGrant {
     const pack = this.#ulid === undefined ? undefined : { ulid: this.#ulid, bytes: this.#syncedEnd };
     return { lane: this.lane, pack };
   }
 
-  /** How far a pack of this writer is durable. */
+  /** Returns the durable extent of a pack of this writer. */
   stateOf(ulid: string): PackState {
     return this.#sealed.get(ulid) ?? { ulid, lane: this.lane, bytes: this.#syncedEnd };
   }
@@ -112,9 +112,9 @@ export class PackWriter {
   }
 
   /**
-   * The same beside what else this thread does. Blocks may be appended meanwhile: they are durable after the next sync. Until it
-   * has ended there must be no other, the pack is not sealed, and the writer not closed. A full pack is sealed first: where
-   * one such sync follows the other, no append might ever find a moment for that.
+   * The same beside this thread's other work. Blocks may be appended meanwhile: they are durable after the next sync.
+   * Until it has ended there must be no other sync, the pack is not sealed, and the writer must not be closed. A full
+   * pack is sealed first: if one such sync follows another, no append might ever find a moment for that.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -142,8 +142,8 @@ export class PackWriter {
   }
 
   /**
-   * Takes back blocks, last first, for as long as each is the last of the lane and not yet synced, nor about to be: what is
-   * synced may have been published by another batch.
+   * Takes back blocks, last first, as long as each is the last of the lane and neither synced nor being synced, because
+   * another batch may have published what is synced.
    */
   takeBack(blocks: readonly { readonly ulid: string; readonly offset: number; readonly bytes: number }[]): void {
     for (const block of blocks.toReversed()) {
@@ -151,18 +151,21 @@ export class PackWriter {
       if (!isLast || block.offset < (this.#syncingEnd ?? this.#syncedEnd) || this.#poisoned) return;
       this.#end = block.offset;
       this.#restBehindEnd = true;
-      // At once: whole blocks behind the end must not be taken for a tail that was written and is to be kept.
+      // At once: whole blocks after the end must not be mistaken for a written tail that is to be kept.
       if (this.#fd !== undefined) this.#cutRest(this.#fd);
     }
   }
 
-  /** Does a sync of another file of the store, or of the folder that holds `name`; its failure poisons this writer too. */
+  /**
+   * Runs a sync of another file of the store, or of the folder that contains `name`. Its failure poisons this writer
+   * too.
+   */
   guard(sync: () => void, name?: string): void {
     this.#mustBeSound();
     this.#orPoison(name === undefined ? sync : () => this.#orUnsure(name, sync));
   }
 
-  /** Closes the file. The writer may be used again: it opens the file anew. */
+  /** Closes the file. The writer may be used again: it reopens the file. */
   close(): void {
     if (this.#fd === undefined) return;
     if (this.#restBehindEnd) this.#cutRest(this.#fd);
@@ -176,7 +179,7 @@ export class PackWriter {
     const fd = this.#open();
     if (this.#restBehindEnd) this.#disk.truncate(fd, this.#end);
     this.#restBehindEnd = false;
-    // Whatever was cut off since the last sync, by whomever: nobody looks for a tail in a sealed pack.
+    // Covers what anyone cut off since the last sync: no tail is expected in a sealed pack.
     this.#orPoison(() => this.#disk.sync(fd));
     this.sync();
     this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
@@ -186,7 +189,7 @@ export class PackWriter {
     this.#end = 0;
     this.#syncedEnd = 0;
     const syncNames = (): void => {
-      // The new name first: a file system that orders the two by itself must not lose both.
+      // The new name first, so that a file system that orders the two by itself does not lose both.
       this.#disk.syncFolder(this.#layout.packs);
       this.#disk.syncFolder(this.#layout.active);
     };
@@ -219,7 +222,7 @@ export class PackWriter {
       this.#disk.truncate(fd, this.#end);
       this.#restBehindEnd = false;
     } catch {
-      // The next write tries again before it writes; until then the rest is an unpublished tail, which nobody reads.
+      // The next write tries again before it writes. Until then the remnant is an unpublished tail, which nobody reads.
     }
   }
 
@@ -238,7 +241,7 @@ export class PackWriter {
 
   #begin(fd: number): void {
     const ulid = this.#newPackId();
-    // What a failed attempt of this writer may have left.
+    // A failed attempt of this writer may have left bytes.
     if (this.#disk.fstat(fd).size > 0) this.#disk.truncate(fd, 0);
     writeFully(this.#disk, fd, encodePackHeader(ulid), 0);
     this.#ulid = ulid;
@@ -252,7 +255,7 @@ export class PackWriter {
     this.#orUnsure(this.#layout.activePack(this.lane), () => this.#disk.syncFolder(this.#layout.active));
   }
 
-  /** Does a sync that makes a name durable; notes the name if it fails. */
+  /** Runs a sync that makes a name durable; records the name if it fails. */
   #orUnsure(name: string, sync: () => void): void {
     try {
       sync();
@@ -271,10 +274,10 @@ export class PackWriter {
     }
   }
 
-  /** What is to be thrown for a sync that failed. */
+  /** Poisons the writer after a failed sync and returns the error to throw. */
   #poison(error: unknown): unknown {
     this.#poisoned = true;
-    // What the disk said it could not keep must not be found whole in the page cache by the next one who looks.
+    // Bytes that the disk could not store must not later be found whole in the page cache.
     this.#end = Math.max(this.#syncedEnd, 0);
     if (this.#fd !== undefined) this.#cutRest(this.#fd);
     return ioTrouble(error, `syncing ${this.#layout.folder}`);
@@ -285,7 +288,7 @@ export class PackWriter {
   }
 }
 
-/** Both, where they stand behind each other already: a block that has come from another store. */
+/** Returns both parts as one array if they are adjacent in memory, as in a block from another store. */
 function inOnePiece(head: Uint8Array, stored: Uint8Array): Uint8Array | undefined {
   if (head.buffer !== stored.buffer || head.byteOffset + head.length !== stored.byteOffset) return undefined;
   return new Uint8Array(head.buffer, head.byteOffset, head.length + stored.length);

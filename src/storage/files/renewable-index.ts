@@ -1,7 +1,7 @@
 import type { Hash } from "../../core/values/hash.ts";
 import type { BlobIndex, BlobPlace, IndexChange, PackRow, PlacedBlob } from "../blob-index.ts";
 
-/** An index that can be exchanged for another while everything that works with it goes on. */
+/** An index that can be replaced by another while its users keep working. */
 export class RenewableIndex implements BlobIndex {
   #current: BlobIndex;
 
@@ -9,7 +9,7 @@ export class RenewableIndex implements BlobIndex {
     this.#current = first;
   }
 
-  /** Goes over to another index; the present one is closed. */
+  /** Switches to another index and closes the present one. */
   renew(next: BlobIndex): void {
     this.#current.close();
     this.#current = next;

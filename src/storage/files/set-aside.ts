@@ -8,17 +8,18 @@ import { makeFolderOnce } from "./large-writer.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 
 /**
- * Puts damaged packs and large files aside: see `BlobStore.setAside`. The caller holds the collector's lock exclusively.
+ * Moves damaged packs and large files aside: see `BlobStore.setAside`. The caller holds the collector's lock
+ * exclusively.
  *
- * Order for each pack, as in a collection: what can be read is copied and synced; the index is moved there, durably; only then
- * does the pack leave its place.
+ * Order for each pack, as in a collection: readable contents are copied and synced; the index is moved there, durably;
+ * only then is the pack moved.
  */
 export async function setDamagedAside(
   files: BlobFiles,
   lanes: PackLeases,
   wish: Pick<SetAsideWish, "files" | "keep">,
 ): Promise<readonly string[]> {
-  // A pack whose file is gone is forgotten here.
+  // This forgets packs whose files are gone.
   await catchUpPacks(files, lanes);
   const aside: string[] = [];
   const rewriter = new PackRewriter(files, lanes);
@@ -26,7 +27,7 @@ export async function setDamagedAside(
     const sealed = await rewriter.sealAll([...wish.files].flatMap((ulid) => files.index.packOf(ulid) ?? []));
     for (const file of wish.files) {
       const pack = files.index.packOf(file);
-      // Somebody sits on its lane.
+      // Another process holds its lane.
       if (pack !== undefined && !sealed.has(file)) continue;
       const isAside =
         pack === undefined ? moveLarge(files, file) : await movePack(files, rewriter, { pack, keep: wish.keep });
@@ -43,7 +44,7 @@ interface DamagedPack {
   readonly keep: (hash: Hash) => boolean;
 }
 
-/** False: what is to be kept can only be mended in its place. */
+/** Returns false if a content that must be kept can only be repaired in place. */
 async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {
   const { index, layout } = files;
   const placed = index.inPack(pack.id);
@@ -54,7 +55,7 @@ async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }
   return true;
 }
 
-/** A second copy of a large content: the index names the sound one, in another form or in a pack. */
+/** Moves a second copy of a large content: the index names the sound one, in another form or in a pack. */
 function moveLarge(files: BlobFiles, path: string): boolean {
   const { disk, layout, index } = files;
   const [name = ""] = path.split("/").slice(-1);

@@ -9,19 +9,22 @@ import type { BlobLayout } from "./layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, readAt } from "./pack-scan.ts";
 
-/** The number of blocks that are remembered; others are read again. */
+/** Most blocks that are remembered. Others are read again. */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
-/** Pieces of a large content (1 MiB each) that are read in one step. */
+/** Pieces of a large content (1 MiB each) read in one step. */
 const STEP_PIECES = 8;
 
-/** Which contents of a block are damaged. */
+/** The damaged contents of a block. */
 type Hurt = ReadonlySet<Hash> | "all";
 
 /** The state of a stored content. */
 export type StoredState = "sound" | "damaged" | "none";
 
-/** The blocks that some thread of this process has found sound. The memory is shared: no other thread reads them again. */
+/**
+ * The blocks that some thread of this process has found sound. The memory is shared, so that no other thread reads them
+ * again.
+ */
 export class CheckedBlocks {
   readonly buffer: SharedArrayBuffer;
   readonly #keys: BigInt64Array;
@@ -48,7 +51,7 @@ export class CheckedBlocks {
     }
   }
 
-  /** Forgets all: each is read again when it is met next. */
+  /** Forgets all blocks, so that each is read again on its next use. */
   clear(): void {
     for (let at = 0; at < SLOTS; at++) Atomics.store(this.#keys, at, EMPTY);
   }
@@ -64,8 +67,8 @@ function slotOf(key: bigint): number {
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
- * Says of contents that are put again whether what is stored is sound: a block is read when it is first met, and not again
- * by any thread of this process. What is damaged counts as not stored, so the good bytes at hand take its place.
+ * Tells whether the stored bytes of a content that is put again are sound. A block is read on its first use, and not
+ * again by any thread of this process. A damaged content counts as not stored, so that the good bytes replace it.
  */
 export class SoundContents {
   readonly #disk: Disk;
@@ -87,7 +90,7 @@ export class SoundContents {
     return stepsToEnd(this.#look(hash));
   }
 
-  /** The same, in steps between which others have their turns. */
+  /** The same, in steps between which other work runs. */
   async stateBeside(hash: Hash): Promise<StoredState> {
     const looking = this.#look(hash);
     for (let step = looking.next(); ; step = looking.next()) {
@@ -109,18 +112,21 @@ export class SoundContents {
     return hurt === "all" || hurt.has(hash) ? "damaged" : "sound";
   }
 
-  /** A content in a file of its own was stored anew, in the same place. */
+  /** Notes that a content in a file of its own was stored anew in the same place. */
   replaced(hash: Hash): void {
     this.#hurt.delete(keyOfLarge(hash));
   }
 
-  /** Forgets what was found. */
+  /** Forgets all findings. */
   clear(): void {
     this.#hurt.clear();
     this.#checked.clear();
   }
 
-  /** The contents that are hurt of those that lie together with this one; `astray`: it is not there, of the others nothing is said. */
+  /**
+   * Returns the damaged contents among those stored together with this one. `astray`: this content is not there, and
+   * nothing is known of the others.
+   */
   *#read(hash: Hash, place: BlobPlace): Generator<void, Hurt | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
   }
@@ -143,14 +149,14 @@ export class SoundContents {
   #readBlock(hash: Hash, place: Extract<BlobPlace, { kind: "pack" }>): Hurt | "astray" {
     const bytes = this.#bytesOf(place);
     const head = bytes === undefined ? undefined : decodeBlockHead(bytes);
-    // No head can be read there: nothing that lies behind it can.
+    // No head can be read there, so nothing after it can be read.
     if (bytes === undefined || head === undefined) return "all";
     const isThere = head.entries.some((one) => one.hash === hash && one.at === place.at && one.length === place.length);
     if (!isThere || head.blockBytes !== place.blockBytes) return "astray";
     const stored = bytes.subarray(head.headBytes);
     const damaged = damagedIn(head, unpackBlock(head, stored));
     if (damaged.length > 0) return new Set(damaged.map((one) => one.hash));
-    // Bytes that mean nothing for a content may be changed.
+    // Bytes that do not affect any content may be changed.
     return isStoredWhole(head, stored) ? new Set() : "all";
   }
 
@@ -173,7 +179,10 @@ function stepsToEnd<T>(steps: Generator<void, T, void>): T {
   }
 }
 
-/** Blocks lie at less than 2^40 of their packs; a large content is known by the first bytes of its hash. Never 0. */
+/**
+ * The key of a block or large content; never 0. Blocks are below offset 2^40 of their packs; a large content is
+ * identified by the first bytes of its hash.
+ */
 function keyOf(hash: Hash, place: BlobPlace): bigint {
   if (place.kind === "large") return keyOfLarge(hash);
   return BigInt.asIntN(64, (BigInt(place.pack + 1) << 41n) | (BigInt(place.block) << 1n));

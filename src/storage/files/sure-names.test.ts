@@ -10,14 +10,14 @@ import { makeNamesSure } from "./sure-names.ts";
 const { blobs: layout } = storeLayout("/home");
 const PACK = layout.sealedPack("0".repeat(26));
 
-/** A disk on which the names of a folder whose sync has failed are out of the reach of later ones. */
+/** A disk on which later syncs of a folder cannot save the names of a failed one. */
 function newDisk(): SimDisk {
   const folder = { folder: 0o700 };
   const tree = { "/home/blobs/packs/active": folder, "/home/blobs/large/tmp": folder };
   return SimDisk.fromTree(tree, { losesNames: true });
 }
 
-/** A pack that was sealed while its folder could not be synced. */
+/** Seals a pack whose folder cannot be synced. Returns the unsure names. */
 function sealedUnsurely(disk: SimDisk): Set<string> {
   const unsure = new Set<string>();
   const parts = { disk, layout, newPackId: () => "0".repeat(26), unsure };
@@ -45,7 +45,7 @@ describe("a name whose sync has failed", () => {
     const before = disk.content(PACK);
     makeNamesSure({ disk, layout, newPackId: () => "copy", unsure }, [layout.packs, layout.active], [PACK]);
     expect([...unsure]).toEqual([]);
-    // Another pack comes into the lane.
+    // Another pack is begun in the lane.
     disk.close(disk.open(layout.activePack(0), "update"));
     expect(disk.content(PACK)).toEqual(before);
     expect(disk.crash("forget").content(PACK) !== undefined).toBe(found);

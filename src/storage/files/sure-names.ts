@@ -6,8 +6,8 @@ import type { BlobLayout } from "./layout.ts";
 const COPY_BYTES = 1024 * 1024;
 
 /**
- * The files of a store whose folder could not be synced in this process: nobody knows whether their names are durable, and syncing the
- * folder once more would not tell. Such a file is written anew before anything relies on it.
+ * The files of a store whose folder could not be synced in this process. It is unknown whether their names are durable,
+ * and another sync of the folder would not tell. Such a file is written anew before anything relies on it.
  */
 export type UnsureNames = Set<string>;
 
@@ -19,9 +19,9 @@ interface Parts {
 }
 
 /**
- * Makes the names of files durable that were found on the disk, before the index vouches for what is in them: whoever gave them these names
- * may have ended before that. The bytes are, since a file gets its name when they are. `folders`: those that hold the files, and
- * those above that may be as new.
+ * Makes the names of files found on the disk durable, before the index vouches for their contents: the process that
+ * named them may have ended before doing so. The bytes are durable, since a file gets its name only then. `folders`:
+ * those that contain the files, and those above that may be as new.
  */
 export function makeNamesSure(parts: Parts, folders: readonly string[], paths: readonly string[]): void {
   const { disk, unsure } = parts;
@@ -38,8 +38,8 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Puts a copy of a file in its place, durably: other pages and another entry of the folder, which no sync that failed was about. The file
- * stays as it is if that fails.
+ * Replaces a file by a copy of it, durably. The copy has other pages and another folder entry, which no failed sync
+ * concerned. The file stays unchanged if this fails.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {
@@ -53,7 +53,7 @@ export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: stri
   unsure.delete(path);
 }
 
-/** Writes the bytes between two offsets of a file once more, in their place. */
+/** Rewrites the bytes between two offsets of a file in place. */
 export function writeOnceMore(disk: Disk, fd: number, from: number, to: number): void {
   const piece = Buffer.allocUnsafe(Math.min(COPY_BYTES, Math.max(0, to - from)));
   for (let at = from; at < to;) {

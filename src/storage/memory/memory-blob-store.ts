@@ -21,16 +21,16 @@ import { MemoryLock } from "./memory-lock.ts";
 const PIECE_BYTES = 1024 * 1024;
 const LOCK_WAIT_MS = 10_000;
 
-/** What a memory blob store is made of. Stores with the same parts are the same store, as those of two processes are. */
+/** The parts of a memory blob store. Stores with the same parts are one store, like those of two processes. */
 export interface MemoryBlobStoreOptions {
   readonly contents?: Map<Hash, Buffer>;
   /** The collector's lock. */
   readonly lock?: Lock;
-  /** How long to wait for the collector, or as the collector for writers. Default: 10 s. */
+  /** The time to wait for the collector, or as the collector for writers. Default: 10 s. */
   readonly lockWaitMs?: number;
 }
 
-/** Contents in memory. Nothing of it is durable beyond the process. */
+/** Contents in memory. Nothing outlives the process. */
 export class MemoryBlobStore implements BlobStore {
   readonly #contents: Map<Hash, Buffer>;
   readonly #lease: GcLease;
@@ -50,7 +50,7 @@ export class MemoryBlobStore implements BlobStore {
     return new Set(hashes.filter((hash) => isSound(this.#contents, hash)));
   }
 
-  /** Each put is looked at as it is. */
+  /** Every put checks the stored bytes anyway. */
   doubt(): void {}
 
   lease(): Promise<HeldLock> {

@@ -13,10 +13,10 @@ interface MemoryLine {
   readonly bytes: Buffer;
 }
 
-/** What a log in memory consists of. Logs that are given the same state stand for several processes. */
+/** The state of a log in memory. Logs that share a state stand for several processes. */
 export interface MemoryLogState {
   lines: MemoryLine[];
-  /** What stands behind the last whole line. */
+  /** The bytes after the last whole line. */
   torn: Buffer;
   readonly sealed: { readonly name: string; readonly lines: readonly MemoryLine[] }[];
   readonly quarantined: Map<string, Buffer>;
@@ -37,7 +37,7 @@ function offsetBehind(line: MemoryLine | undefined): number {
   return line === undefined ? 0 : line.offset + line.bytes.length + 1;
 }
 
-/** Lines of one log; the name of a sealed one. */
+/** The lines of one log; for a sealed log, with its name. */
 interface MemoryFile {
   readonly name?: string;
   readonly lines: readonly MemoryLine[];
@@ -51,7 +51,7 @@ async function* batches({ name, lines }: MemoryFile, offset = 0): AsyncGenerator
   for (let at = first; at < numbered.length; at += BATCH_LINES) yield numbered.slice(at, at + BATCH_LINES);
 }
 
-/** From an event on, one file after the other. */
+/** Yields the lines from an event on, one file after the other. */
 async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncGenerator<readonly RawLine[]> {
   for (const file of files) {
     const [first, last] = [file.lines[0], file.lines.at(-1)];
@@ -61,14 +61,14 @@ async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncG
   }
 }
 
-/** A log in memory; it lasts as long as its state. */
+/** A log in memory; it lives as long as its state. */
 export class MemoryEventLog implements EventLog {
   readonly #state: MemoryLogState;
   readonly #isCopy: boolean;
   #end: LogEnd;
   #closed = false;
 
-  /** `isCopy`: of another store's history, which may end in the middle of a commit. */
+  /** `isCopy`: a copy of another store's history, which may end in the middle of a commit. */
   constructor(state: MemoryLogState = emptyMemoryLog(), isCopy = false) {
     this.#state = state;
     this.#isCopy = isCopy;

@@ -26,7 +26,7 @@ const EMPTY_INDEX_HEAD: IndexHead = { ...EMPTY_HEAD, offset: 0, frontier: [] };
 const endOf = (row: CommitRow): number => row.last;
 const seqOf = (row: { readonly seq: number }): number => row.seq;
 
-/** An index in memory; gone with the object. */
+/** An index in memory, which is lost with the object. */
 export class MemoryIndexStore implements IndexStore {
   #head = EMPTY_INDEX_HEAD;
   #events: EventRow[] = [];
@@ -43,7 +43,7 @@ export class MemoryIndexStore implements IndexStore {
     return this.#head;
   }
 
-  /** It always is. */
+  /** Answers are always current. */
   fresh(): void {}
 
   async reset(): Promise<void> {
@@ -207,7 +207,7 @@ export class MemoryIndexStore implements IndexStore {
     yield this.#history.between(after, upTo);
   }
 
-  /** Only this process writes it. */
+  /** No other process writes it. */
   async check(): Promise<readonly string[]> {
     return [];
   }

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { TurnQueue } from "../../util/turn-queue.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 
-/** A lock within one process. Locks that are given the same queue exclude one another. */
+/** A lock within one process. Locks with the same queue exclude one another. */
 export class MemoryLock implements Lock {
   readonly #queue: TurnQueue;
   readonly #name: string;

@@ -13,7 +13,7 @@ import {
 import { upperBound } from "../../util/upper-bound.ts";
 import type { EntryPage, IterationRow } from "../index-store.ts";
 
-/** The names that a folder ever held; sorted when they are asked for. */
+/** The names that a folder ever contained; sorted on demand. */
 interface Names {
   readonly all: Set<string>;
   sorted: readonly string[] | undefined;
@@ -27,7 +27,7 @@ export class PathHistory {
   readonly #folders = new Map<WorkspacePath, Names>();
   #bySeq: IterationRow[] = [];
 
-  /** Adds all rows, or none: a path cannot have two iterations at one seq (`INTEGRITY_VIOLATION`). */
+  /** Adds all rows, or none: throws `INTEGRITY_VIOLATION` if a path would have two iterations at one seq. */
   add(rows: readonly IterationRow[]): void {
     this.#refuseDuplicates(rows);
     for (const row of rows) {
@@ -60,8 +60,8 @@ export class PathHistory {
   }
 
   /**
-   * Everything that exists at a seq at or beneath a path (`undefined`: in every root), in path order, or a page of it.
-   * Without recursion: trees may be very deep.
+   * Yields everything that exists at a seq at or beneath a path (`undefined`: in every root), in path order, or a page
+   * of it. Without recursion, because trees may be very deep.
    */
   *beneath(folder: WorkspacePath | undefined, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {
     const path = folder ?? ROOT;
@@ -85,12 +85,12 @@ export class PathHistory {
     }
   }
 
-  /** The last iteration with this content. */
+  /** Returns the last iteration with this content. */
   withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
     return this.#bySeq.findLast(({ entry }) => entry?.hash === hash && !(ordinary && entry.class === "protected"));
   }
 
-  /** Those that some iteration has. */
+  /** Returns those of the contents that some iteration has. */
   withContents(hashes: readonly Hash[]): ReadonlySet<Hash> {
     const all = new Set(this.#bySeq.map((row) => row.entry?.hash));
     return new Set(hashes.filter((hash) => all.has(hash)));

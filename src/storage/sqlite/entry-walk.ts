@@ -16,16 +16,16 @@ import type { FolderTable } from "./folder-table.ts";
 import { type IterationTable, iterationRow, type NamedRow } from "./iteration-table.ts";
 import { DamagedCell, numberAt } from "./statements.ts";
 
-/** A folder of the walk: what is left of its entries and of its folders. */
+/** A folder of the walk, with its remaining entries and subfolders. */
 interface Frame {
   readonly path: WorkspacePath;
-  /** Its number. */
+  /** The folder's number. */
   readonly id: number;
   readonly entries: Cursor;
   readonly folders: Cursor;
 }
 
-/** Looks one row ahead. */
+/** Reads one row ahead. */
 class Cursor {
   readonly #rows: Iterator<NamedRow>;
   next: NamedRow | undefined;
@@ -41,25 +41,26 @@ class Cursor {
   }
 }
 
-/** Which of the two names comes first; 0 when they are the same. */
+/** Compares two names by order; 0 if they are the same. */
 function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   if (a === undefined) return b === undefined ? 0 : 1;
   return b === undefined ? -1 : compareNames(a.name, b.name);
 }
 
-/** What to walk. */
+/** The scope of a walk. */
 export interface EntryWalk extends EntryPage {
   readonly seq: number;
-  /** Its number. */
+  /** The number of the top folder. */
   readonly id: number;
   readonly path: WorkspacePath;
-  /** The path is the top of all roots, not the first root's folder. */
+  /** True if the path is the top of all roots, not the first root's folder. */
   readonly everyRoot: boolean;
 }
 
 /**
- * Everything in a folder at a seq, with what is beneath, in path order. Without recursion, and with a page of rows for
- * each folder on the way down, and one of what comes next: neither depth nor width of the tree is held in memory. Behind a path it begins there.
+ * Yields everything in a folder at a seq, with everything beneath, in path order. Without recursion, and with one page
+ * of rows for each folder on the way down and one of the rows that come next: neither depth nor width of the tree is
+ * held in memory. With `after`, the walk begins after that path.
  */
 export function* walkEntries(
   table: IterationTable,
@@ -102,14 +103,14 @@ export function* walkEntries(
   }
 }
 
-/** The folders that lie open where the walk stands right behind `after`: from the top down to that path itself. */
+/** Returns the open folders of a walk that stands right after `after`, from the top down to that path itself. */
 function framesBehind(
   folders: FolderTable,
   { path, id, after, everyRoot }: Omit<EntryWalk, "seq">,
   frame: (path: WorkspacePath, id: number, behind?: Buffer) => Frame,
 ): Frame[] {
   if (after === undefined || after === path || !(everyRoot || isWithin(after, path))) {
-    // Further roots come before all that the first one holds.
+    // Further roots come before everything in the first one.
     const isBefore =
       after === undefined || comparePaths(after, path) <= 0 || (path === ROOT && rootFolderOf(after) !== ROOT);
     return isBefore ? [frame(path, id)] : [];

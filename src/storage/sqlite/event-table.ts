@@ -27,7 +27,10 @@ function eventRow(row: Row): EventRow {
   };
 }
 
-/** The rows of events, without their bodies. Record ids are bytes: text with a NUL in it survives, order is plain. */
+/**
+ * The rows of events, without their bodies. Record ids are bytes, so that text with a NUL survives and the order is
+ * bytewise.
+ */
 export class EventTable {
   readonly #sql: Statements;
 
@@ -35,13 +38,13 @@ export class EventTable {
     this.#sql = sql;
   }
 
-  /** Adds rows, in the order of their events. Within a transaction. */
+  /** Adds rows, in event order. Requires a transaction. */
   addAll(events: readonly EventRow[]): void {
     this.#addJumps(events);
     const inserts = new RowInserts(this.#sql, "events", 8);
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
       const id = Buffer.from(recordId);
-      // Files are never open: the many events need not look.
+      // File records are never open, so the frequent events skip this.
       if (!recordId.startsWith("file")) {
         inserts.finish();
         this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
@@ -69,8 +72,8 @@ export class EventTable {
 
   range({ from, to, limit, descending = false }: SeqRange): EventRow[] {
     const order = descending ? "DESC" : "ASC";
-    // SQLite plans a statement anew whenever another value is bound to its LIMIT, which takes longer than most answers.
-    // Powers of two, so that there are few statements.
+    // SQLite re-plans a statement whenever another value is bound to its LIMIT, which takes longer than most queries.
+    // Powers of two keep the number of statements small.
     const most = limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(limit))}`;
     const sql = `SELECT ${COLUMNS} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq ${order}${most}`;
     return this.#sql.all(sql, from, to).slice(0, limit).map(eventRow);
@@ -100,7 +103,9 @@ export class EventTable {
   }
 }
 
-/** No byte of UTF-8 is 0xFF, so it stands behind everything that begins with the prefix. */
+/**
+ * Returns the range of ids with this prefix. No byte of UTF-8 is 0xFF, so it sorts after everything with the prefix.
+ */
 function spanOf(prefix: string): [Buffer, Buffer] {
   const from = Buffer.from(prefix);
   return [from, Buffer.concat([from, Buffer.from([0xff])])];

@@ -10,10 +10,10 @@ import {
 import { bytesAt, DamagedCell, numberAt, type Statements } from "./statements.ts";
 
 const ROOT_ID = 1;
-/** Folders whose ids or paths are kept in memory. */
+/** Most folders whose ids or paths are cached. */
 const CACHED = 20_000;
 
-/** The numbers of folders: rows of other tables name a folder by its number. */
+/** The numbers of folders. Rows of other tables refer to a folder by its number. */
 export class FolderTable {
   readonly #sql: Statements;
   readonly #ids = new Map<WorkspacePath, number>();
@@ -23,18 +23,18 @@ export class FolderTable {
     this.#sql = sql;
   }
 
-  /** To be called when rows may have gone: after a rollback, or a reset by another process. */
+  /** Clears the cache. Call if rows may have been removed: after a rollback, or a reset by another process. */
   forget(): void {
     this.#ids.clear();
     this.#paths.clear();
   }
 
-  /** The number of a folder, or `undefined` if nothing was ever recorded beneath it. */
+  /** Returns the number of a folder, or `undefined` if nothing was ever recorded beneath it. */
   find(folder: WorkspacePath): number | undefined {
     return this.#walk(folder, false);
   }
 
-  /** The number of a folder; it gets one if it has none. Within a transaction. */
+  /** Returns the number of a folder, assigning one if it has none. Requires a transaction. */
   ensure(folder: WorkspacePath): number {
     const id = this.#walk(folder, true);
     if (id === undefined) throw new DamagedCell("a folder that was just added is missing");
@@ -62,7 +62,7 @@ export class FolderTable {
     return path;
   }
 
-  /** Is the top what every index begins with? Its row is never asked for. */
+  /** True if the top row is the one that every index begins with. Nothing else reads that row. */
   hasTop(): boolean {
     const row = this.#sql.first("SELECT parent, length(name) FROM folders WHERE id = ?", ROOT_ID);
     return row !== undefined && numberAt(row, 0) === 0 && numberAt(row, 1) === 0;
@@ -72,7 +72,7 @@ export class FolderTable {
     return id === ROOT_ID ? ROOT : this.#paths.get(id);
   }
 
-  /** From the nearest folder whose number is known down to the one that is asked for. */
+  /** Walks from the nearest folder with a known number down to the requested one. */
   #walk(folder: WorkspacePath, add: boolean): number | undefined {
     const pending: WorkspacePath[] = [];
     let at = folder;

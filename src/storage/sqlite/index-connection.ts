@@ -9,10 +9,16 @@ import { RemoteWorkTable } from "./remote-work-table.ts";
 import { fromSqlite } from "./sqlite-error.ts";
 import { DamagedCell, Statements } from "./statements.ts";
 
-/** How long another process's write is waited for, in milliseconds. Writers hold the workspace's lock, so hardly ever. */
+/**
+ * The time to wait for another process's write, in milliseconds. Rarely needed, because writers hold the workspace's
+ * lock.
+ */
 const BUSY_MS = 5_000;
 
-/** A database of this connection alone: in memory, and where that grows large, in a file without a name in the folder for temporary files. */
+/**
+ * A database of this connection alone: in memory, or, if it grows large, in a nameless file in the folder for temporary
+ * files.
+ */
 export const TEMPORARY = "";
 
 /** One connection to an index, with its tables. */
@@ -24,7 +30,10 @@ export class IndexConnection {
   readonly events: EventTable;
   readonly remoteWork: RemoteWorkTable;
 
-  /** Opens the file, or makes it (0600) with empty tables; or `TEMPORARY`. Throws `INTEGRITY_VIOLATION` when it is not a sound index. */
+  /**
+   * Opens the file, or makes it (0600) with empty tables; or opens `TEMPORARY`. Throws `INTEGRITY_VIOLATION` if the
+   * file is not a sound index.
+   */
   constructor(path: string, disk: Disk) {
     try {
       if (path !== TEMPORARY && disk.lstat(path) === undefined) create(disk, path);
@@ -45,7 +54,7 @@ export class IndexConnection {
     this.remoteWork = new RemoteWorkTable(this.sql);
   }
 
-  /** A temporary one with the same in it as the file has now. */
+  /** Returns a temporary connection with the file's present content. */
   static copyOf(path: string, disk: Disk): IndexConnection {
     const copy = new IndexConnection(TEMPORARY, disk);
     try {
@@ -73,13 +82,16 @@ export class IndexConnection {
   }
 }
 
-/** Where an index lies. */
+/** The place of an index. */
 interface IndexPlace {
   readonly disk: Disk;
   readonly path: string;
 }
 
-/** Any error of an index in this file as a `ChronicleError`; cells that were never written so: `INTEGRITY_VIOLATION`. */
+/**
+ * Converts any error of an index in this file to a `ChronicleError`. Cells with values that were never written become
+ * `INTEGRITY_VIOLATION`.
+ */
 export function indexTrouble(error: unknown, { disk, path }: IndexPlace): unknown {
   const outOfRange = error instanceof RangeError && "code" in error && error.code === "ERR_OUT_OF_RANGE";
   if (!outOfRange && !(error instanceof DamagedCell)) return fromSqlite(error, { disk, path, isDerived: true });

@@ -21,61 +21,67 @@ import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements, text
 
 const DELETED = 0;
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir", "file"];
-/** A file whose class is `protected`. */
+/** The kind code of a file whose class is `protected`. */
 const PROTECTED = 4;
-/** As text, "" where there is none: many small blobs take twice as long to come out of SQLite. */
+/** As text, "" if there is none, because many small blobs take twice as long to read from SQLite. */
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
 
-/** How many names one query over a folder brings at most; the first one fewer: most folders, and most pages, are small. */
+/**
+ * Most names that one query over a folder returns. The first query returns fewer, because most folders and most pages
+ * are small.
+ */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
-/** For so many paths those of one folder are asked for together; and how many of one folder that pays for. */
+/** Number of paths from which those of one folder are read together, and the number per folder for which this pays. */
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
-/** Rows that are read at once for one that is wanted: neither a folder's other names nor old iterations cost more than that. */
+/** Rows read at once for each wanted one. This bounds the cost of a folder's other names and of old iterations. */
 const SPARE_ROWS = 4;
-/** Every name is behind it. */
+/** Sorts before every name. */
 const NONE = Buffer.alloc(0);
 
-/** A name in a folder with what the query knows about it. */
+/** A name in a folder, with its row. */
 export interface NamedRow {
   readonly name: string;
   readonly row: Row;
 }
 
-/** Where a row stands by seq. */
+/** The position of a row in the order by seq. */
 export interface RowPlace {
   readonly seq: number;
   readonly folder: number;
   readonly name: Uint8Array;
 }
 
-/** The place behind all rows of a seq, and of those before it. */
+/** Returns the position after all rows of a seq and of earlier ones. */
 export function behindSeq(seq: number): RowPlace {
   return { seq, folder: Number.MAX_SAFE_INTEGER, name: NONE };
 }
 
-/** Some rows, and the place of the last one; `undefined`: there are no more. */
+/** Some rows, and the position of the last one; `undefined` if there are no more. */
 export interface RowPage {
   readonly rows: readonly IterationRow[];
   readonly end: RowPlace | undefined;
 }
 
-/** What a byte that is not UTF-8 becomes when SQLite's text is read: such a name is to be read as bytes. */
+/** The replacement for non-UTF-8 bytes in SQLite's text. A name that contains it must be read as bytes. */
 const REPLACED = "\ufffd";
 
 function isPresent({ row }: NamedRow): boolean {
   return row[2] !== DELETED;
 }
 
-/** Rows with their names, which are text in this column; `undefined`: there are none at hand, or a name is not UTF-8. */
+/**
+ * Returns rows with their names, which are text in this column; `undefined` if no rows are given, or a name is not
+ * UTF-8.
+ */
 function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[] | undefined {
   if (rows === undefined) return undefined;
   const named: NamedRow[] = [];
   for (const row of rows) {
     const name = textAt(row, nameAt);
-    // The folder of a further root has a name with a NUL in front, at which a text may end.
+    // The folder of a further root has a name that begins with a NUL, which may end a text.
     if (name === "" || name.includes(REPLACED)) return undefined;
     named.push({ name, row });
   }
@@ -105,7 +111,7 @@ function hashAt(row: Row, at: number): Hash | undefined {
   return text as Hash;
 }
 
-/** A row of the columns of this table as an iteration. */
+/** Converts a row with this table's columns to an iteration. */
 export function iterationRow(path: WorkspacePath, row: Row): IterationRow {
   return { path, seq: numberAt(row, 0), iteration: numberAt(row, 1), entry: entryOf(path, row) };
 }
@@ -121,12 +127,12 @@ export class IterationTable {
     this.#folders = folders;
   }
 
-  /** Others may have added some. */
+  /** Clears the cache. Call if others may have added rows. */
   forget(): void {
     this.#last.forget();
   }
 
-  /** Adds rows. Within a transaction. */
+  /** Adds rows. Requires a transaction. */
   addAll(rows: Iterable<IterationRow>): void {
     const inserts = new RowInserts(this.#sql, "iterations", 9);
     let folderPath: WorkspacePath | undefined;
@@ -134,11 +140,12 @@ export class IterationTable {
     let count = 0;
     for (const row of rows) {
       const { path, seq, iteration, entry } = row;
-      // Of more than are remembered the first ones would push each other out: nobody asks about all of them again and again.
+      // If there are more rows than the cache holds, the first ones would be evicted at once: all of them are not
+      // needed repeatedly.
       if ((count += 1) <= MOST_LAST_ROWS) this.#last.put(row);
       else if (count === MOST_LAST_ROWS + 1) this.#last.forget();
       const parent = parentOf(path);
-      // Mostly they come folder by folder.
+      // Rows mostly come folder by folder.
       if (parent !== folderPath) folder = this.#folders.ensure((folderPath = parent));
       const name = pathToBytes(nameOf(path));
       if (entry === undefined) {
@@ -161,12 +168,12 @@ export class IterationTable {
     return rows.slice(0, limit).map((row) => iterationRow(path, row));
   }
 
-  /** Makes `withContent` fast from now on. Within a transaction. */
+  /** Makes `withContent` fast from now on. Requires a transaction. */
   indexContents(): void {
     this.#sql.run("CREATE INDEX IF NOT EXISTS iterations_by_content ON iterations (hash, seq) WHERE hash IS NOT NULL");
   }
 
-  /** The last row with this content. */
+  /** Returns the last row with this content. */
   withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
     const among = ordinary ? `hash = ? AND kind <> ${PROTECTED}` : "hash = ?";
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE ${among} ORDER BY seq DESC LIMIT 1`;
@@ -176,7 +183,7 @@ export class IterationTable {
     return iterationRow(path, row);
   }
 
-  /** Is there any row with this content? */
+  /** True if there is a row with this content. */
   hasContent(hash: Hash): boolean {
     return this.#sql.first("SELECT 1 FROM iterations WHERE hash = ? LIMIT 1", hashToBytes(hash)) !== undefined;
   }
@@ -188,7 +195,7 @@ export class IterationTable {
     return folder === undefined ? undefined : this.#atIn(folder, path, seq);
   }
 
-  /** The same for many paths, in their order. */
+  /** The same for many paths, in the same order. */
   atEach(paths: readonly WorkspacePath[], seq: number): (IterationRow | undefined)[] {
     if (paths.length < MANY) return paths.map((path) => this.at(path, seq));
     const found = new Map<WorkspacePath, IterationRow>();
@@ -204,7 +211,10 @@ export class IterationTable {
     return paths.map((path) => found.get(path));
   }
 
-  /** Reads on from name to name while what lies between the wanted ones is little; each of the others by itself. */
+  /**
+   * Reads sequentially from name to name while the rows between the wanted ones are few; reads each of the others
+   * separately.
+   */
   #readFolder(
     found: Map<WorkspacePath, IterationRow>,
     { id, seq, wanted }: { readonly id: number; readonly seq: number; readonly wanted: readonly WorkspacePath[] },
@@ -229,7 +239,9 @@ export class IterationTable {
     }
   }
 
-  /** The last rows of the names from the first of these, which are in order, to their last; as far as one page goes. */
+  /**
+   * Returns the last rows of the names between the first and the last of these sorted names, as far as one page goes.
+   */
   #between(
     folder: number,
     seq: number,
@@ -243,7 +255,7 @@ export class IterationTable {
     const rows = new Map<string, Row>();
     let end = "";
     for (const row of page) rows.set((end = decodeName(bytesAt(row, 7))), row);
-    // Of the last name on a full page there may be later rows.
+    // The last name on a full page may have later rows.
     const isWhole = page.length < limit;
     return { rows, isAnswered: (name) => isWhole || compareNames(name, end) < 0 };
   }
@@ -260,9 +272,9 @@ export class IterationTable {
     return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, name), row));
   }
 
-  /** The entries in a folder at a seq, by name, from behind a name on, read a page at a time. */
+  /** Yields the entries in a folder at a seq, by name, starting after a name, a page at a time. */
   *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
-    // With one max() SQLite takes the other columns from the row that has it.
+    // With a single max(), SQLite takes the other columns from the row with the maximum.
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, ${HASH}, name FROM iterations
       WHERE folder = ? AND name > ? AND seq <= ? GROUP BY name ORDER BY name LIMIT `;
     let after = behind;
@@ -276,7 +288,7 @@ export class IterationTable {
     }
   }
 
-  /** As `entriesIn`, for who asks for one folder after the other. */
+  /** Like `entriesIn`, for callers that read one folder after the other. */
   entriesAhead(seq: number): (folder: number) => Iterable<NamedRow> {
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, ${HASH}, CAST(name AS TEXT), folder FROM iterations
       WHERE folder >= ? AND seq <= ? GROUP BY folder, name ORDER BY folder, name LIMIT `;
@@ -284,7 +296,7 @@ export class IterationTable {
     return (folder) => namedRows(ahead.of(folder), 7)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
-  /** The folders that ever were in a folder, as `entriesIn`; a row is the number of the folder. */
+  /** Yields the folders that were ever in a folder, like `entriesIn`; a row has the number of the folder. */
   *foldersIn(folder: number, behind: Buffer = NONE): Generator<NamedRow> {
     const sql = "SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ";
     let after = behind;
@@ -298,19 +310,19 @@ export class IterationTable {
     }
   }
 
-  /** As `foldersIn`, for who asks for one folder after the other. */
+  /** Like `foldersIn`, for callers that read one folder after the other. */
   foldersAhead(): (folder: number) => Iterable<NamedRow> {
     const sql = "SELECT id, CAST(name AS TEXT), parent FROM folders WHERE parent >= ? ORDER BY parent, name LIMIT ";
     const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder), folderAt: 2 });
     return (folder) => namedRows(ahead.of(folder), 1) ?? this.foldersIn(folder);
   }
 
-  /** Paths with an iteration in `after < seq <= upTo`, in no order. */
+  /** Returns the paths with an iteration in `after < seq <= upTo`, unordered. */
   touched(after: number, upTo: number): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
-  /** A page of the rows behind a place with `seq <= upTo`, by seq. */
+  /** Returns a page of the rows after a position with `seq <= upTo`, by seq. */
   pageBySeq({ seq, folder, name }: RowPlace, upTo: number): RowPage {
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations
       WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
@@ -324,12 +336,12 @@ export class IterationTable {
     return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 7), name: bytesAt(last, 8) } };
   }
 
-  /** Paths of any time with this last component, in no order. */
+  /** Returns the paths of any time with this last component, unordered. */
   named(name: string): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));
   }
 
-  /** Paths that ever were a protected file, in no order. */
+  /** Returns the paths that ever were a protected file, unordered. */
   protected(): WorkspacePath[] {
     return this.#paths(`SELECT DISTINCT folder, name FROM iterations WHERE kind = ${PROTECTED}`);
   }

@@ -3,7 +3,7 @@ import type { Disk } from "../../disk/disk.ts";
 /** A process that holds a lock. */
 export interface LockHolder {
   readonly pid: number;
-  /** Stopped by a signal: it will not let go before it is continued or ended. */
+  /** True if a signal has stopped it: it will not release the lock before it is continued or ended. */
   readonly stopped: boolean;
 }
 
@@ -35,8 +35,9 @@ function isStopped(disk: Disk, pid: number): boolean {
 }
 
 /**
- * The process that holds an SQLite lock on this file, from `/proc/locks`. `undefined` where the platform does not tell
- * (no `/proc`, a holder in another container). Costs the holder nothing, unlike a note that it would have to write.
+ * Returns the process that holds an SQLite lock on this file, from `/proc/locks`. Returns `undefined` if the platform
+ * does not tell (no `/proc`, a holder in another container). Costs the holder nothing, unlike a note that it would have
+ * to write.
  */
 export function findLockHolder(disk: Disk, path: string): LockHolder | undefined {
   try {

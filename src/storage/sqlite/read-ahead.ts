@@ -1,30 +1,30 @@
 import { numberAt, type Row } from "./statements.ts";
 
-/** Asks a table that is ordered by the numbers of folders. */
+/** Queries a table that is ordered by folder number. */
 export interface FolderRows {
-  /** Rows of this folder and of those behind it, at most `limit`. */
+  /** Returns rows of this folder and of later ones, at most `limit`. */
   readonly from: (folder: number, limit: number) => readonly Row[];
-  /** The column that holds the number of the folder. */
+  /** The column with the number of the folder. */
   readonly folderAt: number;
 }
 
-/** So many folders are asked for one by one before a page is read: most walks are short. */
+/** Folders that are queried one by one before a page is read, because most walks are short. */
 const SINGLES = 8;
 const LEAST_ROWS = 128;
 const MOST_ROWS = 2_048;
-/** A page that has answered for fewer folders was not worth it. */
+/** Least number of folders that a page must answer for to be worth it. */
 const WORTH = 4;
 
 /**
- * Rows of one folder after the other. Folders that were recorded together have numbers that follow one another, so a walk
- * asks for nearly all of them in the order of the table: then one query answers for hundreds. Where that is not so, each is
- * asked for by itself again, and a page is tried ever less often. Holds one page.
+ * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
+ * reads nearly all of them in table order: then one query answers for hundreds. Otherwise each folder is queried
+ * separately again, and pages are tried ever less often. Holds one page.
  */
 export class ReadAhead {
   readonly #rows: FolderRows;
-  /** By folder, those of which all rows are here. */
+  /** The rows by folder, for folders whose rows are all here. */
   readonly #page = new Map<number, Row[]>();
-  /** The page speaks for folders from one number to before another; those of which it has nothing have no rows. */
+  /** The page covers the folders from `#first` to before `#end`. Those without rows in it have none. */
   #first = 0;
   #end = 0;
   #answered = WORTH;
@@ -36,7 +36,7 @@ export class ReadAhead {
     this.#rows = rows;
   }
 
-  /** All rows of a folder; `undefined`: it is to be asked for by itself. */
+  /** Returns all rows of a folder; `undefined` if it must be queried separately. */
   of(folder: number): readonly Row[] | undefined {
     if (!this.#speaksFor(folder) && this.#mayRead()) this.#readFrom(folder);
     if (!this.#speaksFor(folder)) return undefined;
@@ -48,7 +48,7 @@ export class ReadAhead {
     return folder >= this.#first && folder < this.#end;
   }
 
-  /** Is a page worth reading? */
+  /** True if reading a page is worth it. */
   #mayRead(): boolean {
     if (this.#singles > 0) {
       this.#singles -= 1;
@@ -74,7 +74,7 @@ export class ReadAhead {
     }
     const last = rows.at(-1);
     this.#first = folder;
-    // Of the last folder on a full page there may be more.
+    // The last folder on a full page may have more rows.
     this.#end = rows.length < limit || last === undefined ? Infinity : numberAt(last, this.#rows.folderAt);
     this.#answered = 0;
     this.#limit = Math.min(limit * 4, MOST_ROWS);

@@ -2,18 +2,21 @@ import type { Hash } from "../../core/values/hash.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 import type { BlobPlace } from "../blob-index.ts";
 
-/** So many contents are remembered, and no more than twice as many: as many as a large step has. */
+/** Least number of remembered contents, which is as many as a large step has. At most twice as many are remembered. */
 const MOST_PLACES = 16_384;
 
 /**
- * Where the contents lie that this connection has published last: they are asked for right after, by whoever writes or sends
- * them. It must forget everything where places may have changed, by this connection or another one.
+ * Caches the places of the contents that this connection has published last, because the code that writes or sends them
+ * looks them up right after. Must be cleared whenever places may have changed, by this connection or another one.
  */
 export class RecentPlaces {
   readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);
   #version: number | undefined;
 
-  /** Says which state of the database is looked at (`PRAGMA data_version`): others have changed something where it is another one. */
+  /**
+   * Sets the database's version (`PRAGMA data_version`), and clears the cache if another connection has changed
+   * something.
+   */
   look(version: number): void {
     if (version !== this.#version) this.forget();
     this.#version = version;

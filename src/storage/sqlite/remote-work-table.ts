@@ -3,7 +3,7 @@ import { bytesAt, numberAt, type Row, type Statements, textAt } from "./statemen
 
 const COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
 
-/** Work of other copies. Names are bytes: text with a NUL in it survives. */
+/** Work of other copies. Names are bytes, so that text with a NUL survives. */
 export class RemoteWorkTable {
   readonly #sql: Statements;
 

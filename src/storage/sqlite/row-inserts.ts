@@ -1,9 +1,11 @@
 import type { Cell, Statements } from "./statements.ts";
 
-/** Rows that go into a table with one statement, where there are so many: what a statement costs by itself is then shared. */
+/** Rows inserted with one statement, if there are as many, to share the cost of the statement. */
 const ROWS = 32;
 
-/** Inserts rows into a table, many with one statement. Within a transaction; what was added last is there after `finish`. */
+/**
+ * Inserts rows into a table, many per statement. Requires a transaction. The last rows are inserted only by `finish`.
+ */
 export class RowInserts {
   readonly #sql: Statements;
   readonly #one: string;

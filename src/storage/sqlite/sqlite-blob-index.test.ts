@@ -24,7 +24,7 @@ function pack(ulid: string, hashes: readonly Hash[], replace = false): IndexChan
   return { packs: [{ ulid, lane: undefined, bytes: 99 }], rows: rows.build(), replace };
 }
 
-/** Which pack each content lies in, asked one by one, and together. */
+/** Returns the pack of each content, queried one by one and together. */
 function packsOf(index: BlobIndex): { readonly alone: unknown; readonly together: unknown } {
   const all = (): unknown =>
     HASHES.map((hash) => {
@@ -45,7 +45,7 @@ test("what this connection has published is found where it lies, also when anoth
   try {
     ours.apply(pack("P1", HASHES.slice(0, 2)));
     expectPacks(ours, ["P1", "P1", undefined]);
-    // Known already: they stay where they are.
+    // These are known already, so they keep their places.
     ours.apply(pack("P2", HASHES.slice(1)));
     expectPacks(ours, ["P1", "P1", "P2"]);
     others.apply(pack("P3", HASHES.slice(0, 1), true));

@@ -18,8 +18,8 @@ import { RecentPlaces } from "./recent-places.ts";
 import { fromSqlite, isOfTheDisk, sqliteCode } from "./sqlite-error.ts";
 
 /**
- * `blobs/index.db`. `pack` of a blob is the id of a pack, 0 for a large file kept as it is, -1 for one in a container.
- * A database of another version is thrown away: everything in it can be read again from the packs.
+ * `blobs/index.db`. `pack` of a blob is the id of a pack, 0 for a raw large file, -1 for one in a container. A database
+ * of another version is discarded, because everything in it can be read again from the packs.
  */
 const VERSION = 1;
 const SCHEMA = `
@@ -34,13 +34,13 @@ const LARGE_RAW = 0;
 const LARGE_PACKED = -1;
 const WAIT_FOR_WRITERS_MS = 10_000;
 
-/** The index in an SQLite file. A write-ahead log and no sync on commit: it is derived, and never torn. */
+/** The index in an SQLite file. Write-ahead log without a sync on commit: it is derived, and never torn. */
 class SqliteBlobIndex implements BlobIndex {
   readonly #disk: Disk;
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
-  /** Only for questions that are asked together: to find out whether it holds costs as much as an answer. */
+  /** Used only within `together`: checking its validity costs as much as a query. */
   readonly #recent = new RecentPlaces();
   #isTogether = false;
 
@@ -117,7 +117,7 @@ class SqliteBlobIndex implements BlobIndex {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** A database that is found to be damaged is removed at once; the store then makes a new one from the packs. */
+  /** Converts an error. A damaged database is removed at once; the store then makes a new one from the packs. */
   #trouble(error: unknown): unknown {
     if (!isUnsound(error)) return fromSqlite(error, { disk: this.#disk, path: this.#path, isDerived: true });
     discard(this.#disk, this.#path);
@@ -148,7 +148,7 @@ class SqliteBlobIndex implements BlobIndex {
 
   #putPack({ ulid, lane: inLane, bytes }: PackState): number {
     const lane = inLane ?? null;
-    // An upsert would write the table of the last ids too, though nearly every pack is known.
+    // An upsert would also write the table of last ids, although nearly every pack is known.
     const known = this.#prepare("UPDATE packs SET lane = ?, bytes = ? WHERE ulid = ? RETURNING id").get(
       lane,
       bytes,
@@ -167,7 +167,7 @@ class SqliteBlobIndex implements BlobIndex {
     return statement;
   }
 
-  /** Another number than before: another connection has changed something. */
+  /** A different number than before means that another connection has changed something. */
   #dataVersion(): number {
     return numberOf(this.#prepare("PRAGMA data_version").get()?.["data_version"]);
   }
@@ -204,9 +204,9 @@ class SqliteBlobIndex implements BlobIndex {
 }
 
 /**
- * Opens `blobs/index.db` (its folder must exist). One that is missing, damaged or of another version begins anew. Where
- * the disk takes no writes, `whenReadOnly` gives an index to use meanwhile, and the store is read-only; without it that
- * is an error.
+ * Opens `blobs/index.db` (its folder must exist). A missing or damaged one, or one of another version, begins anew. If
+ * the disk takes no writes, `whenReadOnly` provides an index to use meanwhile, and the store is read-only; without it
+ * that is an error.
  */
 export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => BlobIndex): BlobIndexOpener {
   return () => {
@@ -220,7 +220,10 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
   };
 }
 
-/** One of this object alone, empty: in memory, and where that grows large, in a file without a name in the folder for temporary files. */
+/**
+ * Returns an empty index of this object alone: in memory, or, if it grows large, in a nameless file in the folder for
+ * temporary files.
+ */
 export function temporaryBlobIndex(disk: Disk): BlobIndex {
   const opened = openDatabase(disk, TEMPORARY);
   if (opened === undefined) throw new Error("a temporary index has another version");
@@ -246,12 +249,12 @@ function discard(disk: Disk, path: string): void {
   }
 }
 
-/** `undefined`: a database of another version. */
+/** Returns `undefined` for a database of another version. */
 function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: boolean } | undefined {
   createPrivate(disk, path);
   const db = new DatabaseSync(path, { timeout: WAIT_FOR_WRITERS_MS });
   try {
-    // Hashes lie anywhere: a thousand new ones are as many pages, and each checkpoint waits for the disk, twice.
+    // Hashes are scattered: a thousand new ones touch as many pages, and each checkpoint waits for the disk twice.
     db.exec(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = MEMORY",
     );
@@ -276,7 +279,9 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
   return undefined;
 }
 
-/** Creates the file with mode 0600. An existing one is not touched: closing it could drop locks of this process. */
+/**
+ * Creates the file with mode 0600. An existing one is not touched, because closing it could drop locks of this process.
+ */
 function createPrivate(disk: Disk, path: string): void {
   if (path === TEMPORARY || disk.lstat(path) !== undefined) return;
   try {
@@ -295,14 +300,17 @@ function isUnsound(error: unknown): boolean {
   return code === 1 /* a table is missing */ || code === 11 /* CORRUPT */ || code === 26; /* NOTADB */
 }
 
-/** Then nothing is wrong with the disk, and nothing else could be opened either. */
+/**
+ * True if the process or system is out of descriptors. The disk is then not at fault, and nothing else could be opened
+ * either.
+ */
 function isOutOfDescriptors(trouble: unknown): boolean {
   const errno = trouble instanceof ChronicleError ? trouble.data["errno"] : errnoOf(trouble);
   return errno === "EMFILE" || errno === "ENFILE";
 }
 
 function cannotWrite(error: unknown): boolean {
-  // Where the store's folder could not be made, there is none that could hold it.
+  // If the store's folder could not be made, no folder exists for the index.
   return isOfTheDisk(error) || takesNoWrites(error) || errnoOf(error) === "ENOENT";
 }
 
@@ -319,7 +327,7 @@ function putRows(
     if (pack === undefined) continue;
     const { block, blockBytes, at, length, stored } = row;
     const { changes } = insert.run(rowHashBytes(rows, i), pack, block, blockBytes, at, length, stored);
-    // What was known stays where it is.
+    // A known content keeps its place.
     if (changes === 1) recent.put(rowHash(rows, i), { kind: "pack", pack, block, blockBytes, at, length, stored });
   }
 }

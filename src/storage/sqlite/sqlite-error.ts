@@ -14,7 +14,7 @@ const CANTOPEN = 14;
 const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
 
-/** Extended codes that say which call has failed (sqlite.org/rescode.html). */
+/** Extended codes that name the failed call (sqlite.org/rescode.html). */
 const CALLS: Readonly<Record<number, string>> = {
   266: "SQLITE_IOERR_READ",
   522: "SQLITE_IOERR_SHORT_READ",
@@ -45,10 +45,10 @@ const NAMES: Readonly<Record<number, string>> = {
   [CANTOPEN]: "SQLITE_CANTOPEN",
 };
 
-/** Those that come from the disk. */
+/** The codes of disk errors. */
 const OF_THE_DISK: ReadonlySet<number> = new Set([READONLY, IOERR, FULL, CANTOPEN]);
 
-/** The primary result code of an error that SQLite raised, or `undefined` for any other error. */
+/** Returns the primary result code of an SQLite error, or `undefined` for any other error. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = extendedCode(error);
   return code === undefined ? undefined : code & 0xff;
@@ -59,29 +59,29 @@ function extendedCode(error: unknown): number | undefined {
   return typeof error.errcode === "number" ? error.errcode : undefined;
 }
 
-/** Is it held by another connection? */
+/** True if another connection holds the database. */
 export function isBusy(error: unknown): boolean {
   return sqliteCode(error) === BUSY;
 }
 
-/** Does SQLite say that the disk does not let this database be written, or read? */
+/** True if SQLite reports that the disk does not let this database be written or read. */
 export function isOfTheDisk(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && OF_THE_DISK.has(code);
 }
 
-/** Where a database lies. */
+/** The place of a database. */
 export interface DatabasePlace {
   readonly disk: Disk;
   readonly path: string;
-  /** All that is in it can be made anew from elsewhere. */
+  /** Set if everything in it can be rebuilt from elsewhere. */
   readonly isDerived?: true;
 }
 
 /**
- * The same trouble as a `ChronicleError`: `INTEGRITY_VIOLATION` when the file is not a sound database, lacks a table, or
- * a row breaks its table's rules, `LOCKED` when another connection holds it, else `IO`. SQLite does not hand on what the system
- * said, so where the disk has failed it is asked once more.
+ * Converts an SQLite error to a `ChronicleError`: `INTEGRITY_VIOLATION` if the file is not a sound database, lacks a
+ * table, or a row breaks its table's rules, `LOCKED` if another connection holds it, else `IO`. SQLite does not pass on
+ * the system's error, so after a disk error the disk is probed once more.
  */
 export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
   const code = sqliteCode(error);
@@ -98,7 +98,7 @@ export function fromSqlite(error: unknown, place: DatabasePlace): unknown {
 
 function diskError(error: Error, code: number, { disk, path, isDerived }: DatabasePlace): ChronicleError {
   const said = CALLS[extendedCode(error) ?? code] ?? NAMES[code] ?? `SQLite's error ${code}`;
-  // A temporary database lies nowhere that could be asked.
+  // A temporary database has no path to probe.
   const errno =
     path === ""
       ? undefined

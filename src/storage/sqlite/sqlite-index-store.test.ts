@@ -25,7 +25,7 @@ const freshPath = (): string => join(folder, `${(count += 1)}.db`);
 
 indexStoreSuite("SqliteIndexStore", () => openSqliteIndexStore(freshPath(), disk));
 
-/** A closed index with a few thousand rows; its path. */
+/** Makes a closed index with a few thousand rows. Returns its path. */
 async function filled(): Promise<string> {
   const path = freshPath();
   const store = openSqliteIndexStore(path, disk);
@@ -106,7 +106,7 @@ describe("SqliteIndexStore on disk", () => {
     const reading = one.entriesAt(4_000)[Symbol.asyncIterator]();
     await reading.next();
     await other.reset();
-    // In the same turn of the event loop the reader goes on in the state in which it began.
+    // Within the same turn of the event loop, the reader continues in the state in which it began.
     await reading.next();
     await nextTurn();
     await expect(reading.next()).rejects.toMatchObject({ code: "IO" });
@@ -128,7 +128,7 @@ describe("SqliteIndexStore on disk", () => {
     await other.apply(batchTo(seq + 2, { events: [eventAt(seq + 2, "user:a")] }));
     await nextTurn();
     expect((await one.record("user:a"))?.seq).toBe(seq + 2);
-    // Its own changes it sees at once, whatever it has read before.
+    // It sees its own changes at once, whatever it has read before.
     await one.apply(batchTo(seq + 3, { events: [eventAt(seq + 3, "user:b")] }));
     expect((await one.head()).seq).toBe(seq + 3);
     await one.close();
@@ -222,7 +222,7 @@ describe("SqliteIndexStore on disk", () => {
 });
 
 describe("SqliteIndexStore and MemoryIndexStore", () => {
-  /** Numbers that look random and are the same each time. */
+  /** Generates numbers that look random and are the same each time. */
   function numbers(seed: number): (below: number) => number {
     let state = seed;
     return (below) => {

@@ -27,40 +27,41 @@ import { isOfTheDisk } from "./sqlite-error.ts";
 import { bytesAt, DamagedCell, numberAt, type Row, textAt } from "./statements.ts";
 
 /**
- * Opens the index in this file, or makes an empty one (0600). Throws `INTEGRITY_VIOLATION` when the file is not a sound
- * database: `discardSqliteFiles` removes it. An index of another format comes up empty.
+ * Opens the index in this file, or makes an empty one (0600). Throws `INTEGRITY_VIOLATION` if the file is not a sound
+ * database: `discardSqliteFiles` removes it. An index of another format opens empty.
  */
 export function openSqliteIndexStore(path: string, disk: Disk, options: SqliteIndexOptions = {}): SqliteIndexStore {
   return new SqliteIndexStore(path, disk, options);
 }
 
 export interface SqliteIndexOptions {
-  /** Is told why the file takes no changes, when the index goes on without it. */
+  /** Called with the reason why the file takes no changes, when the index continues without it. */
   readonly onTemporary?: (why: unknown) => void;
 }
 
 /**
- * The index in one SQLite file. Where the disk takes no change of it (it is full, say), the index goes on in a temporary database for as long as
- * it is open: what it says is derived from the log, so that all can be read. The file stays as it was, and is brought up to the log later.
+ * The index in one SQLite file. If the disk takes no change of it (because it is full, say), the index continues in a
+ * temporary database for as long as it is open. Its data is derived from the log, so everything can still be read. The
+ * file stays unchanged, and catches up with the log later.
  */
 export class SqliteIndexStore implements IndexStore {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #options: SqliteIndexOptions;
   #on: IndexConnection;
-  /** The connection to the file, once the index goes on without it: reading may be under way there. */
+  /** The connection to the file, once the index continues without it: reads may still be running there. */
   #file: IndexConnection | undefined;
-  /** The number of resets that this object's caches know of. */
+  /** The number of resets that this object's caches reflect. */
   #generation = -1;
-  /** Up to here everything was added, or forgotten, by this object. */
+  /** Up to this seq, this object has added or forgotten everything itself. */
   #ownSeq = -1;
-  /** The head as of the read transaction that is open until the end of this turn of the event loop. */
+  /** The head in the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;
-  /** The head that was read last: most looks find it again, and need not take it apart. */
+  /** The head that was read last. Most reads find the same row, and need not parse it. */
   #lastHead: { readonly row: Row; readonly head: IndexHead } | undefined;
-  /** The number of resets when contents were last made ready to be found. */
+  /** The number of resets when the index of contents was last made. */
   #contentsSince: number | undefined;
-  /** What went wrong when the last one ended. */
+  /** The error with which the last read transaction ended. */
   #trouble: unknown;
 
   /** See `openSqliteIndexStore`. */
@@ -95,7 +96,7 @@ export class SqliteIndexStore implements IndexStore {
       });
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
-      // Tables that are damaged cannot be dropped.
+      // Damaged tables cannot be dropped.
       this.#seen = undefined;
       this.#on.close();
       if (this.#file === undefined) discardSqliteFiles(this.#disk, this.#path);
@@ -103,7 +104,7 @@ export class SqliteIndexStore implements IndexStore {
     }
   }
 
-  /** Pages that were damaged may be free now, and would be used again. Within a transaction. */
+  /** Throws if the database is damaged: damaged pages may now be free, and would be reused. Requires a transaction. */
   #mustBeSound(): void {
     const found = this.#on.sql.first("PRAGMA quick_check(1)");
     if (found === undefined || textAt(found, 0) !== "ok") throw new DamagedCell("its free pages are damaged");
@@ -295,7 +296,7 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  /** Within a transaction. */
+  /** Requires a transaction. */
   #putTree(seq: number, { hashes, after }: StoredTree): void {
     for (const [folder, hash] of hashes) {
       const cell = hash === undefined ? null : hashToBytes(hash);
@@ -321,7 +322,7 @@ export class SqliteIndexStore implements IndexStore {
       yield* walkEntries(iterations, folders, { path: beneath, id, seq, everyRoot: folder === undefined, ...page });
   }
 
-  /** Only who asks for contents pays for this index: it would make every recording slower. */
+  /** Made on the first query by content, because this index would slow down every recording. */
   #prepareContents(): void {
     const generation = this.#read(() => this.#generation);
     if (this.#contentsSince === generation) return;
@@ -329,7 +330,7 @@ export class SqliteIndexStore implements IndexStore {
     this.#contentsSince = generation;
   }
 
-  /** The head; and caches are dropped if another process has emptied the index. Within a transaction. */
+  /** Reads the head, and drops the caches if another process has emptied the index. Requires a transaction. */
   #readState(): IndexHead {
     const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
     if (row === undefined) throw new DamagedCell("the state is missing");
@@ -353,8 +354,8 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   /**
-   * One consistent state for all queries of this turn of the event loop: a read transaction that ends with it. A query
-   * alone costs as much for its locks as for its answer.
+   * Opens one consistent state for all queries of this turn of the event loop: a read transaction that ends with it.
+   * The locks of a single query cost as much as its answer.
    */
   #look(): IndexHead {
     if (this.#seen === undefined) {
@@ -376,7 +377,7 @@ export class SqliteIndexStore implements IndexStore {
     if (this.#on.db.isOpen && this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
   }
 
-  /** Nobody waits for this: what cannot be ended here is told to whoever asks next. */
+  /** Runs without a caller: the next reader gets an error that occurs here. */
   #endOfTurn(): void {
     try {
       this.#letGo();
@@ -392,7 +393,7 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  /** `work` is done once more where the disk has taken none of it. */
+  /** Makes a change. `work` is run once more if the disk has taken none of it. */
   #change(work: () => void): void {
     this.#guard(() => {
       this.#letGo();
@@ -450,7 +451,9 @@ function headOf(row: Row): IndexHead {
   return head;
 }
 
-/** A log that was replaced is told by this row: a bit that is flipped in it must not look like that. */
+/**
+ * The checksum of the state row. A replaced log is detected by this row, so a flipped bit in it must not look like one.
+ */
 function checkOf({ seq, hash, offset, frontier }: IndexHead): string {
   return sha256(`${seq} ${hash} ${offset} ${frontier.join(" ")}`);
 }

@@ -10,13 +10,13 @@ const FIRST_SLEEP_MS = 1;
 const LONGEST_SLEEP_MS = 50;
 
 /**
- * A lock between processes: a transaction on an SQLite file of no bytes, whose byte-range locks the kernel drops when
- * the process ends, however it ends. Exclusive is `BEGIN EXCLUSIVE`, shared is a reading transaction. Nothing is ever
- * written to the file, so it cannot be damaged, and it is never deleted. Nothing else in this process may open it:
- * closing it would drop the lock.
+ * A lock between processes: a transaction on an empty SQLite file, whose byte-range locks the kernel drops when the
+ * process ends, however it ends. Exclusive is `BEGIN EXCLUSIVE`, shared is a reading transaction. Nothing is ever
+ * written to the file, so it cannot be damaged, and it is never deleted. Nothing else in this process may open it,
+ * because closing it would drop the lock.
  *
- * Within one object turns are first come, first served; between processes they are not, and one that waits for an
- * exclusive lock can be overtaken by shared holders that follow one another without a gap.
+ * Within one object, turns are first come, first served. Between processes they are not, and a waiter for an exclusive
+ * lock can be overtaken by shared holders that follow one another without a gap.
  */
 export class SqliteLock implements Lock {
   readonly #disk: Disk;
@@ -28,7 +28,7 @@ export class SqliteLock implements Lock {
   #closed = false;
   #isWithoutJournal = false;
 
-  /** Touches nothing before it is first asked for. The file is created with mode 0600; its folder must exist. */
+  /** Touches nothing before the first request. The file is created with mode 0600; its folder must exist. */
   constructor(disk: Disk, path: string) {
     this.#disk = disk;
     this.#path = path;
@@ -97,7 +97,10 @@ export class SqliteLock implements Lock {
     }
   }
 
-  /** Nothing is ever written to the file: without this, each transaction makes and removes a journal beside it. */
+  /**
+   * Avoids the journal that each transaction would otherwise create and remove beside the file. Nothing is ever written
+   * to the file.
+   */
   #keepNoJournal(): void {
     if (this.#isWithoutJournal) return;
     this.#run("PRAGMA journal_mode = MEMORY");
@@ -134,7 +137,7 @@ export class SqliteLock implements Lock {
 
   #create(): void {
     try {
-      // Only a file that this call made is opened and closed here: an existing one may be locked by this process.
+      // Only a file that this call made is opened and closed here: this process may hold a lock on an existing one.
       this.#disk.close(this.#disk.open(this.#path, "create", 0o600));
     } catch (error) {
       if (errnoOf(error) !== "EEXIST") throw error;

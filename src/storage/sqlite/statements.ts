@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 /** A value that a statement takes or a column holds. */
 export type Cell = null | number | string | Uint8Array;
 
-/** The prepared statements of one connection, each prepared when it is first used. Rows are arrays of cells. */
+/** The prepared statements of one connection, each prepared on first use. Rows are arrays of cells. */
 export class Statements {
   readonly #db: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
@@ -16,13 +16,13 @@ export class Statements {
     this.#of(sql).run(...cells);
   }
 
-  /** Runs, and returns the row id that was given to the inserted row. */
+  /** Runs a statement and returns the row id of the inserted row. */
   insert(sql: string, ...cells: readonly Cell[]): number {
     return Number(this.#of(sql).run(...cells).lastInsertRowid);
   }
 
   all(sql: string, ...cells: readonly Cell[]): readonly Row[] {
-    // With `setReturnArrays` rows are arrays, which the types of node:sqlite cannot say.
+    // With `setReturnArrays` rows are arrays, which the types of node:sqlite cannot express.
     return this.#of(sql).all(...cells) as unknown as Cell[][];
   }
 
@@ -42,9 +42,8 @@ export class Statements {
 }
 
 /**
- * The end of a query that is wanted no further than this; rows beyond it may come. SQLite plans a statement anew whenever
- * another value is bound to its LIMIT, which takes longer than most answers: powers of two, so that there are few
- * statements.
+ * Returns a LIMIT clause for at least this many rows; more rows may come. SQLite re-plans a statement whenever another
+ * value is bound to its LIMIT, which takes longer than most queries. Powers of two keep the number of statements small.
  */
 export function atMost(limit: number | undefined): string {
   return limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(Math.max(1, limit)))}`;
@@ -53,26 +52,26 @@ export function atMost(limit: number | undefined): string {
 /** One row: its cells, in the order of the statement's columns. */
 export type Row = readonly Cell[];
 
-/** The cell as a number. Throws when the table holds something else there: it is not what was written. */
+/** Returns the cell as a number. Throws if the table holds another type there, which was never written. */
 export function numberAt(row: Row, at: number): number {
   const cell = row[at];
   if (typeof cell === "number") return cell;
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not a number`);
 }
 
-/** The cell as text. */
+/** Returns the cell as text. */
 export function textAt(row: Row, at: number): string {
   const cell = row[at];
   if (typeof cell === "string") return cell;
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not text`);
 }
 
-/** The cell as bytes. */
+/** Returns the cell as bytes. */
 export function bytesAt(row: Row, at: number): Buffer {
   const cell = row[at];
   if (cell instanceof Uint8Array) return Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength);
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not bytes`);
 }
 
-/** A cell that does not hold what was written into it. */
+/** Thrown for a cell that does not hold what was written to it. */
 export class DamagedCell extends Error {}
