@@ -10,7 +10,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const MOST = 3 * MIB;
 
-/** Contents of many sizes, some of which can be compressed. */
+/** Makes contents of many sizes, some of them compressible. */
 function contents(count: number): Buffer[] {
   return Array.from({ length: count }, (_, i) => someBytes(1 + ((i * 7_919) % 40_000), i, i % 3 > 0));
 }
@@ -19,7 +19,7 @@ function hashesIn(blocks: readonly BlobBlock[]): Hash[] {
   return blocks.flatMap(({ entries }) => entries.map(({ hash }) => hash));
 }
 
-/** The same block, as it arrives elsewhere, with one byte changed. */
+/** Returns the block as it arrives elsewhere, with one byte changed. */
 function damaged({ bytes }: BlobBlock, at: number): BlobBlock {
   const copy = Buffer.from(bytes);
   copy[at] = (copy[at] ?? 0) ^ 1;
@@ -75,7 +75,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       const text = someBytes(9 * MIB, 5, true);
       const hashes = await putAll(from, [text]);
       const blocks = await pass(from, to, hashes);
-      // Who keeps such contents in another way may leave it out.
+      // A store that keeps such contents in another way may omit it.
       if (blocks.length > 0) expect((await to.get(sha256(text)))?.equals(text)).toBe(true);
       await pass(from, to, hashes);
       expect(await problemsOf(to)).toEqual([]);

@@ -8,13 +8,13 @@ import { PACK_HEADER_BYTES } from "../storage/block.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
 
-/** Names for packs in tests, in order: 26 characters, never the same twice in one process. */
+/** Generates names for packs in tests, in order: 26 characters, unique within a process. */
 export function countingIds(): () => string {
   let count = 0;
   return () => String((count += 1)).padStart(26, "0");
 }
 
-/** A file blob store on a simulated disk, which several objects can have open, as several processes would. */
+/** A file blob store on a simulated disk. Several objects can have it open, as several processes would. */
 export class SimBlobs {
   readonly disk: SimDisk;
   readonly layout: BlobLayout = storeLayout("/home").blobs;
@@ -27,7 +27,7 @@ export class SimBlobs {
     this.newPackId = newPackId;
   }
 
-  /** The index that all objects share, as they do a file. */
+  /** The index that all objects share, like a file. */
   get index(): MemoryBlobIndex {
     return (this.#index ??= new KeptIndex());
   }
@@ -41,7 +41,7 @@ export class SimBlobs {
     return FileBlobStore.open({ disk, layout, openIndex, lock: this.#locks, newPackId, lockWaitMs: 50, ...options });
   }
 
-  /** The same disk as a process finds it that starts anew; what it had in memory is gone. */
+  /** Returns the store as a new process finds it: same disk, nothing in memory. */
   restarted(disk: SimDisk = this.disk): SimBlobs {
     return new SimBlobs(disk, this.newPackId);
   }
@@ -63,7 +63,7 @@ function newHome(): SimDisk {
   return disk;
 }
 
-/** Where the stored bytes of the block lie that holds a content: in a pack, by its path. */
+/** Returns the position of the stored bytes of the block that contains a content, in the pack at `path`. */
 export function findStored(
   disk: Disk,
   path: string,
@@ -91,7 +91,7 @@ export function flipAt(disk: Disk, path: string, at: number): void {
   disk.close(fd);
 }
 
-/** Flips a bit in the middle of what is stored of a content, in lane 0 or in its large file. */
+/** Flips a bit in the middle of a content's stored bytes, in lane 0 or in its large file. */
 export function flipStored(disk: Disk, layout: BlobLayout, hash: Hash): void {
   for (const path of [layout.largeRaw(hash), layout.largePacked(hash)]) {
     const size = disk.lstat(path)?.size;

@@ -2,11 +2,11 @@ import { afterEach, describe, expect, test } from "vitest";
 import { EMPTY_HASH, sha256, type Hash } from "../core/values/hash.ts";
 import type { BlobInfo, BlobProblem, BlobReader, BlobStore } from "../storage/blob-store.ts";
 
-/** One blob store, and what only its backend can do to it. */
+/** One blob store, and the operations that only its backend can do. */
 export interface BlobBackend {
-  /** A further object on the same store, as another process would have. It should wait at most some 100 ms for locks. */
+  /** Opens another object on the same store, as another process would. It should wait at most some 100 ms for locks. */
   open(): Promise<BlobStore>;
-  /** Flips a bit in the stored bytes of a content. No store is open. */
+  /** Flips a bit in a content's stored bytes. No store is open. */
   flipBit(hash: Hash): void | Promise<void>;
 }
 
@@ -14,7 +14,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const made = new Map<string, Buffer>();
 
-/** `length` bytes, the same for the same seed; `shallow` ones can be compressed well. */
+/** Returns `length` bytes, the same for the same seed; `shallow` ones compress well. */
 export function someBytes(length: number, seed: number, shallow = false): Buffer {
   const key = `${length} ${seed} ${shallow}`;
   const known = made.get(key);
@@ -29,7 +29,7 @@ export function someBytes(length: number, seed: number, shallow = false): Buffer
   return bytes;
 }
 
-/** All bytes of a reader. */
+/** Returns all bytes of a reader. */
 export async function readAll(reader: BlobReader | undefined): Promise<Buffer | undefined> {
   if (reader === undefined) return undefined;
   const pieces: Buffer[] = [];
@@ -46,12 +46,12 @@ export async function putAll(store: BlobStore, contents: readonly Uint8Array[]):
   return hashes;
 }
 
-/** All that `verify` finds. */
+/** Returns all problems that `verify` finds. */
 export async function problemsOf(store: BlobStore): Promise<BlobProblem[]> {
   return Array.fromAsync(store.verify());
 }
 
-/** The contract of `BlobStore`. `begin` gives a fresh, empty store. */
+/** The contract of `BlobStore`. `begin` makes a fresh, empty store. */
 export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
   describe(name, () => {
     const opened: BlobStore[] = [];
@@ -377,7 +377,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         await expect(collector.collect(() => false)).rejects.toMatchObject({ code: "LOCKED" });
         expect(await store.has([hash])).toEqual(new Set([hash]));
         lease.release();
-        // Its pack may still be in the hands of the other store.
+        // The other store may still be using its pack.
         const { freedBlobs, pendingBlobs } = await collector.collect(() => false);
         expect(freedBlobs + pendingBlobs).toBe(1);
         expect(await store.get(hash)).toBeUndefined();

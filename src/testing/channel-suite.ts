@@ -14,27 +14,27 @@ import { PROTOCOL_SAMPLES } from "./protocol-samples.ts";
 export interface WirePair {
   readonly a: Wire;
   readonly b: Wire;
-  /** Breaks the connection, as a network that is unplugged or a process that is killed does. */
+  /** Breaks the connection, like an unplugged network or a killed process. */
   cut(): void;
-  /** Gives back what the pair needed. */
+  /** Releases the resources of the pair. */
   close?(): Promise<void> | void;
 }
 
-/** So long nothing comes where nothing is to come. */
+/** Time for which nothing may come, in ms, where nothing is expected. */
 const QUIET_MS = 30;
 
 const WINDOW = 64 * 1024;
 
 const HASH = sha256("content");
 
-/** A credited message of about so many bytes. */
+/** Makes a credited message of about this many bytes. */
 function piece(bytes: number, offset = 0): Message {
   return { type: "ContentFetchResponse", content_hash: HASH, content: Buffer.alloc(bytes), size: 10 ** 9, offset };
 }
 
 const heartbeat = (agent_sequence: number): Message => ({ type: "Heartbeat", agent_sequence, agent_iteration: 0 });
 
-/** The contract of `Channel`, over the wires of a backend. `connect` makes a fresh pair. */
+/** The contract of `Channel`, over a backend's wires. `connect` makes a fresh pair. */
 export function channelSuite(name: string, connect: () => WirePair | Promise<WirePair>): void {
   describe(name, () => {
     const opened: { pair: WirePair; channels: Channel[] }[] = [];
@@ -53,7 +53,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       return { a, b, cut: () => pair.cut() };
     }
 
-    /** One channel, and the other end as whoever has no manners holds it. */
+    /** Makes one channel and, at the other end, a bare wire that ignores the protocol. */
     async function rawAgainst(options: FramedChannelOptions = {}): Promise<{ channel: Channel; raw: Wire }> {
       const pair = await wires();
       const channel = new FramedChannel(pair.a, options);
@@ -204,7 +204,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       cut();
       for (const channel of [a, b]) {
         const end = await channel.ended;
-        // A socket that is cut while nothing is on its way may look like one that was closed.
+        // A socket that is cut while nothing is in transit may look like one that was closed.
         if (end.error !== undefined) expect(end).toMatchObject({ by: "transport", error: { code: "UNAVAILABLE" } });
         await expect(channel.send(heartbeat(2))).rejects.toMatchObject({ code: "UNAVAILABLE" });
       }
@@ -259,7 +259,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       const { channel, raw } = await rawAgainst();
       const said = new FramedChannel(raw, { isReliable: false });
       await raw.write(Buffer.concat([bytes(), encodeFrame(encodeMessage(heartbeat(2)), 0)]));
-      // It goes on, as if nobody had said anything.
+      // The peer continues as if it had not been told.
       const more = raw.write(Buffer.alloc(200_000)).catch(() => undefined);
       await expect(all(channel)).rejects.toMatchObject({ code });
       await expect(all(said)).rejects.toMatchObject({ code });

@@ -2,55 +2,63 @@ import type { CrashFate } from "./sim-disk/sim-crash.ts";
 import { canFailWith, canTear, type SimOperation, type SimPlan } from "./sim-disk/sim-faults.ts";
 import type { SimDisk } from "./sim-disk/sim-disk.ts";
 
-/** How a run is disturbed: the machine stops before, in the middle of or after an operation. */
+/** The point at which the machine stops: before, in the middle of, or after an operation. */
 type StopMode = "before" | "torn" | "after";
 
-/** What one check is about. */
+/** The context of one check. */
 export interface SweepContext<Fact = unknown> {
   /** The index of the disturbed operation; for `end`, the number of operations. */
   readonly point: number;
-  /** That operation; undefined for `end`. */
+  /** That operation; `undefined` for `end`. */
   readonly operation: SimOperation | undefined;
-  /** `errno`: the operation failed. `end`: nothing was disturbed, and the power went right after the run. */
+  /** `errno`: the operation failed. `end`: nothing was disturbed, and the power was lost right after the run. */
   readonly mode: StopMode | "errno" | "end";
-  /** What the power loss left of unsynced changes; undefined where only the process ended (`errno`). */
+  /** The fate of unsynced changes in the power loss; `undefined` if only the process ended (`errno`). */
   readonly fate: CrashFate | undefined;
   readonly errno: string | undefined;
-  /** What the run threw; undefined if it came to its end. */
+  /** The error of the run; `undefined` if it ended normally. */
   readonly error: unknown;
-  /** What the run had acknowledged by then. */
+  /** The facts that the run had acknowledged by then. */
   readonly acknowledged: readonly Fact[];
 }
 
-/** A run, and what must hold wherever it is cut off. */
+/** A run, and the condition that must hold wherever it is interrupted. */
 export interface CrashSweep<Fact = unknown> {
-  /** The disk on which every run begins; called once. */
+  /** Makes the disk on which every run begins; called once. */
   readonly prepare: () => SimDisk | Promise<SimDisk>;
-  /** What is tested. It calls `acknowledge` for whatever must survive from then on. Must do the same each time. */
+  /**
+   * The code under test. It calls `acknowledge` for each fact that must survive from then on. Must do the same each
+   * time.
+   */
   readonly run: (disk: SimDisk, acknowledge: (fact: Fact) => void) => Promise<void> | void;
-  /** Throws if the disk that is found afterwards is not as promised. It may change that disk. */
+  /** Throws if the disk found afterwards is not as promised. May change that disk. */
   readonly check: (disk: SimDisk, context: SweepContext<Fact>) => Promise<void> | void;
-  /** Default: before, torn, after. `after` is only done where the next `before` does not show the same disk: at the end. */
+  /**
+   * Default: before, torn, after. `after` is only done if the next `before` does not show the same disk: at the end.
+   */
   readonly modes?: readonly StopMode[];
-  /** Default: forget, keep and two seeds. A seed is varied from point to point. */
+  /** Default: forget, keep and two seeds. A seed varies from point to point. */
   readonly fates?: readonly CrashFate[];
-  /** Errnos that each operation fails with once. Default: ENOSPC, EIO, EMFILE, EACCES, each where a disk could say so. */
+  /**
+   * Errnos with which each operation fails once. Default: ENOSPC, EIO, EMFILE, EACCES, for operations that can fail so
+   * on a disk.
+   */
   readonly errnos?: readonly string[];
-  /** Also let each errno last from its operation on. Default false. */
+  /** True to also let each errno persist from its operation on. Default false. */
   readonly lasting?: boolean;
-  /** Also fail reading operations. Default false. */
+  /** True to also fail reading operations. Default false. */
   readonly reads?: boolean;
-  /** Disturb only every n-th operation. Default 1. */
+  /** Disturbs only every n-th operation. Default 1. */
   readonly every?: number;
-  /** Disturb only this operation: to look at one failure. */
+  /** Disturbs only this operation, to examine one failure. */
   readonly only?: number;
 }
 
-/** How much a sweep did. */
+/** The size of a sweep. */
 export interface SweepResult {
-  /** Operations of the undisturbed run. */
+  /** Number of operations of the undisturbed run. */
   readonly points: number;
-  /** Runs, the undisturbed one included. */
+  /** Number of runs, including the undisturbed one. */
   readonly runs: number;
   readonly checks: number;
 }
@@ -60,15 +68,15 @@ const FATES: readonly CrashFate[] = ["forget", "keep", { seed: 1 }, { seed: 2 }]
 const ERRNOS: readonly string[] = ["ENOSPC", "EIO", "EMFILE", "EACCES"];
 
 /**
- * Runs something once undisturbed, then once for each of its operations and each way to disturb it, and checks what is
- * found on the disk each time. Throws at the first check that fails, with the point, mode and fate in the message.
- * After an errno the check sees the disk as it is (the process just ended) and after each fate of a power loss.
+ * Runs something once undisturbed, then once for each of its operations and each way to disturb it, and checks the disk
+ * each time. Throws at the first check that fails, with the point, mode and fate in the message. After an errno, it
+ * checks the disk as it is (the process just ended), and after each fate of a power loss.
  */
 export async function sweepCrashes<Fact = unknown>(sweep: CrashSweep<Fact>): Promise<SweepResult> {
   return new Sweep(sweep, await sweep.prepare()).run();
 }
 
-/** One run that came to its end or was cut off. */
+/** The result of one run, whether it ended or was interrupted. */
 interface Outcome<Fact> {
   readonly disk: SimDisk;
   readonly error: unknown;
@@ -117,7 +125,7 @@ class Sweep<Fact> {
     }
   }
 
-  /** With thinned points, the next `before` is not swept: only then does `after` show something of its own. */
+  /** With thinned points, the next `before` is not swept; only then does `after` show a different disk. */
   #isLast(operation: SimOperation): boolean {
     const alone = (this.#sweep.every ?? 1) > 1 || this.#sweep.only !== undefined;
     return alone || this.#operations.findLast((each) => !each.reads) === operation;

@@ -3,20 +3,20 @@ import type { Disk, DiskPath } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
-/** A disk to try, and where on it. */
+/** A disk to test, and the folder to use. */
 export interface DiskUnderTest {
   readonly disk: Disk;
-  /** An absolute path of a folder with nothing in it but what is named here; no link leads to it. */
+  /** The absolute path of a folder that contains only what is named here; no link leads to it. */
   readonly folder: string;
-  /** A FIFO in that folder, where the backend can have one. */
+  /** A FIFO in that folder, if the backend can have one. */
   readonly fifo?: string;
-  /** Whether `/proc/self/fd` works: on Linux, and in the simulation. */
+  /** True if `/proc/self/fd` works: on Linux, and in the simulation. */
   readonly anchors: boolean;
-  /** Removes what the test left. */
+  /** Removes what the test has left. */
   readonly end?: () => void;
 }
 
-/** The errno that `act` fails with; "none" if it does not. */
+/** Returns the errno with which `act` fails; "none" if it does not. */
 function errnoFrom(act: () => unknown): string {
   try {
     act();
@@ -26,7 +26,7 @@ function errnoFrom(act: () => unknown): string {
   return "none";
 }
 
-/** The contract of `Disk`. `begin` gives a disk with a fresh folder for each test. */
+/** The contract of `Disk`. `begin` makes a disk with a fresh folder for each test. */
 export function diskSuite(name: string, begin: () => DiskUnderTest): void {
   describe(name, () => {
     let given: DiskUnderTest;

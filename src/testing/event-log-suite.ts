@@ -3,19 +3,19 @@ import { sealEvents } from "../core/log/chain.ts";
 import type { EventDraft, Head, SealedEvent } from "../core/values/event.ts";
 import type { EventLog, LogPosition, RawLine } from "../storage/event-log.ts";
 
-/** One log, and what only its backend can do to it. */
+/** One log, and the operations that only its backend can do. */
 export interface LogBackend {
-  /** A further object on the same log, as another process would have. */
+  /** Opens another object on the same log, as another process would. */
   open(): EventLog;
-  /** Leaves bytes behind the end of the log, as a crash would. */
+  /** Leaves bytes after the end of the log, as a crash would. */
   tear(bytes: Buffer): void;
-  /** What lies in quarantine under a name. */
+  /** Returns the quarantined bytes of a name. */
   quarantined(name: string): Buffer;
 }
 
 const TIME = "2026-01-31T09:30:00.000Z";
 
-/** `count` events that follow a head, each a commit by itself; the text tells them apart. */
+/** Makes `count` events that follow a head, each in its own commit; the text tells them apart. */
 export function nextEvents(head: Head, count: number, text = "x"): SealedEvent[] {
   const drafts = Array.from({ length: count }, (_, i): EventDraft => {
     const first = head.seq + 1 + i;
@@ -24,7 +24,7 @@ export function nextEvents(head: Head, count: number, text = "x"): SealedEvent[]
   return sealEvents(head, drafts, TIME);
 }
 
-/** All lines of a reader, copied out of its batches. */
+/** Returns all lines of a reader, copied out of its batches. */
 export async function collectLines(lines: AsyncIterable<readonly RawLine[]>): Promise<RawLine[]> {
   const all: RawLine[] = [];
   for await (const batch of lines) {
@@ -39,7 +39,7 @@ async function texts(lines: AsyncIterable<readonly RawLine[]>): Promise<string[]
 
 const linesOf = (events: readonly SealedEvent[]): string[] => events.map((event) => event.line);
 
-/** The contract of `EventLog`. `begin` gives a fresh, empty log. */
+/** The contract of `EventLog`. `begin` makes a fresh, empty log. */
 export function eventLogSuite(name: string, begin: () => LogBackend): void {
   describe(`${name}`, () => {
     const opened: EventLog[] = [];
@@ -137,7 +137,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
     test("is read from any event to its end, whatever the lengths of the lines", async () => {
       const log = open(begin());
       const events: SealedEvent[] = [];
-      // Shorter and longer than what a reader takes at once.
+      // Shorter and longer than a reader's buffer.
       for (const length of [1, 16_000, 17_000, 5, 40_000, 300, 2_000_000, 1, 1, 33_000]) {
         events.push(...nextEvents(events.at(-1) ?? log.head, 1, "y".repeat(length)));
       }
@@ -256,7 +256,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
         const more = nextEvents(log.head, 2, `more ${round}`);
         await log.append(more);
         all.push(...first, ...more);
-        // Right behind the end of a sealed log comes the first line of the next one.
+        // The first line of the next log comes right after the end of a sealed one.
         const next = { seq: first[0]?.seq ?? 0, offset: endOfFile };
         expect(await texts(log.read(next))).toEqual(linesOf(all.slice(next.seq - 1)));
       }

@@ -6,8 +6,8 @@ const NAMES = ["a", "b", "c"] as const;
 const LINES = 8;
 
 /**
- * Somebody who works in a folder of a simulated disk: writes, as a whole or a line, deletes, moves, makes a folder of a file
- * and a file of a folder. What he does is durable: he saves.
+ * A simulated user who works in a folder of a simulated disk: writes files or lines, deletes, moves, turns a file into
+ * a folder and a folder into a file. All edits are durable, since the user saves.
  */
 export class FolderEditor {
   readonly #name: string;
@@ -15,14 +15,14 @@ export class FolderEditor {
   readonly #random: SimRandom;
   #number = 0;
 
-  /** `name`: everything that he writes has it. */
+  /** `name`: marks everything that this editor writes. */
   constructor(name: string, folder: string, random: SimRandom) {
     this.#name = name;
     this.#folder = folder;
     this.#random = random;
   }
 
-  /** Does one thing. The paths, relative to the folder, that a watcher would hint at. */
+  /** Makes one edit. Returns the paths, relative to the folder, at which a watcher would hint. */
   step(disk: SimDisk): string[] {
     const path = this.#path();
     const dice = this.#random.below(20);
@@ -35,7 +35,7 @@ export class FolderEditor {
     return this.#chmod(disk, path);
   }
 
-  /** Writes a file as a new one; what stood in its way is gone. */
+  /** Writes a new file; removes what is in its way. */
   write(disk: SimDisk, path: string, text: string): string[] {
     const made = this.#clearWay(disk, path);
     const at = this.#at(path);
@@ -48,7 +48,7 @@ export class FolderEditor {
     return [...made, path];
   }
 
-  /** Changes one line of a file as it stands; what the other lines say stays. */
+  /** Changes one line of a file, and keeps the others. */
   #changeLine(disk: SimDisk, path: string): string[] {
     const content = disk.content(this.#at(path));
     if (content === undefined) return this.write(disk, path, this.#text());
@@ -97,7 +97,7 @@ export class FolderEditor {
     return [path];
   }
 
-  /** Makes the folders above a path; a file that stands there goes. */
+  /** Makes the folders above a path; removes a file that is in the way. */
   #clearWay(disk: SimDisk, path: string): string[] {
     const made: string[] = [];
     const names = path.split("/").slice(0, -1);

@@ -24,23 +24,23 @@ import { FOLDER, SyncMachine } from "./sync-machine.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 const HEARTBEAT_MS = 200;
-/** So long a rig waits for something, in ms of its clock. */
+/** Time for which a rig waits for something, in ms of its clock. */
 const PATIENCE_MS = 120_000;
 
-/** An origin on a machine of its own, without a folder unless it is opened with one. */
+/** An origin on its own machine, without a folder unless it is opened with one. */
 export class RigHost {
   readonly machine: SyncMachine;
   /** Since when its folder is away, if it had one. */
   awaySince: number | undefined;
-  /** May whoever comes only read? */
+  /** True if clients may only read. */
   isReadOnly = false;
-  /** Does whoever comes have an agent's token? */
+  /** True if clients have an agent's token. */
   isAgents = false;
-  /** How often it says something, in ms; `undefined`: as often as origins do. */
+  /** The interval of its heartbeats, in ms; `undefined` for an origin's default. */
   heartbeatMs: number | undefined = HEARTBEAT_MS;
-  /** Conversations that go on. */
+  /** Number of running conversations. */
   conversations = 0;
-  /** What has gone wrong here in conversations. */
+  /** Errors of its conversations. */
   readonly failures: unknown[] = [];
   readonly #clock: VirtualClock;
   #store: StoreApi | undefined;
@@ -62,7 +62,7 @@ export class RigHost {
     return this.#workspace;
   }
 
-  /** `hasFolder`: its files lie in a folder of its machine, whose rules can leave some out. */
+  /** `hasFolder`: its files are in a folder of its machine, whose rules can leave some out. */
   async open({ hasFolder = false } = {}): Promise<void> {
     this.#store = await this.machine.open();
     const { workspace } = hasFolder
@@ -73,7 +73,7 @@ export class RigHost {
     this.#origins = new Origins(partsOf(this.#store), { timers: this.#clock });
   }
 
-  /** What it has is what another workspace begins with, on a base; that one is followed from now on. */
+  /** Makes another workspace that begins with its files, on a base; that one is served from now on. */
   async fork(): Promise<void> {
     if (this.#store === undefined) throw new Error("the origin is not open");
     const { workspace } = await this.#store.create({ name: "fork", from: { workspace: this.#id } });
@@ -88,13 +88,13 @@ export class RigHost {
     else await this.workspace.putFile(path, Buffer.from(content));
   }
 
-  /** From here on it is only read, or no longer so. */
+  /** Makes it read-only, or writable again. */
   async setArchived(isArchived: boolean): Promise<void> {
     if (this.#store === undefined) throw new Error("the origin is not open");
     await this.#store.archive(this.#id, isArchived);
   }
 
-  /** All files with their contents; folders end with a slash. */
+  /** Returns all files with their contents; folders end with a slash. */
   async tree(): Promise<Record<string, string>> {
     const found: Record<string, string> = {};
     for (const { path, kind } of (await this.workspace.files()).files) {
@@ -104,7 +104,7 @@ export class RigHost {
     return found;
   }
 
-  /** A conversation with whoever is at the other end. */
+  /** Runs a conversation with the client at the other end. */
   async serve(channel: Channel): Promise<void> {
     if (this.#origins === undefined) throw new Error("the origin is not open");
     using lease = await this.#origins.lease(this.#id);
@@ -134,9 +134,9 @@ async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(await Array.fromAsync(pieces)).toString();
 }
 
-/** How a desk differs from an ordinary one. */
+/** Differences of a desk from an ordinary one. */
 export interface DeskOptions {
-  /** Ids of different machines differ. */
+  /** Makes the ids of different machines differ. */
   readonly number?: number;
   /** See `MachineOptions`. */
   readonly countsReads?: boolean;
@@ -144,32 +144,36 @@ export interface DeskOptions {
   readonly parts?: Partial<FolderSyncParts>;
 }
 
-/** A folder that follows a rig's origin, on a machine of its own; nothing watches it but `hint`. */
+/** A folder that follows a rig's origin, on its own machine; only `hint` reports changes in it. */
 export class RigDesk {
   readonly machine: SyncMachine;
   readonly happened: SyncEvent[] = [];
-  /** Is nobody reachable? */
+  /** True if nobody can be reached. */
   isCut = false;
-  /** The ends of which nothing arrives (`a`: the origin's), while nobody is told. New connections are made, and are the same. */
+  /**
+   * The ends whose frames do not arrive (`a`: the origin's), without any error. New connections are made, and behave
+   * alike.
+   */
   readonly silent = new Set<"a" | "b">();
-  /** So long each frame takes, in ms. */
+  /** The delay of each frame, in ms. */
   frameMs = 0;
-  /** Names of messages of the origin that get lost, each once. */
+  /** Types of the origin's messages that get lost, each once. */
   readonly lost = new Set<string>();
-  /** Does its watcher miss things, and say so? */
+  /** True if its watcher misses changes, and reports that. */
   isBlind = false;
-  /** Can its watcher say that all hints of the past have come? Those that are late then come first. */
+  /** True if its watcher can tell that all past hints have come. Late hints then come first. */
   isOrdered = false;
-  /** What becomes of the bytes of the origin's next frames. */
+  /** Functions that damage the bytes of the origin's next frames. */
   readonly damages: ((frame: Uint8Array) => Uint8Array)[] = [];
-  /** When the origin was asked for a conversation, in ms of the rig's clock. */
+  /** The times at which the origin was asked for a conversation, in ms of the rig's clock. */
   readonly dialled: number[] = [];
-  /** So long a look at the folder takes, in ms: before it sees anything, and when it has seen everything. */
+  /** The delay of a scan of the folder before it begins, in ms. */
   lookMs = 0;
-  /** So long it takes until the folder is watched, in ms. */
+  /** The delay until the folder is watched, in ms. */
   watchMs = 0;
+  /** The delay of a scan after it has seen everything, in ms. */
   lookedMs = 0;
-  /** Settings that hold from the next start on. */
+  /** Settings that apply from the next start on. */
   settings: Partial<Pick<ReplicaRecord, "editorFiles" | "filterTo" | "filterFrom" | "withProtected">> = {};
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
@@ -206,13 +210,13 @@ export class RigDesk {
     return this.#hold;
   }
 
-  /** What its sync works with. */
+  /** The context of its sync. */
   get context(): Context {
     if (this.#context === undefined) throw new Error("the desk is not started");
     return this.#context;
   }
 
-  /** Starts, or starts again as another process would. */
+  /** Starts it, or restarts it as another process would. */
   async start(more: Partial<FolderSyncParts> = {}): Promise<void> {
     if (this.#id === "") this.#id = await this.machine.init();
     this.#store = await this.machine.parts();
@@ -252,7 +256,7 @@ export class RigDesk {
     await this.#sync.start();
   }
 
-  /** Its process ends in peace. */
+  /** Ends its process normally. */
   async close(): Promise<void> {
     await this.#sync?.close();
     await this.#hold?.[Symbol.asyncDispose]();
@@ -260,33 +264,33 @@ export class RigDesk {
     this.#sync = undefined;
   }
 
-  /** Something changed in the folder. */
+  /** Reports a change in the folder. */
   hint(...paths: string[]): void {
     this.#hint?.(paths as WorkspacePath[]);
   }
 
-  /** Something changed in the folder, and the hint of it comes when its watcher is asked for those of the past. */
+  /** Reports a change in the folder whose hint comes only when the watcher is asked for past hints. */
   hintLate(...paths: string[]): void {
     this.#late.push(paths as WorkspacePath[]);
   }
 
-  /** Nobody knows what has changed: what a watcher that misses things says every few seconds. */
+  /** Reports that anything may have changed, as a watcher that misses changes does every few seconds. */
   hintEverywhere(): void {
     this.#hint?.(undefined);
   }
 
-  /** Edits a file in the folder (`undefined`: deletes it), as an editor would, and whatever watches says so. */
+  /** Edits a file in the folder (`undefined`: deletes it), as an editor would, and reports it. */
   edit(path: string, content: string | undefined): void {
     writeSim(this.disk, `${FOLDER}/${path}`, content);
     this.hint(path);
   }
 
-  /** What lies in the folder; folders end with a slash. */
+  /** Returns the contents of the folder; folders end with a slash. */
   tree(): Record<string, string> {
     return treeOf(this.disk, FOLDER);
   }
 
-  /** The connection breaks, and cannot be made until `heal`. */
+  /** Breaks the connection, which cannot be made again until `heal`. */
   cut(): void {
     this.isCut = true;
     this.#cutLink?.();
@@ -328,7 +332,7 @@ export class RigDesk {
   }
 }
 
-/** A worktree whose hints come from whoever is given the way to say them. */
+/** Makes a worktree whose hints come from the given function. */
 function watchedBy(
   worktree: Worktree,
   given: {
@@ -355,7 +359,7 @@ function watchedBy(
   });
 }
 
-/** A worktree that takes its time before it looks, and when it has looked. */
+/** Makes a worktree that pauses before and after a scan. */
 function slowToRead(worktree: Worktree, pause: (when: "before" | "after") => Promise<void>): Worktree {
   const scan: Worktree["scan"] = async (request, onChanged) => {
     await pause("before");
@@ -372,7 +376,7 @@ function slowToRead(worktree: Worktree, pause: (when: "before" | "after") => Pro
   });
 }
 
-/** What there is at first; `desk`: in the folder. */
+/** Initial contents; `desk`: of the folder. */
 export interface FolderRigOptions extends DeskOptions {
   readonly desk?: Readonly<Record<string, string>>;
 }
@@ -388,7 +392,7 @@ export class FolderRig {
     this.desk = new RigDesk(this.host, this.clock, more);
   }
 
-  /** `begin`: what the origin has at first. */
+  /** `begin`: the initial files of the origin. */
   static async start(begin: Readonly<Record<string, string>> = {}, more: FolderRigOptions = {}): Promise<FolderRig> {
     const rig = new FolderRig(more);
     await rig.during(rig.host.open());
@@ -399,7 +403,7 @@ export class FolderRig {
     return rig;
   }
 
-  /** Lets time pass until this is done; what it resolves to. */
+  /** Lets time pass until this is done; returns its result. */
   async during<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const over = (): void => void (isOver = true);
@@ -409,7 +413,7 @@ export class FolderRig {
     return work;
   }
 
-  /** Until both directions are quiet. */
+  /** Waits until both directions are quiet. */
   async flush(): Promise<void> {
     await this.during(this.desk.sync.flush());
   }
@@ -443,7 +447,7 @@ export function writeSim(disk: SimDisk, path: string, content: string | undefine
   disk.rename(`${path}.new~`, path);
 }
 
-/** Removes a file, or a folder with what is in it. */
+/** Removes a file, or a folder with its contents. */
 export function removeSim(disk: SimDisk, path: string): void {
   if (disk.lstat(path)?.kind !== "dir") return disk.unlink(path);
   for (const { name } of disk.list(path)) removeSim(disk, `${path}/${name.toString()}`);

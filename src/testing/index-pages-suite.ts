@@ -17,7 +17,7 @@ async function pathsAt(
   return paths;
 }
 
-/** The part of the contract of `IndexStore` that is about pages, and about contents. */
+/** The part of the contract of `IndexStore` about pages and contents. */
 export function indexPagesSuite(name: string, open: () => IndexStore): void {
   describe(`${name}: pages`, () => {
     const opened: IndexStore[] = [];
@@ -30,7 +30,10 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       for (const store of opened.splice(0)) await store.close();
     });
 
-    /** Names that sort apart from what their text says, a file that was a folder, a folder that is gone. */
+    /**
+     * A store with names that sort differently than their text suggests, a file that was a folder, and a deleted
+     * folder.
+     */
     async function filled(): Promise<IndexStore> {
       const store = fresh();
       await applySteps(store, [
@@ -59,7 +62,8 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
     test("many paths at once are answered as each by itself, in their order", async () => {
       const store = fresh();
       const steps: Step[] = [];
-      // Names of which most are not asked for, names with a long past, names that are no UTF-8, and some that were never there.
+      // Names most of which are not asked for, names with a long history, names that are not UTF-8, and some that never
+      // existed.
       for (let i = 0; i < 300; i += 1) steps.push([`wide/n${i}`, `file:${i}`]);
       for (let times = 0; times < 60; times += 1) {
         for (const one of ["a", "b", "c", "d", "e"]) steps.push([`deep/${one}`, `file:${times}`]);

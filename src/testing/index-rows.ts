@@ -4,7 +4,7 @@ import { sha256 } from "../core/values/hash.ts";
 import { parsePath, type WorkspacePath } from "../core/values/path.ts";
 import type { EventRow, IndexBatch, IndexStore, IterationRow } from "../storage/index-store.ts";
 
-/** An entry whose hash follows from its text. */
+/** Makes an entry whose hash follows from its text. */
 export function entryAt(path: WorkspacePath, kind: EntryKind = "file", text = "text"): Entry {
   if (kind === "dir") return { path, kind, mode: 0o755, size: 0, mtimeMs: 0, hash: undefined };
   return {
@@ -17,23 +17,23 @@ export function entryAt(path: WorkspacePath, kind: EntryKind = "file", text = "t
   };
 }
 
-/** The row of an event; `offset` and `length` follow from its seq. */
+/** Makes the row of an event; `offset` and `length` follow from its seq. */
 export function eventAt(seq: number, recordId: string, op: EventOp = "upsert"): EventRow {
   const ts = "2026-01-31T09:30:00.000Z";
   return { seq, ts, op, recordId, hash: sha256(`${seq}`), offset: (seq - 1) * 100, length: 99, open: false };
 }
 
-/** A batch that ends at a seq. */
+/** Makes a batch that ends at a seq. */
 export function batchTo(seq: number, part: Partial<Omit<IndexBatch, "head">> = {}): IndexBatch {
   const head = { seq, hash: sha256(`${seq}`), offset: seq * 100, frontier: [sha256("left"), sha256(`${seq}`)] };
   const { events = [], iterations = [], ...more } = part;
   return { head, events, iterations, ...more };
 }
 
-/** What one step does to one path: a kind (with a text), or a deletion. */
+/** One step at one path: a kind (with a text), or a deletion. */
 export type Step = readonly [path: string, what: "deleted" | "dir" | `file:${string}` | `symlink:${string}`];
 
-/** Turns steps into rows: step n is event n. */
+/** Converts steps to rows: step n is event n. */
 export function rowsOf(steps: readonly Step[], firstSeq = 1): IterationRow[] {
   const counts = new Map<string, number>();
   return steps.map(([text, what], at) => {
@@ -46,7 +46,7 @@ export function rowsOf(steps: readonly Step[], firstSeq = 1): IterationRow[] {
   });
 }
 
-/** Brings each step in as an event of its own. */
+/** Applies each step as its own event. */
 export async function applySteps(store: IndexStore, steps: readonly Step[]): Promise<void> {
   const { seq } = await store.head();
   for (const row of rowsOf(steps)) {

@@ -17,7 +17,7 @@ async function entriesAt(store: IndexStore, seq: number, beneath?: string): Prom
 
 const p = (text: string): WorkspacePath => parsePath(text);
 
-/** The contract of `IndexStore`. `open` gives an empty store. */
+/** The contract of `IndexStore`. `open` makes an empty store. */
 export function indexStoreSuite(name: string, open: () => IndexStore): void {
   indexPagesSuite(name, open);
   describe(`${name}`, () => {
@@ -454,7 +454,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.treeHashAt(p("a/none"), 5)).toBeUndefined();
       await put(5, [["", one]], 5);
       expect(await store.treeHashAt(ROOT, 5)).toBe(one);
-      // Those of the events in between are missing.
+      // The hashes of the events in between are missing.
       await put(9, [["a", two]], 7);
       expect([await store.treeSeq(), await store.treeHashAt(p("a"), 9)]).toEqual([5, two]);
       await put(8, [["a/b", two]], 4);

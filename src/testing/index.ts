@@ -1,6 +1,6 @@
 /**
- * `chronicle/testing`: the contract of each port as a suite of vitest tests. A backend's own test hands its factory to the
- * suite of its port; what the suite asks for is said there.
+ * `chronicle/testing`: the contract of each port as a suite of vitest tests. A backend's own test passes its factory to
+ * the suite of its port; each suite states what it needs.
  */
 export { blobBlocksSuite } from "./blob-blocks-suite.ts";
 export { blobStoreSuite, type BlobBackend } from "./blob-store-suite.ts";

@@ -1,31 +1,31 @@
 import type { LinkArrival, LinkFrame } from "../replication/channels/memory-wire.ts";
 import { decodeFrame, decodeHeader, encodeFrame } from "../replication/protocol/frame.ts";
 
-/** What goes wrong with a frame on its way. */
+/** A fault of a frame in transit. */
 export type LinkFault = "lost" | "repeated" | "damaged" | "forged" | "cut-off";
 
-/** How bad a simulated network is. Shares are 0 to 1. */
+/** The faults of a simulated network. Shares are 0 to 1. */
 export interface WeatherOptions {
   readonly seed: number;
-  /** Frames that never arrive. */
+  /** Share of frames that never arrive. */
   readonly loss?: number;
-  /** Frames that arrive twice. */
+  /** Share of frames that arrive twice. */
   readonly duplication?: number;
-  /** Frames of which a byte is changed on the way. */
+  /** Share of frames of which a byte is changed in transit. */
   readonly corruption?: number;
-  /** Frames in whose lines or contents a byte is changed by somebody who puts the checksum right. */
+  /** Share of frames whose lines or contents are changed by a forger who corrects the checksum. */
   readonly forgery?: number;
-  /** A frame that arrives twice comes the second time up to so many milliseconds later. Default: as the first time. */
+  /** Maximum delay of a second arrival, in ms. Default: as for the first one. */
   readonly repeatMs?: number;
-  /** Each arrival takes between 0 and so many milliseconds: later frames overtake earlier ones. Default 0. */
+  /** Maximum delay of each arrival, in ms: later frames overtake earlier ones. Default 0. */
   readonly delayMs?: number;
-  /** Nothing arrives from this end while it is so; asked for each frame. */
+  /** True while nothing arrives from this end. Called for each frame. */
   readonly isPartitioned?: (from: LinkFrame["from"]) => boolean;
-  /** Is told what goes wrong. */
+  /** Called with each fault. */
   readonly onFault?: (fault: LinkFault, bytes: Uint8Array) => void;
 }
 
-/** What becomes of each frame on a simulated network, the same for the same seed: the `deliver` of memory wires. */
+/** Returns the `deliver` function of memory wires for a simulated network, deterministic for a seed. */
 export function linkWeather(options: WeatherOptions): (frame: LinkFrame) => readonly LinkArrival[] {
   const next = numbers(options.seed);
   const happens = (share = 0): boolean => share > 0 && next() < share;
@@ -60,7 +60,7 @@ function withOtherByte(bytes: Uint8Array, next: () => number): Uint8Array {
   return damaged;
 }
 
-/** The frame with another byte in its body, and a checksum that fits; `undefined`: it has none. */
+/** Returns the frame with another byte in its body and a matching checksum; `undefined` if it has no body. */
 function forgery(bytes: Uint8Array, next: () => number): Uint8Array | undefined {
   const frame = Buffer.from(bytes);
   const { head, body, sent } = decodeFrame(frame, decodeHeader(frame));
@@ -68,7 +68,7 @@ function forgery(bytes: Uint8Array, next: () => number): Uint8Array | undefined 
   return encodeFrame({ head, body: withOtherByte(body, next) }, sent);
 }
 
-/** Numbers from 0 to 1 (mulberry32, a public-domain generator by Tommy Ettinger). */
+/** Generates numbers from 0 to 1 (mulberry32, a public-domain generator by Tommy Ettinger). */
 function numbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Lock } from "../storage/lock.ts";
 
-/** Makes locks on one and the same thing: each call is a further object, as another process would have. */
+/** Makes locks on the same thing: each call makes another object, as another process would have. */
 export type LockMaker = () => Lock;
 
-/** The contract of `Lock`. `begin` gives a maker of locks on a fresh thing. */
+/** The contract of `Lock`. `begin` returns a maker of locks on a fresh thing. */
 export function lockSuite(name: string, begin: () => LockMaker): void {
   describe(`${name}`, () => {
     const made: Lock[] = [];

@@ -7,14 +7,14 @@ import { EMPTY_HASH, type Hash, isHash } from "../core/values/hash.ts";
  * Leaves are leaf hashes (`leafHash` of `log-tree.ts`), not event hashes.
  */
 
-/** The root over leaf hashes. */
+/** Computes the root over leaf hashes. */
 export function logRoot(leaves: readonly Hash[]): Hash {
   const range = new CompactRange();
   for (const leaf of leaves) range.add(leaf);
   return range.root();
 }
 
-/** The largest power of two below `size` (`size` ≥ 2): where RFC 6962 cuts a tree. */
+/** Returns the largest power of two below `size` (`size` ≥ 2), at which RFC 6962 splits a tree. */
 function cut(size: number): number {
   let k = 1;
   while (k * 2 < size) k *= 2;
@@ -27,7 +27,10 @@ function checkRange(value: number, limit: number, what: string): void {
   }
 }
 
-/** The siblings from leaf `index` (from 0) up to the root, the lowest first. Throws `USAGE` when there is no such leaf. */
+/**
+ * Returns the siblings from leaf `index` (from 0) up to the root, the lowest first. Throws `USAGE` if there is no such
+ * leaf.
+ */
 export function inclusionProof(leaves: readonly Hash[], index: number): Hash[] {
   checkRange(index, leaves.length - 1, "leaf");
   if (leaves.length === 1) return [];
@@ -38,7 +41,9 @@ export function inclusionProof(leaves: readonly Hash[], index: number): Hash[] {
     : [...inclusionProof(right, index - k), logRoot(left)];
 }
 
-/** Shows that the tree of the first `size` leaves is a prefix of the tree of all. Throws `USAGE` when there are fewer. */
+/**
+ * Proves that the tree of the first `size` leaves is a prefix of the tree of all. Throws `USAGE` if there are fewer.
+ */
 export function consistencyProof(leaves: readonly Hash[], size: number): Hash[] {
   checkRange(size, leaves.length, "size");
   return size === 0 || size === leaves.length ? [] : subProof(leaves, size, true);
@@ -53,7 +58,9 @@ function subProof(leaves: readonly Hash[], size: number, whole: boolean): Hash[]
     : [...subProof(right, size - k, false), logRoot(left)];
 }
 
-/** What an inclusion proof says: the leaf hash stands at `index` (from 0) in the tree with `size` leaves and this root. */
+/**
+ * The claim of an inclusion proof: the leaf hash is at `index` (from 0) in the tree with `size` leaves and this root.
+ */
 export interface InclusionClaim {
   readonly leaf: Hash;
   readonly index: number;
@@ -62,7 +69,7 @@ export interface InclusionClaim {
   readonly proof: readonly Hash[];
 }
 
-/** Does the proof show the claim? (RFC 9162 §2.1.3.2) */
+/** True if the proof shows the claim (RFC 9162 §2.1.3.2). */
 export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
   if (!isCount(size) || !isCount(index) || index >= size || ![leaf, ...proof].every(isHash)) return false;
   let node = leaf;
@@ -72,7 +79,7 @@ export function verifyInclusion({ leaf, index, size, root, proof }: InclusionCla
   return complete && node === root;
 }
 
-/** What a consistency proof says: the tree with `first` leaves is a prefix of the tree with `second` leaves. */
+/** The claim of a consistency proof: the tree with `first` leaves is a prefix of the tree with `second` leaves. */
 export interface ConsistencyClaim {
   readonly first: number;
   readonly firstRoot: Hash;
@@ -81,7 +88,7 @@ export interface ConsistencyClaim {
   readonly proof: readonly Hash[];
 }
 
-/** Does the proof show the claim? (RFC 9162 §2.1.4.2) */
+/** True if the proof shows the claim (RFC 9162 §2.1.4.2). */
 export function verifyConsistency({ first, firstRoot, second, secondRoot, proof }: ConsistencyClaim): boolean {
   if (!isCount(first) || !isCount(second) || first > second || ![firstRoot, ...proof].every(isHash)) return false;
   if (first === second) return proof.length === 0 && firstRoot === secondRoot;
@@ -114,7 +121,10 @@ function halve(place: Place): void {
   place.last = Math.floor(place.last / 2);
 }
 
-/** Climbs from a place to the root, telling for each node of the proof whether it stands on the left. True at the root. */
+/**
+ * Climbs from a place to the root, and passes each node of the proof to `step`, with whether it is on the left. True at
+ * the root.
+ */
 function climb(from: Place, path: readonly Hash[], step: (sibling: Hash, isLeft: boolean) => void): boolean {
   const place = { ...from };
   for (const sibling of path) {

@@ -7,7 +7,7 @@ import type { BlobReader, BlobStore } from "../storage/blob-store.ts";
 import { MemoryBlobStore } from "../storage/memory/memory-blob-store.ts";
 import { Signal } from "../util/signal.ts";
 
-/** A journal in memory, which checks that each of its entries gets its answer once, in order, and for good. */
+/** A journal in memory that checks that each of its entries is answered once, in order, and finally. */
 export class MemoryJournal implements WriteJournal {
   readonly changed = new Signal<void>();
   readonly entries: WriteBackEntry[] = [];
@@ -19,12 +19,12 @@ export class MemoryJournal implements WriteJournal {
   readonly #blobs: BlobStore = new MemoryBlobStore({ contents: this.contents });
   #head = 0;
 
-  /** The last own event. */
+  /** The seq of the last own event. */
   get head(): number {
     return this.#head;
   }
 
-  /** Writes a file, or (`undefined`) deletes it. */
+  /** Writes a file, or deletes it (`undefined`). */
   write(path: string, text: string | undefined, seen = 0): WriteBackEntry {
     const at = parsePath(path);
     const bytes = Buffer.from(text ?? "");
@@ -44,7 +44,7 @@ export class MemoryJournal implements WriteJournal {
     return added;
   }
 
-  /** Each entry is known by its number and path. */
+  /** Each entry is identified by its number and path. */
   async isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean> {
     const entry = this.entries.find((one) => one.localSeq === localSeq);
     return hash === undefined || (entry !== undefined && entry.eventHash === hash);
@@ -61,7 +61,7 @@ export class MemoryJournal implements WriteJournal {
     return true;
   }
 
-  /** Whoever has this journal sends everything behind what the origin remembers. */
+  /** Nothing to check: the holder of this journal sends everything after what the origin remembers. */
   remembered(): void {}
 
   async settled(upTo: number, { accepted, rejected }: WriteBackAnswer): Promise<void> {
@@ -75,7 +75,7 @@ export class MemoryJournal implements WriteJournal {
     }
   }
 
-  /** A process that begins anew and remembers nothing of its answers. */
+  /** Simulates a new process that remembers none of its answers. */
   forget(): void {
     this.settledTo = 0;
     this.answers.clear();

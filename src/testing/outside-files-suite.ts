@@ -6,27 +6,27 @@ import type { OutsideFiles, OutsideLook, OutsideRequest } from "../worktree/outs
 import type { OutsideLimits } from "../worktree/outside/outside-limits.ts";
 import type { ContentReader } from "../worktree/worktree.ts";
 
-/** Somebody who works on the files that no workspace has. Paths are absolute. */
+/** A user who edits files outside of workspaces. Paths are absolute. */
 export interface OutsideEditor {
   write(path: string, content: string | Buffer): void;
-  /** With those on the way to it. */
+  /** Makes a folder and those above it. */
   makeFolder(path: string): void;
   symlink(target: string, path: string): void;
   chmod(path: string, mode: number): void;
   /** Removes a file, a link or a whole folder. */
   remove(path: string): void;
-  /** The content of a file, or the target of a link. */
+  /** Returns the content of a file, or the target of a link. */
   read(path: string): string;
   modeOf(path: string): number;
-  /** The names in a folder, in order. */
+  /** Returns the names in a folder, in order. */
   list(path: string): string[];
 }
 
-/** Files outside, and somebody who edits them: in `base` lie the store (`store`) and a workspace (`ws`), both empty folders. */
+/** Outside files, and their editor. `base` contains the store (`store`) and a workspace (`ws`), both empty folders. */
 export interface OutsideHarness {
   readonly outside: OutsideFiles;
   readonly edit: OutsideEditor;
-  /** Absolute, without links. */
+  /** Absolute, with links resolved. */
   readonly base: string;
   dispose(): void;
 }
@@ -52,7 +52,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
       return harness.outside.look(outsidePath(path), { deep, keep: async (pieces) => sha256Pieces(pieces) });
     }
 
-    /** What was found, by the name beneath the test's folder. */
+    /** Returns the findings by name beneath the test's folder. */
     function shown({ found, omitted }: OutsideLook): Record<string, string> {
       const names = found.map(({ path, entry }) => [
         `/${path}`.replace(`${harness.base}/`, ""),
@@ -168,7 +168,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
       test("its own store is known", () => {
         expect(harness.outside.isOwn(outsidePath(at("store/blobs/x")), false)).toBe(true);
         expect(harness.outside.isOwn(outsidePath(at("stores")), true)).toBe(false);
-        // A tool that takes the whole folder away would take the store along.
+        // A tool that removed the whole folder would remove the store with it.
         expect(harness.outside.isOwn(outsidePath(harness.base), true)).toBe(true);
         expect(harness.outside.isOwn(outsidePath(harness.base), false)).toBe(false);
       });

@@ -8,7 +8,7 @@ import { sealCommit } from "./seal-commit.ts";
 
 const TS = "2026-01-31T09:30:00.000Z";
 
-/** The event of a file with this content (`undefined`: its deletion), after `head`. */
+/** Makes the event of a file with this content (`undefined`: its deletion), after `head`. */
 export function fileEvent(head: Head, path: string, content: string | undefined): SealedEvent {
   const at = path as WorkspacePath;
   const size = Buffer.byteLength(content ?? "");
@@ -22,7 +22,7 @@ export function fileEvent(head: Head, path: string, content: string | undefined)
   return event;
 }
 
-/** An event of another record, of so many characters. */
+/** Makes an event of another record, with this many characters. */
 export function userEvent(head: Head, characters: number): SealedEvent {
   const [event] = sealCommit(
     head,
@@ -47,7 +47,7 @@ const GONE = { kind: "absent", content_hash: null, size: 0, permissions: 0, is_d
 const EVENT = fileEvent(EMPTY_HEAD, "src/main.ts", "content");
 const ENTRY = { ...STATE, mtime_ms: 5, master_rowid_seen: 3, actor: "agent", session: "s1", turn: "t1", action: "a1" };
 
-/** At least one message of each type, with and without what may be left out. */
+/** At least one message of each type, with and without its optional fields. */
 export const PROTOCOL_SAMPLES: readonly Message[] = [
   { type: "ContentAhead", filepath: "src/main.ts", content_hash: HASH, content: CONTENT },
   { type: "Notification", sequence: 1, ...STATE, line: EVENT.line, inline_content: CONTENT },

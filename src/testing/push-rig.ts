@@ -21,7 +21,7 @@ import { VirtualClock } from "./virtual-clock.ts";
 
 export const HEARTBEAT_MS = 100;
 
-/** Where a replica's upstream log lies. */
+/** The paths of a replica's upstream log. */
 const PATHS = {
   log: "/home/upstream.wal",
   archive: "/home/upstream-archive",
@@ -29,7 +29,7 @@ const PATHS = {
   isCopy: true,
 } as const;
 
-/** An origin in memory: a log, contents, and how far its replicas are. */
+/** An origin in memory: a log, contents, and the cursors of its replicas. */
 export class RigOrigin {
   readonly state = emptyMemoryLog();
   readonly events: SealedEvent[] = [];
@@ -50,7 +50,7 @@ export class RigOrigin {
     await this.append(fileEvent(this.head, path, content));
   }
 
-  /** Records something else, of so many characters. */
+  /** Records another event, of this many characters. */
   note(characters: number): Promise<void> {
     return this.append(userEvent(this.head, characters));
   }
@@ -61,7 +61,7 @@ export class RigOrigin {
     this.history.changed.emit();
   }
 
-  /** What stands in the log. */
+  /** The text of the log. */
   get bytes(): string {
     return this.events.map(({ line }) => `${line}\n`).join("");
   }
@@ -76,11 +76,11 @@ export class RigOrigin {
   }
 }
 
-/** A replica on a simulated disk; `disk` is what is found when it starts. */
+/** A replica on a simulated disk; `disk` is the one that it finds at its start. */
 export class RigReplica {
   readonly disk: SimDisk;
   readonly notes: MemoryWitnessNotes;
-  /** Seqs that were handed on, in this life. */
+  /** Seqs that were passed to `onEvents` in this life. */
   readonly handedOn: number[] = [];
   readonly upstream: Upstream;
   readonly blobs: BlobStore;
@@ -115,7 +115,7 @@ export class RigReplica {
     return { sandboxId: "r1", upstream, blobs, notes, timers: clock, onEvents, ...more };
   }
 
-  /** What stands in `upstream.wal`. */
+  /** The text of `upstream.wal`. */
   get bytes(): string {
     return this.disk.content(PATHS.log)?.toString() ?? "";
   }
@@ -123,12 +123,12 @@ export class RigReplica {
 
 let packs = 0;
 
-/** Names of packs, never the same twice, however often a replica is started. */
+/** Returns a pack name that is unique however often a replica is started. */
 function newPackId(): string {
   return String((packs += 1)).padStart(26, "0");
 }
 
-/** An origin and a replica that talk. */
+/** A conversation of an origin and a replica. */
 export interface Talk {
   readonly link: MemoryLink<Channel>;
   readonly origin: OriginSession;
@@ -136,7 +136,7 @@ export interface Talk {
   readonly ends: Promise<readonly [origin: ChannelEnd, replica: ChannelEnd]>;
 }
 
-/** What is special about a conversation. */
+/** Options of a conversation. */
 export interface TalkOptions extends LinkOptions {
   readonly isReliable?: boolean;
   readonly windowBytes?: number;
@@ -144,7 +144,7 @@ export interface TalkOptions extends LinkOptions {
   readonly replica?: Partial<ReplicaOptions>;
 }
 
-/** Connects them, and lets both sides run. `a` of the link is the origin's end. */
+/** Connects them, and runs both sides. `a` of the link is the origin's end. */
 export function talk(clock: VirtualClock, origin: RigOrigin, replica: RigReplica, options: TalkOptions = {}): Talk {
   const wires = memoryWires({ later: clock.later, ...options });
   const link = {

@@ -26,7 +26,7 @@ const FOLDER = { folder: 0o755 };
 /** The origin of a rig's replica. */
 export const ORIGIN = "11111111-1111-4111-8111-111111111111";
 
-/** A replica's record, with what a test says otherwise. */
+/** Makes a replica's record, with a test's own fields. */
 export function replicaRecord(more: Partial<ReplicaRecord> = {}): ReplicaRecord {
   return {
     origin: ORIGIN,
@@ -41,7 +41,7 @@ export function replicaRecord(more: Partial<ReplicaRecord> = {}): ReplicaRecord 
   };
 }
 
-/** The engine of a workspace with the folder `/proj`, on a simulated disk; what its origin has is made up by the test. */
+/** The engine of a workspace with the folder `/proj`, on a simulated disk. The test makes up what its origin has. */
 export class ReplicaRig implements AsyncDisposable {
   readonly disk: SimDisk;
   readonly #engine: SimEngine;
@@ -53,7 +53,7 @@ export class ReplicaRig implements AsyncDisposable {
     this.#engine = engine;
   }
 
-  /** A new workspace with these files; with `disk` the one that is there. */
+  /** Opens a new workspace with these files; with `disk`, the existing one. */
   static async open(files: Readonly<Record<string, string>> = {}, disk?: SimDisk, firstId = 0): Promise<ReplicaRig> {
     const tree = Object.fromEntries(Object.entries(files).map(([path, text]) => [`/proj/${path}`, text]));
     const own =
@@ -69,7 +69,7 @@ export class ReplicaRig implements AsyncDisposable {
     return this.#engine.context;
   }
 
-  /** A file's entry, its content in the store. */
+  /** Makes a file's entry, with its content in the store. */
   async file(path: string, text: string, mode = 0o644): Promise<Entry> {
     const hash = await this.keep(text);
     return { path: parsePath(path), kind: "file", mode, size: Buffer.byteLength(text), mtimeMs: 1_000, hash };
@@ -87,18 +87,18 @@ export class ReplicaRig implements AsyncDisposable {
     return hash;
   }
 
-  /** The state of a path as it is recorded. */
+  /** Returns the recorded state of a path. */
   async recorded(path: string): Promise<Entry | undefined> {
     const { seq } = await this.context.index.head();
     return (await this.context.index.iterationAt(parsePath(path), seq))?.entry;
   }
 
-  /** The change from what is recorded to this. */
+  /** Makes the change from the recorded state to this one. */
   async change(path: string, after: Entry | undefined, more: Partial<UpstreamChange> = {}): Promise<UpstreamChange> {
     return { path: parsePath(path), before: await this.recorded(path), after, ...more };
   }
 
-  /** The origin has recorded this. */
+  /** Adds an event that the origin has recorded. */
   upstream(path: string, entry: Entry | undefined, seq: number): IterationRow {
     const known = this.#mirror.filter((one) => one.path === path).length;
     const row = { path: parsePath(path), seq, iteration: known + 1, entry };
@@ -114,7 +114,7 @@ export class ReplicaRig implements AsyncDisposable {
     return applyUpstream(this.context, { record: replicaRecord({ applied }), changes: [], ...rest }, how);
   }
 
-  /** Whoever works in the folder writes a file, and it is recorded. */
+  /** Writes a file as a user of the folder, and captures it. */
   async edit(path: string, text: string | undefined): Promise<void> {
     const full = `/proj/${path}`;
     if (this.disk.lstat(full) !== undefined) this.disk.unlink(full);
@@ -122,7 +122,7 @@ export class ReplicaRig implements AsyncDisposable {
     await capture(this.context, { cause: "watch", only: [parsePath(path)] });
   }
 
-  /** The same, without that anybody looks. */
+  /** Like `edit`, without a capture. */
   write(path: string, text: string): void {
     const full = `/proj/${path}`;
     if (this.disk.lstat(full) !== undefined) this.disk.unlink(full);
@@ -133,7 +133,7 @@ export class ReplicaRig implements AsyncDisposable {
     this.disk.syncFolder(full.slice(0, full.lastIndexOf("/")));
   }
 
-  /** What is in the folder: contents of files, `/` for folders. */
+  /** Returns the folder's contents: texts of files, `/` for folders. */
   files(): Record<string, string> {
     const found: Record<string, string> = {};
     const visit = (folder: string): void => {
@@ -159,7 +159,7 @@ export class ReplicaRig implements AsyncDisposable {
     return bytes.toString();
   }
 
-  /** The events from one on. */
+  /** Returns the events from one on. */
   async events(from: number): Promise<LogEvent[]> {
     const { seq } = await this.context.index.head();
     const found: LogEvent[] = [];
@@ -171,7 +171,7 @@ export class ReplicaRig implements AsyncDisposable {
     return (await this.context.index.head()).seq;
   }
 
-  /** The file records among the events from one on. */
+  /** Returns the file records among the events from one on. */
   async fileRecords(from: number): Promise<(FileRecord & { readonly path: WorkspacePath })[]> {
     return (await this.events(from)).flatMap(({ recordId, record }) => {
       const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;

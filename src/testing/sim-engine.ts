@@ -15,7 +15,7 @@ export class SimEngine implements AsyncDisposable {
     this.#end = end;
   }
 
-  /** Opens a workspace that a store on this disk (`openSimStore`) has made. */
+  /** Opens a workspace made by a store on this disk (`openSimStore`). */
   static async open(disk: SimDisk, workspaceId: string, options: SimMachineOptions): Promise<SimEngine> {
     const home = { home: "/store", configFolder: "/config", userHome: "/root", waitMs: 50 };
     const parts = await openParts(home, simBackends(disk, options));

@@ -9,21 +9,21 @@ import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
 import type { ProcessEnd } from "../engine/log/context.ts";
 
-/** A machine in memory: what is not on its disk is gone when it is opened again, the indexes too. */
+/** A machine in memory: whatever is not on its disk is gone when it is opened again, including the indexes. */
 export interface SimMachineOptions {
-  /** Ids begin here, so that two openings do not make the same. */
+  /** The first id, so that two openings make different ones. */
   readonly firstId: number;
-  /** What a command does to the disk; its exit code. */
+  /** Does to the disk what a command would; returns its exit code. */
   readonly command?: (command: readonly string[]) => number | Promise<number>;
-  /** Milliseconds since the epoch; the disk should have the same clock. Default: one that moves at each look. */
   /** The PID namespace of its process. */
   readonly pidSpace?: string;
+  /** Milliseconds since the epoch; the disk should have the same clock. Default: one that advances at each reading. */
   readonly clock?: () => number;
-  /** The process that opens it; every other one is gone. Default: another one each time, all of which have the number 1. */
+  /** The pid of the process that opens it; all others have ended. Default: a new process each time, all with pid 1. */
   readonly pid?: number;
   /** Opens an empty index. Default: one in memory. */
   readonly index?: () => IndexStore;
-  /** How much is kept. */
+  /** The retention rules. */
   readonly retention?: StoreOptions["retention"];
 }
 
@@ -41,7 +41,7 @@ export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise
   );
 }
 
-/** The backends of such a machine: the clock moves a millisecond at each look, ids count upwards. */
+/** Makes the backends of such a machine: the clock advances a millisecond at each reading, ids count upwards. */
 export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
   let ms = Date.parse("2030-01-01T00:00:00Z") + options.firstId;
   let id = options.firstId;

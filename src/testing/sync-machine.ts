@@ -16,31 +16,31 @@ export const FOLDER = "/home/project";
 
 const OPTIONS = { home: "/store", configFolder: "/config", userHome: "/root", waitMs: 60_000 };
 
-/** How a machine differs from a sound one. */
+/** Options of a machine; some plant faults. */
 export interface MachineOptions {
   readonly clock: VirtualClock;
-  /** The disk as the engine sees it: a planted fault. */
+  /** Returns the disk as the engine sees it: a planted fault. */
   readonly seenAs?: (disk: SimDisk) => Disk;
-  /** Does `plan` decide about what only reads, too? Default: no. */
+  /** True if `plan` also decides about reading operations. Default: no. */
   readonly countsReads?: boolean;
-  /** What is on its disk: a copy of another machine. Default: nothing. */
+  /** The initial disk: a copy of another machine's. Default: empty. */
   readonly image?: SimDisk;
 }
 
 /**
- * A machine of a simulation: a disk with a store and a folder, and a wall clock that can jump. It loses its power with
- * `losePower`; what was not synced may then be gone.
+ * A machine of a simulation: a disk with a store and a folder, and a wall clock that can jump. `losePower` ends it;
+ * what was not synced may then be gone.
  */
 export class SyncMachine {
-  /** Added to the time of the simulation: the wall clock of this machine is wrong by so much. */
+  /** The error of this machine's wall clock, in ms, added to the time of the simulation. */
   skewMs = 0;
   readonly #options: MachineOptions;
   #disk: SimDisk;
   #ids: number;
-  /** What the processes of a machine share, while it has power. */
+  /** The backends that the machine's processes share while it has power. */
   #backends: Backends | undefined;
 
-  /** `number`: ids of different machines differ. */
+  /** `number`: makes the ids of different machines differ. */
   constructor(number: number, options: MachineOptions) {
     this.#ids = number * 10_000_000;
     this.#options = options;
@@ -51,35 +51,35 @@ export class SyncMachine {
     return this.#disk;
   }
 
-  /** Decides about each operation on its disk from here on. */
+  /** Sets a plan that decides about each operation on its disk from here on. */
   plan(plan: SimPlan | undefined): void {
     this.#disk.plan = plan;
   }
 
-  /** The power goes; the machine can be started again. */
+  /** Ends the power; the machine can be started again. */
   losePower(fate: CrashFate): void {
     this.#disk = this.#disk.crash(fate);
     this.#disk.plan = undefined;
     this.#backends = undefined;
   }
 
-  /** What is on its disk, as somebody copies it. `fate`: what is in the copy of what was not synced. */
+  /** Returns a copy of its disk. `fate`: which unsynced changes are in the copy. */
   copy(fate: CrashFate): SimDisk {
     return this.#disk.crash(fate);
   }
 
-  /** Nothing that runs on it changes its disk any more. */
+  /** Lets nothing that runs on it change its disk any more. */
   switchOff(): void {
     this.#disk.plan = () => "stop-before";
   }
 
-  /** Somebody has put this on its disk, in the place of what was there; the machine can be started. */
+  /** Replaces its disk by this image; the machine can then be started. */
   putBack(image: SimDisk): void {
     this.#disk = this.#own(image);
     this.#backends = undefined;
   }
 
-  /** Begins the workspace of its folder, with what lies there. Its id. */
+  /** Begins the workspace of its folder, with the files there. Returns its id. */
   async init(): Promise<string> {
     const store = await this.open();
     try {
@@ -91,12 +91,12 @@ export class SyncMachine {
     }
   }
 
-  /** Its store, as a process has it. */
+  /** Opens its store, as a process would. */
   open(): Promise<StoreApi> {
     return openFileStore(OPTIONS, this.#shared());
   }
 
-  /** What engines of its store are opened with, by a process that stays. */
+  /** Opens the parts for engines of its store, for a process that stays. */
   parts(): Promise<StoreParts> {
     return openParts(OPTIONS, this.#shared());
   }
@@ -109,7 +109,7 @@ export class SyncMachine {
     );
   }
 
-  /** The image stays as it is. */
+  /** Uses a copy, so that the image stays as it is. */
   #own(image: SimDisk): SimDisk {
     const disk = image.crash("keep", { clock: this.#diskClock });
     disk.plan = undefined;
@@ -118,7 +118,7 @@ export class SyncMachine {
 
   readonly #diskClock = (): bigint => BigInt(this.#now()) * 1_000_000n;
 
-  /** The same locks and the same index of contents for all. */
+  /** Returns the same locks and the same index of contents for all. */
   #shared(): Backends {
     if (this.#backends !== undefined) return this.#backends;
     this.#ids += 100_000;
@@ -139,7 +139,7 @@ export class SyncMachine {
   }
 }
 
-/** Whoever closes it leaves it to the others. */
+/** Stays open for the other processes when one closes it. */
 class SharedBlobIndex extends MemoryBlobIndex {
   override close(): void {}
 }

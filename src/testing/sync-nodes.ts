@@ -23,10 +23,10 @@ import type { VirtualClock } from "./virtual-clock.ts";
 
 const HEARTBEAT_MS = 200;
 
-/** What is told of an engine that its machine has lost. */
+/** Ignores results and errors of an engine whose machine was lost. */
 const NOTHING = (): undefined => undefined;
 
-/** The timers of one life of a process: what it has planned does not happen once it is gone, or its machine has stopped. */
+/** The timers of one life of a process: planned calls do not run once it is gone, or its machine has stopped. */
 class LifeTimers implements Timers {
   readonly #clock: VirtualClock;
   readonly #machine: SyncMachine;
@@ -49,18 +49,18 @@ class LifeTimers implements Timers {
   }
 }
 
-/** How an origin of a simulation differs from an ordinary one. */
+/** Options of a simulation's origin. */
 export interface OriginNodeOptions extends MachineOptions {
-  /** Has it no folder? */
+  /** True if it has no folder. */
   readonly isHosted: boolean;
-  /** Who decides about what replicas write instead: a planted fault. */
+  /** Replaces the door that decides what replicas write: a planted fault. */
   readonly door?: (lease: OriginLease) => WriteBackDoor;
 }
 
-/** An origin on a machine of its own, with or without a folder: what serves replicas, and a workspace to work in. */
+/** An origin on its own machine, with or without a folder: it serves replicas, and has a workspace to work in. */
 export class OriginNode {
   readonly machine: SyncMachine;
-  /** Why it has ended conversations by itself. */
+  /** The errors with which it has itself ended conversations. */
   readonly failures: ChronicleError[] = [];
   readonly #options: OriginNodeOptions;
   #id = "";
@@ -88,7 +88,7 @@ export class OriginNode {
     return this.#workspace;
   }
 
-  /** Starts; the first time, begins its workspace. */
+  /** Starts it; the first time, begins its workspace. */
   async start(): Promise<void> {
     const store = await this.machine.open();
     this.#store = store;
@@ -103,7 +103,7 @@ export class OriginNode {
     this.#lease = lease;
   }
 
-  /** Leads a conversation with whoever is at the other end. */
+  /** Runs a conversation with the client at the other end. */
   serve(channel: Channel): void {
     const [lease, timers, writeBack] = [this.#lease, this.#timers, this.#writeBack];
     if (lease === undefined || timers === undefined || writeBack === undefined) return channel.close();
@@ -113,7 +113,7 @@ export class OriginNode {
     });
   }
 
-  /** Its processes are gone. */
+  /** Ends its processes. */
   lose(): void {
     this.#timers?.end();
     this.#lease = undefined;
@@ -129,26 +129,28 @@ export class OriginNode {
   }
 }
 
-/** How a replica of a simulation is connected, and what is special about it. */
+/** Options of a simulation's replica. */
 export interface ReplicaNodeOptions extends MachineOptions {
   readonly number: number;
   readonly record?: Partial<ReplicaRecord>;
   readonly connect: FolderSyncParts["connect"];
   readonly random: () => number;
-  /** Its contents as its sync sees them: a planted fault. */
+  /** Returns its contents as its sync sees them: a planted fault. */
   readonly blobs?: (blobs: BlobStore) => BlobStore;
-  /** The index of its own history as its sync sees it: a planted fault. */
+  /** Returns the index of its own history as its sync sees it: a planted fault. */
   readonly index?: (index: IndexStore) => IndexStore;
-  /** The replica of which it is a copy: its `image` has the workspace with this id. Default: it begins one. */
+  /** The workspace of the replica of which it is a copy, present in its `image`. Default: it begins a new one. */
   readonly id?: string;
 }
 
-/** A folder that follows an origin, on a machine of its own. Nothing watches it but `hint`. */
+/** A folder that follows an origin, on its own machine. Only `hint` reports changes in it. */
 export class ReplicaNode {
   readonly machine: SyncMachine;
-  /** When something was last brought into its folder. */
+  /** When something was last applied to its folder. */
   appliedAt = -Infinity;
-  /** What was told of: paths that were brought into its folder, entries that the origin has answered, conflicts that began. */
+  /**
+   * Counts of reported events: paths applied to its folder, entries that the origin has answered, conflicts that began.
+   */
   readonly told = { applied: 0, accepted: 0, rejected: 0, conflicts: 0 };
   readonly #options: ReplicaNodeOptions;
   #id = "";
@@ -157,7 +159,7 @@ export class ReplicaNode {
   #sync: FolderSync | undefined;
   #timers: LifeTimers | undefined;
   #hasMissed = false;
-  /** Each start, and each end, is another one's. */
+  /** Counts lives: each start and each end begins another one. */
   #life = 0;
   #hint: ((hint: WatchHint) => void) | undefined;
 
@@ -185,7 +187,7 @@ export class ReplicaNode {
     return this.#hold;
   }
 
-  /** Starts; the first time, begins its workspace with what lies in its folder. */
+  /** Starts it; the first time, begins its workspace with the files in its folder. */
   async start(): Promise<void> {
     const life = (this.#life += 1);
     if (this.#id === "") this.#id = await this.machine.init();
@@ -226,20 +228,20 @@ export class ReplicaNode {
     } else if (happening.kind === "conflict" && happening.state === "open") told.conflicts += 1;
   }
 
-  /** Something changed, and no hint of it came: until it is said that it may have been anywhere. */
+  /** Notes a change without a hint, until a hint of everything comes. */
   miss(): void {
     this.#hasMissed = true;
   }
 
-  /** Something may have changed at these paths; without any: anywhere. */
+  /** Reports possible changes at these paths; without paths, anywhere. */
   hint(paths: readonly string[] | undefined): void {
     if (paths === undefined) this.#hasMissed = false;
     this.#hint?.({ paths: paths as readonly WorkspacePath[] | undefined });
   }
 
   /**
-   * Goes on as another replica, as somebody has asked for who was told that it is a copy, or was put back (`as-new`), or that its origin
-   * was (`rejoin`). Rejects where its process ends meanwhile.
+   * Goes on as another replica, as users ask for after they were told that it is a copy or was put back (`as-new`), or
+   * that its origin was (`rejoin`). Rejects if its process ends meanwhile.
    */
   async beginAnew(how: "as-new" | "rejoin"): Promise<void> {
     const [sync, hold, store] = [this.sync, this.hold, this.#store];
@@ -254,7 +256,7 @@ export class ReplicaNode {
     await this.sync.resume();
   }
 
-  /** Its process is gone. */
+  /** Ends its process. */
   lose(): void {
     this.#life += 1;
     this.#timers?.end();
@@ -281,7 +283,7 @@ function ended(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "the process has ended");
 }
 
-/** A worktree whose hints come from whoever is given the way to say them. */
+/** Makes a worktree whose hints come from the given function. */
 function watchedBy(
   worktree: Worktree,
   { tell, isWhole }: { tell: (onHint: (hint: WatchHint) => void) => void; isWhole: () => boolean },

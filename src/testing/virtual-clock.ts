@@ -6,13 +6,13 @@ interface Due {
   readonly run: () => void;
 }
 
-/** Turns of the event loop that work without a timer gets before the time goes on. */
+/** Turns of the event loop for work without timers before the time advances. */
 const TURNS = 6;
 
-/** Whoever does more without letting any time pass does it for ever. */
+/** Number of timers run without progress of time after which a simulation counts as endless. */
 const MOST_AT_ONCE = 20_000;
 
-/** A clock that only goes when it is told to: nothing in a simulation waits for real time. */
+/** A clock that only advances when told to: nothing in a simulation waits for real time. */
 export class VirtualClock implements Timers {
   readonly #due = new Set<Due>();
   #now = 0;
@@ -29,17 +29,20 @@ export class VirtualClock implements Timers {
     return { [Symbol.dispose]: () => void this.#due.delete(due) };
   }
 
-  /** As `after`, for a network. */
+  /** Like `after`, in the form for a network. */
   readonly later = (ms: number, run: () => void): void => {
     this.after(ms, run);
   };
 
-  /** Resolves when so many milliseconds have passed. */
+  /** Resolves after this many milliseconds. */
   wait(ms: number): Promise<void> {
     return new Promise((resolve) => this.after(ms, resolve));
   }
 
-  /** Goes on until `isDone`, or until `untilMs`: false then. Throws where time stands still, since there is always something to do. */
+  /**
+   * Advances until `isDone` (returns true) or until `untilMs` (returns false). Throws if time stands still because
+   * there is always something to do.
+   */
   async run(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
     for (let atOnce = 0; atOnce < MOST_AT_ONCE;) {
       for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -4,7 +4,7 @@ import type { LogEventShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { pythonText, readPythonJson } from "../core/log/python-json.ts";
 
-/** A new, empty workspace without a folder, and what ends it. */
+/** A new, empty workspace without a folder, and its disposal. */
 export interface WorkspaceUnderTest extends AsyncDisposable {
   readonly workspace: WorkspaceApi;
 }
@@ -18,7 +18,7 @@ async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(all).toString();
 }
 
-/** What a call throws: its code, and what programs may rely on. */
+/** Returns the code of a call's error, on which programs may rely. */
 async function codeOf(work: Promise<unknown>): Promise<unknown> {
   try {
     await work;
@@ -29,8 +29,8 @@ async function codeOf(work: Promise<unknown>): Promise<unknown> {
 }
 
 /**
- * What `WorkspaceApi` promises of a workspace without a folder, wherever it is: embedded, or on the other end of a socket.
- * The tests go on from one another.
+ * The contract of `WorkspaceApi` for a workspace without a folder, wherever it is: embedded, or at the other end of a
+ * socket. The tests build on one another.
  */
 export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderTest>): void {
   describe(name, () => {

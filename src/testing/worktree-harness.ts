@@ -2,7 +2,7 @@ import type { CaptureLimits, FilterOptions } from "../core/filter/filter.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 
-/** Somebody who works on the files behind the worktree's back. Paths are relative to the first root. */
+/** A user who edits the files behind the worktree's back. Paths are relative to the first root. */
 export interface WorktreeEditor {
   write(path: string, content: string | Buffer, mode?: number): void;
   makeFolder(path: string, mode?: number): void;
@@ -13,17 +13,17 @@ export interface WorktreeEditor {
   chmod(path: string, mode: number): void;
   read(path: string): Buffer;
   stat(path: string): FileStat | undefined;
-  /** Every path there is, sorted. */
+  /** Returns every path, sorted. */
   list(): string[];
 }
 
-/** A worktree and somebody who edits its files. */
+/** A worktree, and an editor of its files. */
 export interface WorktreeHarness {
   readonly worktree: Worktree;
   readonly edit: WorktreeEditor;
-  /** Another worktree on the same files, as the next process would open it. */
+  /** Opens another worktree on the same files, as the next process would. */
   reopen(): Worktree;
-  /** Lets time go by, so that nothing is racily clean. */
+  /** Lets time pass, so that nothing is racily clean. */
   later(): void;
   dispose(): void;
 }

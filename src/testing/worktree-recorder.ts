@@ -14,7 +14,7 @@ import type {
 } from "../worktree/worktree.ts";
 import type { WorktreeHarness } from "./worktree-harness.ts";
 
-/** What a capture would do: scans, reads what changed, remembers it, and keeps the contents. */
+/** Does what a capture would: scans, reads what changed, remembers it, and keeps the contents. */
 export class Recorder {
   readonly entries = new Map<WorkspacePath, Entry>();
   readonly contents = new Map<Hash, Buffer>();
@@ -55,7 +55,7 @@ export class Recorder {
     return new Map(this.entries);
   }
 
-  /** Everything that differs between what is recorded now and an earlier state. */
+  /** Returns all differences between the recorded state and an earlier one. */
   changesTo(target: ReadonlyMap<WorkspacePath, Entry>): Change[] {
     const changes: Change[] = [];
     for (const path of new Set([...this.entries.keys(), ...target.keys()])) {
@@ -78,7 +78,7 @@ export class Recorder {
     return report;
   }
 
-  /** The way to a content that was kept. */
+  /** Returns a reader of a kept content. */
   reader(hash: Hash): ContentReader | undefined {
     const content = this.contents.get(hash);
     return content === undefined ? undefined : readerOf(content);

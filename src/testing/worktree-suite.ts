@@ -16,7 +16,7 @@ function asPath(text: string): WorkspacePath {
   return pathFromBytes(Buffer.from(text));
 }
 
-/** The contract of `Worktree`. `make` gives a worktree over an empty folder. */
+/** The contract of `Worktree`. `make` makes a worktree over an empty folder. */
 export function worktreeSuite(name: string, make: (options: HarnessOptions) => WorktreeHarness): void {
   worktreeSeenSuite(name, () => make({ filter: DEFAULT_FILTER, limits: NO_LIMITS }));
   describe(name, () => {
@@ -480,7 +480,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         edit.remove("src/link");
         edit.chmod("src/deep/b.ts", 0o700);
         expect([await areStill("src/link"), await areStill("src/deep/b.ts")]).toEqual([false, false]);
-        // It looks as it is remembered, and that is not what is asked about.
+        // The stat is as remembered, but the entry asked about has another hash.
         const [readme] = [entries.get(asPath("readme"))];
         if (readme === undefined) throw new Error("it was not captured");
         expect(await harness.worktree.areStill([{ ...readme, hash: sha256("other") }])).toBe(false);
@@ -532,7 +532,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         edit.write("made/known", "k");
         await captured();
         edit.write("made/unknown", "u");
-        // Also where all or nothing is wanted: nothing is lost by its staying.
+        // Also if all or nothing is wanted: nothing is lost if it stays.
         expect(await recorder.apply(recorder.changesTo(before))).toMatchObject({
           applied: ["made/known"],
           blocked: [{ path: "made", reason: "not-empty" }],

@@ -22,7 +22,7 @@ const folder = { folder: 0o700 };
 
 let opened = 0;
 
-/** An origin whose replicas write back, as an engine on a simulated disk. */
+/** An origin whose replicas write back: an engine on a simulated disk. */
 export class WriteBackRig implements AsyncDisposable {
   readonly disk: SimDisk;
   /** The disk as the process sees it. */
@@ -41,7 +41,7 @@ export class WriteBackRig implements AsyncDisposable {
     this.#engine = engine;
   }
 
-  /** A new workspace: without a folder, or with `/proj`, which holds these files. */
+  /** Makes a new workspace: without a folder, or with `/proj`, which contains these files. */
   static async create(
     files?: Readonly<Record<string, string>>,
     through?: (disk: SimDisk) => SimDisk,
@@ -59,7 +59,7 @@ export class WriteBackRig implements AsyncDisposable {
     return WriteBackRig.open(disk, id, through);
   }
 
-  /** A workspace that is there, opened by a new process. `through`: the disk as that process sees it. */
+  /** Opens an existing workspace in a new process. `through`: the disk as that process sees it. */
   static async open(disk: SimDisk, workspaceId: string, through = (same: SimDisk) => same): Promise<WriteBackRig> {
     const seen = through(disk);
     const engine = await SimEngine.open(seen, workspaceId, { firstId: (opened += 1) * 100_000 });
@@ -70,7 +70,7 @@ export class WriteBackRig implements AsyncDisposable {
     return this.#engine.context;
   }
 
-  /** Somebody at the origin writes; the event of the path. `undefined`: deletes. */
+  /** Writes a file at the origin (`undefined`: deletes it). Returns the path's event. */
   async write(path: string, text: string | undefined): Promise<number> {
     const write: FileWrite =
       text === undefined
@@ -82,13 +82,13 @@ export class WriteBackRig implements AsyncDisposable {
     return this.seqOf(path);
   }
 
-  /** The last event of a path; 0: none. */
+  /** Returns the last event of a path; 0 if there is none. */
   async seqOf(path: string): Promise<number> {
     const { seq } = await this.context.index.head();
     return (await this.context.index.iterationAt(parsePath(path), seq))?.seq ?? 0;
   }
 
-  /** An entry of a replica's journal, with its content in the store. */
+  /** Makes an entry of a replica's journal, with its content in the store. */
   async entry(localSeq: number, path: string, is: string | undefined, more: EntryMore = {}): Promise<WriteBackEntry> {
     const at = parsePath(path);
     const { seen = 0, kind = "file", mode = kind === "dir" ? 0o755 : 0o644, ...whose } = more;
@@ -111,7 +111,7 @@ export class WriteBackRig implements AsyncDisposable {
     await batch.commit();
   }
 
-  /** Entries of a replica that holds everything that the origin has. */
+  /** Hands in entries of a replica that holds everything that the origin has. */
   async accept(
     entries: readonly WriteBackEntry[],
     { replica = "r1", rules, acknowledged, after }: AcceptMore = {},
@@ -126,14 +126,17 @@ export class WriteBackRig implements AsyncDisposable {
     );
   }
 
-  /** The files now, as texts; a folder is `/`. Throws where the folder holds something else than is recorded. */
+  /** Returns the current files as texts; a folder is `/`. Throws if the folder differs from the record. */
   async files(): Promise<Record<string, string>> {
     const recorded = await this.#recorded();
     if (this.#hasFolder) assert.deepEqual(this.onDisk(), recorded);
     return recorded;
   }
 
-  /** What the folder holds, in the same way, without what an apply that was cut off has staged: a later one takes it away. */
+  /**
+   * Returns the folder's contents in the same form, without what an interrupted apply has staged, which a later one
+   * removes.
+   */
   onDisk(folder = "/proj"): Record<string, string> {
     const found: Record<string, string> = {};
     for (const { name } of this.disk.list(folder)) {
@@ -167,7 +170,7 @@ export class WriteBackRig implements AsyncDisposable {
     return found;
   }
 
-  /** All events, or those of records whose ids begin so. */
+  /** Returns all events, or those whose record ids have this prefix. */
   async events(prefix = ""): Promise<LogEvent[]> {
     const { seq } = await this.context.index.head();
     const found: LogEvent[] = [];
@@ -175,7 +178,7 @@ export class WriteBackRig implements AsyncDisposable {
     return found;
   }
 
-  /** The iterations of a path, as they were recorded. */
+  /** Returns the recorded iterations of a path. */
   async iterations(path: string): Promise<FileRecord[]> {
     const at = parsePath(path);
     const events = await this.events(fileRecordId(at));
@@ -187,7 +190,7 @@ export class WriteBackRig implements AsyncDisposable {
   }
 }
 
-/** What an entry says beside its state. */
+/** Fields of an entry beside its state. */
 export interface EntryMore {
   readonly seen?: number;
   readonly eventHash?: Hash;
@@ -199,12 +202,12 @@ export interface EntryMore {
   readonly action?: string;
 }
 
-/** How entries are handed in. */
+/** Options for handing in entries. */
 export interface AcceptMore {
   readonly replica?: string;
   readonly rules?: WriteBackRules;
   readonly acknowledged?: number;
-  /** The last entry that was decided, as far as the replica's conversation knows. */
+  /** The last decided entry, as far as the replica's conversation knows. */
   readonly after?: number;
 }
 

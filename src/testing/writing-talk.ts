@@ -11,7 +11,7 @@ import type { MemoryJournal } from "./memory-journal.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { WriteBackRig } from "./write-back-rig.ts";
 
-/** What sessions of an origin that is an engine have. */
+/** The options for sessions of an origin that is an engine. */
 export class WritingOrigin implements AsyncDisposable {
   readonly rig: WriteBackRig;
   readonly history: LogHistory;
@@ -40,7 +40,7 @@ export class WritingOrigin implements AsyncDisposable {
   }
 }
 
-/** Connects a replica that writes back with its origin, and lets both sides run. */
+/** Connects a replica that writes back with its origin, and runs both sides. */
 export function writingTalk(
   clock: VirtualClock,
   origin: WritingOrigin,

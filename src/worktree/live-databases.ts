@@ -12,17 +12,17 @@ export interface PlacedFile {
   readonly inner: WorkspacePath;
 }
 
-/** An SQLite database that is there now. */
+/** An SQLite database that exists now. */
 export interface LiveDatabase {
   readonly path: WorkspacePath;
   /** The processes that have it open, as far as can be seen. */
   readonly processes: readonly number[];
 }
 
-/** Pages are at least so large, and a database is whole pages: most files need not be opened to tell. */
+/** The smallest page. A database is whole pages, so most other files need not be opened to tell. */
 const PAGE_BYTES = 512;
 
-/** Those of the files that are SQLite databases, with who has them open. */
+/** Returns those of the files that are SQLite databases, with the processes that have them open. */
 export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDatabase[] {
   const found = files.filter(({ fs, inner }) => {
     const stat = seenStat(fs, inner);
@@ -36,7 +36,9 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
   });
 }
 
-/** `undefined` also where a folder above keeps everybody out: nothing can be put there, and whoever tries says so. */
+/**
+ * Also returns `undefined` if a folder above allows no access: nothing can be put there, and whoever tries reports it.
+ */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
     return fs.lstat(path);
@@ -46,19 +48,19 @@ function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefin
   }
 }
 
-/** Removes what SQLite derives beside a database: it is made anew when that is opened. */
+/** Removes the shared memory that SQLite derives beside a database, and makes anew when that is opened. */
 export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   const path = besideDatabase(inner, SHARED_MEMORY_SUFFIX);
   if (fs.lstat(path)?.kind !== "file" || !isDatabaseFile(fs, inner)) return;
   try {
     fs.unlink(path);
   } catch (error) {
-    // Its owner has removed it just now, or keeps everybody from it: SQLite does not trust one that nobody has open.
+    // Its owner has just removed it, or denies access: SQLite does not trust one that nobody has open.
     if (!["ENOENT", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
   }
 }
 
-/** The processes that have each file open, by its path as latin1; where there is no `/proc`, none is seen. */
+/** Returns the processes that have each file open, by its path as latin1. Empty without `/proc`. */
 function openFiles(disk: Disk): Map<string, number[]> {
   const holders = new Map<string, number[]>();
   for (const { name } of listed(disk, "/proc")) {
@@ -72,7 +74,7 @@ function openFiles(disk: Disk): Map<string, number[]> {
   return holders;
 }
 
-/** The errors of looking at another process: it has ended, it is another user's, or the system has no such view. */
+/** Errnos of looking at another process: it has ended, is another user's, or the system has no such view. */
 const UNSEEN: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ESRCH", "EINVAL"]);
 
 function listed(disk: Disk, folder: string): ReturnType<Disk["list"]> {

@@ -6,44 +6,50 @@ import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 
 /**
- * Files that belong to no workspace, of which an agent's tool is about to change some: those outside of its folders, and
- * the own state of a git repository in them. Paths are those beneath `/`, without the slash.
- *
- * Backends: `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (where the workspace has no folder).
+ * Files that belong to no workspace and that an agent's tool is about to change: those outside of its folders, and the
+ * own state of a git repository in them. Paths are beneath `/`, without the leading slash. Backends:
+ * `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (if the workspace has no folder).
  *
  * Contract
  * - Every path is resolved from `/` without following links, at the time of use: what lies behind a link is left out,
- *   and said.
- * - Special files, `/proc`, `/sys` and `/dev` are never opened. Of Chronicle's own store and keys nothing is read.
- * - `replace` puts one path from `before` to `after`, whole or not at all; what is neither is left alone.
+ * and reported.
+ * - Special files, `/proc`, `/sys` and `/dev` are never opened. Nothing of Chronicle's own store and keys is read.
+ * - `replace` changes one path from `before` to `after`, whole or not at all; a path that is neither is left alone.
  */
 export interface OutsideFiles {
-  /** What `~` stands for; `undefined`: not known. */
+  /** The path for `~`; `undefined` if not known. */
   readonly home: string | undefined;
-  /** Whoever asks is elsewhere: where things lie on this machine is not told, and of nothing but `isInside` a look is taken. */
+  /**
+   * Set if the caller is elsewhere: the locations of this machine are not revealed, and only `isInside` requests are
+   * answered.
+   */
   readonly isClosed?: true;
-  /** Does this path lie in Chronicle's own store, or among its keys? `deep`: or do these lie beneath it? */
+  /** True if this path lies in Chronicle's own store or among its keys. `deep`: also if these lie beneath it. */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
-   * What a tool would reach by an absolute path: `name`, the path with the links on the way to it resolved, and `end`,
-   * what a link there leads to (else the same). What cannot be resolved stays as it is.
+   * Resolves what a tool would reach by an absolute path: `name` is the path with the links above it resolved, and
+   * `end` is what a link there leads to (else the same). What cannot be resolved stays as it is.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
-  /** What is there now. `keep` gets each content, in pieces. What it throws, the look throws. */
+  /** Reads the current state of a path. Passes each content to `keep`, in pieces. Rethrows what `keep` throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /**
-   * Brings a path to `after`; where it is so already, only what was left aside is removed. A replaced file keeps its owner and
-   * group. Answers why it could not be done, and nothing of it stays then; `undefined`: it is done, durably.
+   * Brings a path to `after`; if it already is, only removes what was left aside. A replaced file keeps its owner and
+   * group. Returns `undefined` once it is done durably, else the reason why it could not be done; then it leaves
+   * nothing behind.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }
 
 export interface OutsideRequest {
-  /** What lies beneath a folder as well. */
+  /** True to include everything beneath a folder. */
   readonly deep: boolean;
-  /** Where there is more than can be kept, nothing is read: a part would be of no use. */
+  /** If true, reads nothing when there is more than can be kept: a part would be of no use. */
   readonly whole?: boolean;
-  /** Of what lies in a tracked place, and is left out of the history: git's own state. Whoever asks from elsewhere may see that, too. */
+  /**
+   * Set for paths in a tracked folder that are left out of the history: git's own state. A caller from elsewhere may
+   * see these, too.
+   */
   readonly isInside?: true;
   readonly keep: (
     pieces: Iterable<Uint8Array>,
@@ -51,14 +57,14 @@ export interface OutsideRequest {
   ) => Promise<{ readonly hash: Hash; readonly size: number }>;
 }
 
-/** A content that is about to be read: whose, and how many bytes it seems to have. */
+/** A content that is about to be read: its path, and its apparent size in bytes. */
 export interface OutsideContent {
   readonly path: WorkspacePath;
   readonly size: number;
 }
 
 export interface OutsideLook {
-  /** The path and, deep, those beneath it, folders first. An absent path is its one row, without an entry. */
+  /** The path and, if deep, those beneath it, folders first. An absent path is the only row, without an entry. */
   readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
   readonly omitted: readonly Omission[];
 }
@@ -69,8 +75,11 @@ export interface OutsideChange {
   readonly after: Entry | undefined;
   /** The content of `after`, for a file or a link. */
   readonly content: ContentReader | undefined;
-  /** Is this content kept elsewhere? What a step that was cut off has left aside is removed then. Default: only what the change names. */
+  /**
+   * Returns whether this content is kept elsewhere. If so, what an interrupted step has left aside is removed. Default:
+   * only the contents named in the change.
+   */
   readonly isKept?: (hash: Hash) => Promise<boolean>;
-  /** Told to whom the replaced file belonged, where the new one could not be given to them. */
+  /** Called with the owner of the replaced file if the new one could not be given to them. */
   readonly onLostOwner?: (owner: Owner) => void;
 }

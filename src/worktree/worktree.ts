@@ -9,96 +9,103 @@ import type { FileStat, Owner } from "../disk/disk.ts";
 import type { LiveDatabase } from "./live-databases.ts";
 
 /**
- * The files of a workspace where people and agents edit them.
- *
- * Backends: `DiskWorktree` (folders on a disk), `MemoryWorktree`, `HostedWorktree` (no folder: the record stands for it).
+ * The files of a workspace where people and agents edit them. Backends: `DiskWorktree` (folders on a disk),
+ * `MemoryWorktree`, `HostedWorktree` (no folder: the record replaces it).
  *
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Nothing outside is ever
- *   opened, written or removed.
- * - The worktree remembers what it last knew to be on disk (path, stat, entry). A path is unchanged only if size,
- *   mtime_ns, ctime_ns, inode and device are equal and it is not racily clean; it is then not reported.
- * - Once tracked, tracked until it is gone: a filter keeps out new paths; it never drops one that is remembered.
+ * opened, written or removed.
+ * - The worktree remembers the last known state of the disk (path, stat, entry). A path is unchanged only if size,
+ * mtime_ns, ctime_ns, inode and device are equal and it is not racily clean; it is then not reported.
+ * - A tracked path stays tracked until it is gone: a filter keeps out new paths, but never drops one that is
+ * remembered.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
- * - `scan` never says that a path is gone when it could not look: what lies beneath an omitted folder stays as it was.
+ * - `scan` never reports a path as gone if it could not look: what lies beneath an omitted folder stays as it was.
  * - `apply` changes only the paths it is given, and each only while it still is what `before` says.
  */
 export interface Worktree {
   readonly roots: readonly TrackedRoot[];
-  /** The same roots with other filters and limits: they hold from the next scan on. A watch that goes on keeps its own. */
+  /** Gives the same roots other filters and limits, from the next scan on. A running watch keeps its own. */
   configure(roots: readonly TrackedRoot[]): void;
-  /** The seq that `save` was last given, in this process or an earlier one; `undefined`: nothing was kept. */
+  /** The seq that `save` was last given, in this process or an earlier one; `undefined` if nothing was kept. */
   readonly rememberedSeq: number | undefined;
-  /** What the folder of this path's root can hold, as it is now. */
+  /** Returns what the folder of this path's root can hold now. */
   traitsOf(path: WorkspacePath): FolderTraits;
   /**
-   * Compares the disk with what is remembered. `onChanged` gets what must be read, in batches, while the scan goes on.
-   * Changes nothing on disk and nothing that is remembered.
+   * Compares the disk with what is remembered. Passes paths that must be read to `onChanged`, in batches, during the
+   * scan. Changes nothing on disk and nothing that is remembered.
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /**
-   * Takes note of what is known to be on disk, after it was recorded. `readFromNs`: nothing of it was read earlier; by default, since the
-   * last scan began.
+   * Notes what is known to be on disk, after it was recorded. `readFromNs`: none of it was read earlier; by default,
+   * the start of the last scan.
    */
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
   /** Forgets paths (they are gone, or must be read again). */
   forget(paths: readonly WorkspacePath[]): void;
-  /** Forgets everything, what was kept too: all is read again. */
+  /** Forgets everything, including what was saved, so that all is read again. */
   forgetAll(): void;
-  /** What is remembered of a path. */
+  /** Returns what is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
   /**
-   * Are these files and links on disk, each certainly as its entry says: would a scan of them find nothing? Costs one look at each.
-   * False where that cannot be told so cheaply; of folders never.
+   * True if these files and links are certainly on disk as their entries say, so that a scan would find nothing. Costs
+   * one `lstat` each. False if that cannot be told so cheaply, and always for folders.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
-  /** The stat of each path, whether it is tracked or not: `undefined` where nothing is, `unknown` where it cannot be told. */
+  /** Returns the stat of each path, tracked or not: `undefined` if there is nothing, `unknown` if it cannot be told. */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
-  /** Those of the paths that are SQLite databases now, with the processes that have them open, as far as can be seen. */
+  /**
+   * Returns those of the paths that are SQLite databases now, with the processes that have them open, as far as can be
+   * seen.
+   */
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
-  /** Removes what SQLite has derived beside these databases, and makes anew: their shared memory. */
+  /** Removes the shared memory that SQLite derives beside these databases, and makes anew. */
   dropDerived(databases: readonly WorkspacePath[]): void;
-  /** Keeps what is remembered, for the next process. `seq`: the event up to which it knows the record. */
+  /** Saves what is remembered for the next process. `seq`: the event up to which it knows the record. */
   save(seq: number): Promise<void>;
 
   /** Reads the entry now on disk, hashing a file's content; `undefined` if there is nothing (or something special). */
   inspect(path: WorkspacePath): Promise<Entry | undefined>;
   /**
-   * The content now on disk of a file of at most 8 MiB, or a link's target; `undefined` for anything else. Nothing says
-   * that it is what was seen a moment ago: compare its hash.
+   * Reads the current content of a file of at most 8 MiB, or a link's target; `undefined` for anything else. It may
+   * differ from what was seen a moment ago: compare its hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
-  /** Why a path would or would not be tracked, from the rules on disk now; and whether what is there can be read. */
+  /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
   /**
-   * Has a source of rules changed that is no file of the workspace (an ignore file above a root, the user's own, what git is told, what
-   * it tracks) since the last look at everything? A watcher does not tell of these. False before the first look.
+   * True if a source of rules outside of the workspace's files (an ignore file above a root, the user's own, git's
+   * configuration, what git tracks) has changed since the last full scan. A watcher does not report these. False before
+   * the first scan.
    */
   haveRulesMoved(): boolean;
   /**
-   * Names the outermost folder of git's own that holds a path, or is it: by device and inode, whatever it is called. Folders are looked
-   * at once each: ask anew for what is there later.
+   * Returns a function that names the outermost folder of git's own that contains a path or is it, by device and inode,
+   * whatever its name. It looks up each folder once: call this again for later changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
-  /** Those of these files that the rules leave out as they are now, in their order. For many at once. */
+  /** Returns those of these files that the current rules leave out, in their order. Made for many at once. */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
-   * What an `apply` of these changes would report now: paths that were changed, have no folder, or are folders that hold something
-   * else are blocked, and too little room blocks all. Changes nothing, and does not ask for contents. What only a write shows
-   * is not told: permissions to write neither, unless `permissions` asks for what the system says of them beforehand.
+   * Reports what an `apply` of these changes would report now. Blocks paths that were changed, have no folder, or are
+   * folders that hold something else; too little room blocks all. Changes nothing, and reads no contents. Does not tell
+   * what only a write shows, nor permissions to write, unless `permissions` asks the system about them beforehand.
    */
   check(request: CheckRequest): Promise<CheckReport>;
   /** Brings paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
-  /** Removes what an earlier `apply` with this token has left behind (staging, trash); conflict copies stay. */
+  /** Removes what an earlier `apply` with this token has left behind (staging, trash). Conflict copies stay. */
   cleanUp(token: string): Promise<void>;
-  /** May an apply that was cut off have left something in the folders? Until `sweepLeft` or an apply has taken it away. */
+  /**
+   * True if an interrupted apply may have left something in the folders that neither `sweepLeft` nor an apply has
+   * removed yet.
+   */
   mayHoldLeft(): boolean;
-  /** Removes what such an apply has left. The caller holds the lock of the workspace. */
+  /** Removes what interrupted applies have left. The caller holds the lock of the workspace. */
   sweepLeft(): void;
 
-  /** Hints of what may have changed; the truth is always a scan. */
+  /** Reports hints of possible changes; only a scan tells what has changed. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
   close(): Promise<void>;
 }
@@ -110,9 +117,9 @@ export interface Explanation extends Verdict {
 
 /** A folder (or one file in it) that a workspace tracks. */
 export interface TrackedRoot {
-  /** `undefined` for the first root: its paths stand alone; those of further roots are marked with the id. */
+  /** `undefined` for the first root, whose paths stand alone; paths of further roots are marked with the id. */
   readonly id: string | undefined;
-  /** Absolute path of the folder, links resolved; `""` where there is none (`HostedWorktree`). */
+  /** Absolute path of the folder, links resolved; `""` if there is none (`HostedWorktree`). */
   readonly folder: string;
   /** Track only this name in the folder: a root that is a single file. */
   readonly only?: string;
@@ -120,35 +127,41 @@ export interface TrackedRoot {
   readonly limits: CaptureLimits;
 }
 
-/** Gets a batch of what must be read. The scan goes on when the promise resolves: so readers keep up with it. */
+/**
+ * Receives a batch of paths that must be read. The scan continues when the promise resolves, so that readers keep up
+ * with it.
+ */
 export type OnChanged = (batch: readonly ScannedPath[]) => unknown;
 
 export interface ScanRequest {
-  /** Read everything again, whatever its stat says. */
+  /** Reads everything again, whatever its stat says. */
   readonly paranoid?: boolean;
-  /** Look only at these paths and what is beneath them (hints of a watcher). Default: everything. */
+  /** Scans only these paths and what is beneath them (hints of a watcher). Default: everything. */
   readonly only?: readonly WorkspacePath[];
-  /** Take what is at and beneath `only` although a filter keeps it out: somebody has named it. Git's own state is never taken so. */
+  /**
+   * Takes what is at and beneath `only` although a filter keeps it out, because somebody has named it. Never takes
+   * git's own state.
+   */
   readonly named?: boolean;
-  /** With `named`: take the folders on the way to `only`, too, where nothing is at the path itself. */
+  /** With `named`: also takes the folders above `only` if nothing is at the path itself. */
   readonly holders?: boolean;
   /**
-   * What a tracked folder counts as that is not there. Default: nobody knows (a disk may not be mounted), and `NOT_FOUND`
-   * is thrown. `removed`: a command of ours ran since it was seen, and all that was in it is gone. `known`: it was recorded
-   * as empty, and is so still; where anything is remembered in it, `NOT_FOUND` is thrown.
+   * The meaning of a missing tracked folder. Default: unknown, since a disk may not be mounted; throws `NOT_FOUND`.
+   * `removed`: a command of ours ran since it was seen, and all that was in it is gone. `known`: it was recorded as
+   * empty, and still is; throws `NOT_FOUND` if anything in it is remembered.
    */
   readonly absentRoot?: "removed" | "known";
   /**
-   * The roots (by id) that lie on another device, or behind another mount, than they did: where nothing of what is remembered is
-   * found in one, `NOT_FOUND` is thrown, since something is not mounted. `accepted`: what is gone is gone, wherever they lie.
-   * Default: what is remembered of their devices tells.
+   * The roots (by id) that now lie on another device, or behind another mount. If none of a root's remembered paths is
+   * found, throws `NOT_FOUND`, since something is not mounted. `accepted`: what is gone is gone, wherever the roots
+   * lie. Default: decided by the remembered devices.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
-  /** Called now and then with the number of paths looked at. */
+  /** Called now and then with the number of paths scanned. */
   readonly onProgress?: (paths: number) => void;
 }
 
-/** Something on disk that is new, or differs from what is remembered, or cannot be trusted to be unchanged. */
+/** A path on disk that is new, differs from what is remembered, or cannot be trusted to be unchanged. */
 export interface ScannedPath {
   readonly path: WorkspacePath;
   readonly stat: FileStat;
@@ -156,31 +169,31 @@ export interface ScannedPath {
   readonly target?: Buffer;
 }
 
-/** The result of looking at one path. */
+/** The result of reading one path's stat. */
 export type PathStat = FileStat | undefined | "unknown";
 
-/** What is known to be on disk: the stat seen before and after its content was read, and the entry recorded for it. */
+/** A known path on disk: the stat seen before and after its content was read, and the entry recorded for it. */
 export interface KnownPath {
   readonly entry: Entry;
   readonly stat: FileStat;
 }
 
 export interface ScanReport {
-  /** False: nothing was remembered (first scan, or the cache was lost): every path was handed to `onChanged`. */
+  /** False if nothing was remembered (first scan, or the cache was lost), so every path was passed to `onChanged`. */
   readonly remembered: boolean;
   /** Remembered paths that are no longer there, children before their folders. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
-  /** Rules that are not applied, and why, by the last look at everything. */
+  /** Rules that are not applied, and why, by the last full scan. */
   readonly unapplied: readonly UnappliedRules[];
   /** The filter in force, one per root, in the order of `roots`. */
   readonly filters: readonly FilterSpec[];
   /** Tracked paths and bytes on disk now. */
   readonly entries: number;
   readonly bytes: number;
-  /** The limits that were passed, with the folders that weigh most (path, entries, bytes), heaviest first. */
+  /** The limits that were exceeded, with the heaviest folders (path, entries, bytes), heaviest first. */
   readonly exceeded: readonly LimitExcess[];
-  /** When the scan began, in ns since the epoch by the disk's clock: files touched later are racily clean. */
+  /** When the scan began, in ns since the epoch by the disk's clock: files changed later are racily clean. */
   readonly startedAtNs: bigint;
 }
 
@@ -191,52 +204,55 @@ export interface LimitExcess {
   readonly heaviest: readonly { readonly path: WorkspacePath; readonly entries: number; readonly bytes: number }[];
 }
 
-/** Content of any size, by pieces (structurally a `BlobReader`). */
+/** Content of any size, in pieces (structurally a `BlobReader`). */
 export interface ContentReader {
   readonly size: number;
   pieces(): AsyncIterable<Uint8Array>;
 }
 
-/** What becomes of an apply when a path cannot be changed (see `ApplyRequest.onBlocked`). */
+/** The policy for a path that cannot be changed (see `ApplyRequest.onBlocked`). */
 export type OnBlocked = "fail" | "skip" | "skip-changed";
 
 export interface ApplyRequest {
-  /** Names the staging and trash folders of this run, so that a later process can finish or clean up. */
+  /** Names the staging and trash folders of this run, so that a later process can finish it or clean up. */
   readonly token: string;
-  /** In any order; `apply` orders them: folders first, files, deletions last, children before their folders. */
+  /** In any order; `apply` sorts them: folders first, files, deletions last, children before their folders. */
   readonly changes: readonly Change[];
-  /** Reads contents; called once with every hash that is needed, yields them in the order that suits the store. */
+  /** Reads contents. Called once with every hash that is needed; yields them in the order that suits the store. */
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
-   * A path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files, content
-   * missing): `fail` = nothing at all is changed and `applied` is empty; `skip` = it is left alone and listed;
-   * `skip-changed` = `skip` for what was changed meanwhile, `fail` for every other reason. A folder that was to go and still
-   * holds something unknown is left alone and listed either way: nothing is lost by its staying.
+   * The policy for a path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files,
+   * content missing). `fail`: nothing at all is changed and `applied` is empty. `skip`: it is left alone and listed.
+   * `skip-changed`: `skip` for paths that were changed meanwhile, `fail` for every other reason. A folder to be removed
+   * that still holds something unknown is left alone and listed in any case: nothing is lost if it stays.
    */
   readonly onBlocked: OnBlocked;
   /**
-   * Makes durable what is to stand before the first change that anybody can see. Called once where something is to be changed,
-   * after everything was looked at; what is new may be staged beside it, but nothing is put into place before it resolves.
-   * What it throws is thrown on: then nothing was changed. Never called, everything is as it was.
+   * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, if
+   * something is to be changed. New files may be staged meanwhile, but nothing is put into place before it resolves. If
+   * it throws, nothing was changed and the error is rethrown. If it is never called, everything is as it was.
    */
   readonly begin?: () => Promise<void>;
-  /** Finishing an interrupted apply: a path that is absent, or already `after`, is not blocked. */
+  /** True to finish an interrupted apply: a path that is absent, or already `after`, is not blocked. */
   readonly resume?: boolean;
-  /** Give files the recorded modification time instead of the present. */
+  /** True to give files the recorded modification time instead of the present. */
   readonly keepMtime?: boolean;
   /**
-   * Permission bits that are never set on disk, and stay as they are in a folder that is there. Default: setuid, setgid and sticky; in
-   * folders setuid alone.
+   * Permission bits that are never set on disk, and that an existing folder keeps. Default: setuid, setgid and sticky;
+   * in folders setuid alone.
    */
   readonly maskMode?: number;
-  /** What was set aside goes beside what else is done, and `cleanUp` waits for that. Default: it is gone when this resolves. */
+  /**
+   * True to remove what was set aside in the background; `cleanUp` waits for that. Default: it is gone when this
+   * resolves.
+   */
   readonly emptiesLater?: boolean;
   readonly onProgress?: (done: number, total: number) => void;
 }
 
 /**
- * `no-folder`: its folder is not there, or something else stands in its place, and the changes do not make it. `not-held`: the
- * file system has no such thing; it is left alone and listed whatever `onBlocked` says.
+ * `no-folder`: its folder is missing, or is something else, and the changes do not make it. `not-held`: the file system
+ * cannot hold it; the path is left alone and listed whatever `onBlocked` says.
  */
 export type BlockReason =
   | "changed"
@@ -255,27 +271,27 @@ export interface BlockedPath {
   readonly detail: string;
 }
 
-/** Changes that an `apply` is asked about. */
+/** Changes to be checked by `Worktree.check`. */
 export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked" | "maskMode"> {
   readonly permissions?: boolean;
 }
 
-/** What an `apply` would do, and what would be in its way. */
+/** The paths that an `apply` would change, and those that would be blocked. */
 export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
   /** Paths that are now `after`, durable, and remembered. */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
-  /** Somebody wrote at the last moment: their bytes were kept under another name. */
+  /** Files that somebody wrote at the last moment; their bytes were kept under another name. */
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
-  /** Folders among the applied that have other bits of the mode than they were asked for with: inherited ones, or their own. */
+  /** Applied folders whose mode differs from the requested one: they inherited bits, or kept their own. */
   readonly inherited?: readonly Entry[];
-  /** Files that belong to another user or group than the ones that they have replaced, and those. */
+  /** Files that belong to another user or group than those they have replaced, with the lost owners. */
   readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
 }
 
-/** `paths` undefined: hints were lost, everything must be scanned. */
+/** `paths` undefined: hints were lost, so everything must be scanned. */
 export interface WatchHint {
   readonly paths: readonly WorkspacePath[] | undefined;
 }
@@ -284,8 +300,8 @@ export interface WatchHandle {
   /** True while hints may be missed (watch limits, overflow): the caller scans more often. */
   readonly degraded: boolean;
   /**
-   * Resolves when everything that happened before the call has been hinted at. False: that cannot be said here, or hints
-   * were lost: only a scan of everything tells.
+   * Resolves once everything that happened before the call has been hinted at. False if that cannot be told, or hints
+   * were lost: then only a full scan tells.
    */
   settled(): Promise<boolean>;
   close(): Promise<void>;

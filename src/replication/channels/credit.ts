@@ -3,12 +3,12 @@ import type { Frame } from "../protocol/frame.ts";
 import { INITIAL_CREDIT_BYTES, MAX_FRAME_BYTES } from "../protocol/limits.ts";
 
 /**
- * Credit is counted from the beginning of a connection, in bytes of credited frames, so that a grant that is lost or comes
- * twice does no harm, and a frame that is lost is found by the next one's count. A frame may be sent while fewer bytes
- * than the limit have been: the last one may pass it, by its own length at most.
+ * Credit is counted from the beginning of a connection, in bytes of credited frames. So a grant that is lost or comes
+ * twice does no harm, and a lost frame is found by the next one's count. A frame may be sent while fewer bytes than the
+ * limit were sent: the last one may exceed it, by at most its own length.
  */
 
-/** What this side may send. */
+/** Tracks what this side may send. */
 export class CreditTaker {
   #sent = 0;
   #limit = INITIAL_CREDIT_BYTES;
@@ -26,21 +26,21 @@ export class CreditTaker {
     this.#sent += bytes;
   }
 
-  /** The other side's limit; one that is lower than an earlier one says nothing. */
+  /** Sets the other side's limit; ignores a lower one than before. */
   granted(limit: number): void {
     this.#limit = Math.max(this.#limit, limit);
   }
 }
 
-/** What the other side may send. */
+/** Tracks what the other side may send. */
 export class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
-  /** The limit before that: whoever has sent so much and no more may not have heard of the present one. */
+  /** The limit before the present one: a peer that has sent exactly this much may not have received the present one. */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;
-  /** Bytes that are there and not consumed: more than the window only where frames come twice. */
+  /** Bytes that have arrived and are not consumed: more than the window only if frames come twice. */
   #held = 0;
 
   constructor(windowBytes: number) {
@@ -48,8 +48,8 @@ export class CreditGiver {
   }
 
   /**
-   * Notes a frame. Throws `LIMIT_EXCEEDED` where the other side had no credit for it, and, on a wire that is reliable,
-   * `INTEGRITY_VIOLATION` where its count does not go on from the frame before.
+   * Notes an arrived frame. Throws `LIMIT_EXCEEDED` if the other side had no credit for it, and, on a reliable wire,
+   * `INTEGRITY_VIOLATION` if its count does not follow the frame before.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;
@@ -64,7 +64,10 @@ export class CreditGiver {
     this.#arrived = Math.max(this.#arrived, sent);
   }
 
-  /** Notes that a frame was consumed. The new limit, once half of the window is free again; or once more, if it was lost. */
+  /**
+   * Notes that a frame was consumed. Returns the new limit once half of the window is free again, or repeats it in case
+   * it was lost.
+   */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
     if (credited) this.#held -= bytes;
     this.#consumed = Math.max(this.#consumed, sent);

@@ -10,11 +10,11 @@ import { CreditGiver, CreditTaker } from "./credit.ts";
 
 /** Settings of a channel. */
 export interface FramedChannelOptions {
-  /** Bytes of credited messages that this side takes before they are consumed. Default 4 MiB. */
+  /** Bytes of credited messages that this side accepts before they are consumed. Default 4 MiB. */
   readonly windowBytes?: number;
   /**
-   * Does the wire deliver every frame exactly once and in order, as sockets do? Then anything else is damage, and ends the
-   * channel. Default true; simulated networks are worse.
+   * True if the wire delivers every frame exactly once and in order, as sockets do. Anything else is then damage, and
+   * ends the channel. Default true; simulated networks are worse.
    */
   readonly isReliable?: boolean;
   /** Default: the platform's. */
@@ -26,7 +26,7 @@ const DEFAULT_WINDOW = 4 * 1024 ** 2;
 /** Uncredited bytes that may wait for the consumer. */
 const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
 
-/** So long a peer that does not read, or does not close, may keep a closed connection open. */
+/** Time for which a peer that does not read or close may keep a closed connection open, in ms. */
 const GOODBYE_MS = 5_000;
 
 interface Outgoing {
@@ -124,7 +124,7 @@ export class FramedChannel implements Channel {
     void this.#sayGoodbye(reason);
   }
 
-  /** From now on the other side has only so long. */
+  /** Starts the time limit for the other side to close. */
   #beginGoodbye(): void {
     this.#goodbye = this.#timers.after(GOODBYE_MS, () => this.#wire.close("at once"));
   }
@@ -138,7 +138,7 @@ export class FramedChannel implements Channel {
       }
       this.#wire.close("gently", reason?.code);
     } catch {
-      // The peer is gone: nobody is left to be told.
+      // The peer is gone: there is nobody to tell.
       this.#wire.close("at once");
     }
   }
@@ -158,7 +158,7 @@ export class FramedChannel implements Channel {
     return new ChronicleError("UNAVAILABLE", `the connection has ended${why}`, cause === undefined ? {} : { cause });
   }
 
-  /** Something is wrong with what the peer does: it is told, and the channel ends with that error. */
+  /** Ends the channel with an error of the peer, and tells it. */
   #refuse(error: ChronicleError): void {
     if (this.#end !== undefined) return;
     this.#finish({ by: "peer", error });
@@ -182,7 +182,7 @@ export class FramedChannel implements Channel {
       }
     } catch (error) {
       this.#broke(error);
-      // It is in no queue any more, and whoever sent it waits.
+      // It is in no queue any more, and its sender waits.
       next?.reject(this.#unavailable());
     } finally {
       this.#isSending = false;
@@ -206,7 +206,8 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // After the end it still reads: closing TCP with unread bytes is a reset, and may cost the peer the reason.
+        // After the end it still reads: closing TCP with unread bytes resets the connection, and may cost the peer the
+        // reason.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }
     } catch (error) {

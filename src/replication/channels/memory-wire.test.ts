@@ -113,7 +113,7 @@ describe("a simulated network", () => {
       });
       let isDone = false;
       void Promise.all(pieces).then(() => (isDone = true));
-      // The beats of a heart are what finds the losses.
+      // Heartbeats are what finds the losses.
       for (let beat = 0; beat < 200 && !isDone; beat += 1) {
         await a.send(heartbeat(beat));
         await clock.runAll();

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel, Wire } from "../channel.ts";
 import { FramedChannel, type FramedChannelOptions } from "./framed-channel.ts";
 
-/** One frame on its way. */
+/** One frame in transit. */
 export interface LinkFrame {
   readonly from: "a" | "b";
   /** 0, 1, 2 … in each direction. */
@@ -12,25 +12,25 @@ export interface LinkFrame {
 
 /** One arrival of a frame. */
 export interface LinkArrival {
-  /** Milliseconds from now, by the clock of `later`; frames that arrive at the same time keep their order. */
+  /** Milliseconds from now, by the clock of `later`. Frames that arrive at the same time keep their order. */
   readonly afterMs: number;
-  /** Instead of the frame: part of it, or damaged. */
+  /** Delivered instead of the frame: a part of it, or a damaged one. */
   readonly bytes?: Uint8Array;
 }
 
-/** What happens on the way. */
+/** Simulated behaviour of the link. */
 export interface LinkOptions {
-  /** How often, when and how a frame arrives: not at all, once, several times. Default: once, at once. */
+  /** Returns how often, when and how a frame arrives: not at all, once, several times. Default: once, at once. */
   readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
   /** The clock. Default: a microtask for 0 ms, else a timer. A simulation brings its own. */
   readonly later?: (afterMs: number, run: () => void) => void;
 }
 
-/** Two ends, and what can happen to the line between them. */
+/** Two ends, and control of the line between them. */
 export interface MemoryLink<End> {
   readonly a: End;
   readonly b: End;
-  /** The connection breaks for both ends; what is on its way is lost. */
+  /** Breaks the connection for both ends; frames in transit are lost. */
   cut(): void;
 }
 
@@ -39,7 +39,7 @@ function later(afterMs: number, run: () => void): void {
   else queueMicrotask(run);
 }
 
-/** A pair of wires in memory. */
+/** Makes a pair of wires in memory. */
 export function memoryWires(options: LinkOptions = {}): MemoryLink<Wire> {
   const a = new MemoryWire("a", options);
   const b = new MemoryWire("b", options);
@@ -55,7 +55,7 @@ export function memoryWires(options: LinkOptions = {}): MemoryLink<Wire> {
   };
 }
 
-/** A pair of channels in memory. With a `deliver` that is worse than a socket, `isReliable` has to be false. */
+/** Makes a pair of channels in memory. With a `deliver` that is worse than a socket, `isReliable` must be false. */
 export function memoryChannels(options: LinkOptions & FramedChannelOptions = {}): MemoryLink<Channel> {
   const link = memoryWires(options);
   return { a: new FramedChannel(link.a, options), b: new FramedChannel(link.b, options), cut: () => link.cut() };
@@ -69,7 +69,7 @@ class MemoryWire implements Wire {
   #peer: MemoryWire | undefined;
   #written = 0;
   #isClosed = false;
-  /** `closed` by the other end: read to the end. `broken`: at once. */
+  /** `closed` by the other end: reads to the end. `broken`: ends at once. */
   #state: "open" | "closed" | "broken" = "open";
   #wake: (() => void) | undefined;
 
@@ -85,7 +85,7 @@ class MemoryWire implements Wire {
 
   async write(frame: Uint8Array): Promise<void> {
     if (this.#isClosed || this.#state !== "open") throw new ChronicleError("UNAVAILABLE", "the line is closed");
-    // The wire keeps nothing of the writer's: it may use its buffer again.
+    // The wire keeps a copy, since the writer may reuse its buffer.
     const bytes = Uint8Array.from(frame);
     for (const arrival of this.#deliver({ from: this.#name, index: this.#written++, bytes })) {
       this.#later(arrival.afterMs, () => this.#peer?.arrive(arrival.bytes ?? bytes));

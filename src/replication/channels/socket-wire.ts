@@ -2,19 +2,19 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** More than this waits for nothing. */
+/** Larger frames are not held back. */
 const SMALL_BYTES = 8 * 1024;
 
-/** A wire over a connected socket: a Unix socket's, or TCP's. Nobody else may use the socket from now on. */
+/** A wire over a connected socket: a Unix socket, or TCP. Nobody else may use the socket from now on. */
 export class SocketWire implements Wire {
   readonly #socket: Socket;
   #isHeld = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Small messages are answers that somebody waits for. On a Unix socket it says nothing.
+    // Small messages are answers that somebody waits for. Has no effect on a Unix socket.
     socket.setNoDelay(true);
-    // The reader tells of it; without a listener it would end the process.
+    // The reader reports the error; without a listener it would end the process.
     socket.on("error", () => undefined);
   }
 
@@ -37,7 +37,9 @@ export class SocketWire implements Wire {
     }
   }
 
-  /** Small frames that are written in one go leave together: the other side has them at once, and takes them as one. */
+  /**
+   * Sends the small frames written in one turn together, so that the other side receives them at once, as one piece.
+   */
   #holdForTurn(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;

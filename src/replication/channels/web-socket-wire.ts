@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../core/values/errors.ts";
 import type { Wire } from "../channel.ts";
 import { closeCodeOf } from "../protocol/wire-errors.ts";
 
-/** Bytes that the WebSocket holds before a writer has to wait. */
+/** Bytes that the WebSocket may buffer before a writer must wait. */
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
@@ -12,22 +12,25 @@ const HIGH_WATER_BYTES = 1024 ** 2;
  */
 const MESSAGE_BYTES = 256 * 1024;
 
-/** Bytes that wait for the reader before the connection stops being read. */
+/** Unread bytes above which the connection is not read. */
 const UNREAD_BYTES = 1024 ** 2;
 
-/** Close codes that say nothing of trouble: done, going away, none given. 1006 is a connection that went without a word. */
+/**
+ * Close codes without an error: done, going away, none given. 1006 is a connection that ended without a close frame.
+ */
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
- * A wire over an open WebSocket (package `ws`), of either side: a frame is a binary message, or several. Made in the same turn in which
- * the socket opens, or the first messages are lost. The socket is to be made with `perMessageDeflate: false`, and with
- * `maxPayload` of a frame. A text message is no part of the protocol, and breaks the connection.
+ * A wire over an open WebSocket (package `ws`), of either side: a frame is one binary message, or several. Must be made
+ * in the same turn in which the socket opens, or the first messages are lost. The socket must be made with
+ * `perMessageDeflate: false`, and with a `maxPayload` of one frame. A text message is no part of the protocol, and
+ * breaks the connection.
  */
 export class WebSocketWire implements Wire {
   readonly #socket: OpenWebSocket;
   readonly #unread: Uint8Array[] = [];
   #unreadBytes = 0;
-  /** This side has closed. */
+  /** True once this side has closed. */
   #isLeft = false;
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
@@ -46,17 +49,17 @@ export class WebSocketWire implements Wire {
     if (socket.readyState !== socket.OPEN) {
       if (this.#isLeft) throw new Error("the WebSocket is closed");
       if (this.#end?.error !== undefined) throw this.#end.error;
-      // The peer has closed in peace, and takes nothing any more. What it sent before may be unread: a write that fails would
-      // end the channel without it.
+      // The peer has closed without an error, and receives nothing more. Its earlier messages may be unread: a failed
+      // write would end the channel without them.
       return;
     }
     const left = this.#send(frame);
     if (socket.bufferedAmount > HIGH_WATER_BYTES) return left;
-    // Whoever writes next is told by the state of the socket.
+    // The next writer learns of the error from the state of the socket.
     left.catch(() => undefined);
   }
 
-  /** Resolves when all of it has left. */
+  /** Resolves once all of it has been sent. */
   #send(frame: Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
       const sent = (error?: Error | null): void => (error ? reject(error) : resolve());

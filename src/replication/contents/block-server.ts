@@ -7,27 +7,30 @@ import type { Channel } from "../channel.ts";
 import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** The contents of one workspace, many at once. What the store holds for other workspaces only is not there. */
+/** The contents of one workspace, many at once. Excludes what the store holds only for other workspaces. */
 export interface WorkspaceBlocks {
-  /** Of the contents that some event of this workspace names: as `BlobStore.blocks`. */
+  /** Yields blocks as `BlobStore.blocks`, of those contents that some event of this workspace names. */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
-  /** Those that some event of this workspace names, and that are stored. */
+  /** Returns those that some event of this workspace names and that are stored. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
 }
 
 type Response = MessageOf<"BlocksResponse">;
 
-/** The blocks of a message are no longer than this, or one: the replica looks at one while the next is on its way. */
+/**
+ * The blocks of a message are no longer than this, unless it is one block: the replica checks one message while the
+ * next is on its way.
+ */
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
 
-/** Contents whose blocks are being looked for. */
+/** Contents whose blocks are being looked up. */
 interface Lookup {
   readonly asked: readonly Hash[];
   readonly blocks: AsyncIterable<BlobBlock>;
 }
 
-/** All that an iterator gives, of which the first has been asked for. */
+/** Yields all results of an iterator whose first one was already asked for. */
 async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncIterator<T>): AsyncGenerator<T, void> {
   try {
     for (let step = await first; step.done !== true; step = await rest.next()) yield step.value;
@@ -37,15 +40,15 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Answers requests for many contents: they go as they are stored, in the order in which they lie there. A replica that takes
- * them slowly costs one message. What is asked for again before it was sent is sent once.
+ * Answers requests for many contents. They are sent as they are stored, in the order of storage. A slow replica costs
+ * only one message. A content that is asked for again before it was sent is sent once.
  */
 export class BlockServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceBlocks;
-  /** Asked for and not answered. */
+  /** Contents that were asked for and not answered. */
   readonly #waiting = new Set<Hash>();
-  /** Of these, what nobody has begun to look up. */
+  /** Those of `#waiting` whose lookup has not begun. */
   readonly #later = new Set<Hash>();
   #isServing = false;
 
@@ -54,7 +57,7 @@ export class BlockServer {
     this.#contents = contents;
   }
 
-  /** Notes what is asked for; whoever reads the channel does not wait. Throws `LIMIT_EXCEEDED`. */
+  /** Notes a request without blocking the reader of the channel. Throws `LIMIT_EXCEEDED`. */
   ask({ hashes }: MessageOf<"BlocksRequest">): void {
     for (let at = 0; at < hashes.length; at += HASH_BYTES) {
       const hash = hashFromBytes(hashes.subarray(at, at + HASH_BYTES));
@@ -75,9 +78,9 @@ export class BlockServer {
         let next: Lookup | undefined;
         for await (const response of this.#answers(going)) {
           await this.#channel.send(response);
-          // They stand in the frame, which has left.
+          // They were copied into the frame, which has been sent.
           freeBytes(response.blocks);
-          // While this is sent, what comes after it is looked up.
+          // While this is sent, the next contents are looked up.
           next ??= this.#begin();
         }
         going = next ?? this.#begin();
@@ -91,14 +94,17 @@ export class BlockServer {
     }
   }
 
-  /** Begins to look up all that waits for it: a block of which only a part is asked for is packed anew. */
+  /**
+   * Begins to look up all waiting contents at once, since a block of which only a part is asked for must be packed
+   * anew.
+   */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;
     const asked = [...this.#later];
     this.#later.clear();
     const blocks = this.#contents.blocks(asked, MAX_BLOCKS_BYTES)[Symbol.asyncIterator]();
     const first = blocks.next();
-    // Who sends comes to it later, or never.
+    // The sender awaits it later, or never.
     first.catch(() => undefined);
     return { asked, blocks: following(first, blocks) };
   }

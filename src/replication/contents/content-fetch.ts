@@ -13,7 +13,7 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks for contents, and gives answers to whoever asked. */
+/** Asks for contents, and passes the answers to the callers. */
 export class ContentFetch {
   readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
@@ -26,14 +26,14 @@ export class ContentFetch {
     this.#patience = new Patience(channel);
   }
 
-  /** Was anything ever asked for? Before that, an answer is none. */
+  /** True if anything was ever asked for. Before that, no message is an answer. */
   get hasAsked(): boolean {
     return this.#hasAsked;
   }
 
   /**
-   * A content, or its manifest; with `piece`, so much of it. `undefined`: the origin has no such content. Nothing of an
-   * answer is checked but that it is one. Rejects with `UNAVAILABLE` where the conversation ends.
+   * Fetches a content, or its manifest; with `piece`, that piece of it. Resolves to `undefined` if the origin has no
+   * such content. Checks only the form of an answer. Rejects with `UNAVAILABLE` if the conversation ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -45,7 +45,7 @@ export class ContentFetch {
     });
   }
 
-  /** An answer has come. One that nobody waits for came twice. */
+  /** Takes an answer. Ignores one that nobody waits for, since it came twice. */
   took(message: Response | MessageOf<"ContentNotFound">): void {
     this.#patience.heard();
     if (message.type === "ContentNotFound") return this.#notFound(message.content_hash);
@@ -58,13 +58,13 @@ export class ContentFetch {
     pending.resolve(message);
   }
 
-  /** Time has passed. */
+  /** Called with each heartbeat: asks again for what is overdue. */
   beat(): void {
     if (!this.#patience.isOver()) return;
     for (const { request } of this.#pending.values()) this.#ask(request);
   }
 
-  /** Nothing comes any more. */
+  /** Called at the end of the conversation. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
     for (const { reject } of this.#pending.values()) reject(this.#end);
@@ -80,7 +80,7 @@ export class ContentFetch {
   }
 
   #ask(request: Request): void {
-    // A channel that has ended ends the session, which ends this.
+    // A channel that has ended ends the session, which calls `end`.
     this.#channel.send(request).catch(() => undefined);
   }
 }

@@ -9,9 +9,9 @@ import type { MessageOf } from "../protocol/messages.ts";
 /** The contents of one workspace. */
 export interface WorkspaceContents {
   /**
-   * A content that some event of this workspace names, or `undefined`: also for what the store holds for other
-   * workspaces only, since a hash must not be a key to what is somebody else's. `isNamed`: the caller has it from an event of
-   * this workspace.
+   * Opens a content that some event of this workspace names. Returns `undefined` for others, even if the store holds
+   * them for other workspaces, since knowing a hash must not give access to another workspace's content. `isNamed`: the
+   * caller has the hash from an event of this workspace.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
@@ -19,10 +19,10 @@ export interface WorkspaceContents {
 type Request = MessageOf<"ContentFetchRequest">;
 type Response = MessageOf<"ContentFetchResponse">;
 
-/** Requests of one replica that may wait. */
+/** Number of waiting requests allowed for one replica. */
 const MAX_WAITING = 1_000;
 
-/** Answers requests for contents, one piece at a time: a replica that takes them slowly costs one piece. */
+/** Answers requests for contents, one piece at a time, so that a slow replica costs only one piece. */
 export class ContentServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceContents;
@@ -30,7 +30,7 @@ export class ContentServer {
   readonly #onBytes: ((done: number, total: number) => void) | undefined;
   #isServing = false;
 
-  /** `onBytes`: is told how much has been sent of a content that goes in pieces. Must not throw. */
+  /** `onBytes`: called with the progress of a content that goes in pieces. Must not throw. */
   constructor(channel: Channel, contents: WorkspaceContents, onBytes?: (done: number, total: number) => void) {
     this.#channel = channel;
     this.#onBytes = onBytes;
@@ -53,7 +53,7 @@ export class ContentServer {
   async #serve(): Promise<void> {
     this.#isServing = true;
     try {
-      // It stays the first one until it is answered: see `ask`.
+      // It stays in the queue until it is answered: see `ask`.
       for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
         const said = await answer(this.#contents, next);
         await this.#channel.send(said);
@@ -101,7 +101,7 @@ async function collect(reader: BlobReader, start: number, end: number): Promise<
   return Buffer.concat(pieces);
 }
 
-/** Chunks of one piece each, or larger ones where they would be too many. Reads the content once. */
+/** Makes a manifest of chunks of one piece each, or larger ones if they would be too many. Reads the content once. */
 async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
   const total_size = reader.size;
   const chunk_size = MAX_PIECE_BYTES * Math.ceil(total_size / MAX_PIECE_BYTES / MAX_CHUNKS);

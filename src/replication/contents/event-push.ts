@@ -10,7 +10,7 @@ import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { LogHistory } from "./log-history.ts";
 
-/** Bytes of lines that are read from the log at once, for one replica. */
+/** Bytes of lines that are read from the log at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
 /** Events whose small contents are read at once: a millisecond of work. */
@@ -20,41 +20,44 @@ const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 /** Events that all pushes of this process send in one turn of the event loop: some milliseconds of work. */
 const SLICES = new TurnSlices(16);
 
-/** Contents that go along with the events that name them. */
+/** Contents that are sent along with the events that name them. */
 export interface NamedContents {
-  /** Many at once, in any order; those that are not there with `undefined`, or not at all. */
+  /** Opens many contents, in any order. Yields `undefined` or nothing for those that are not there. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
-  /** May the content of this event be given? Asked before the history knows the event. Left out: each may. */
+  /**
+   * True if the content of this event may be given. Called before the history knows the event. Default: every content
+   * may.
+   */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
 
-/** What is pushed from. */
+/** Options of a push. */
 export interface EventPushOptions {
   readonly history: LogHistory;
   readonly contents: NamedContents;
   readonly windowBytes?: number;
-  /** A page was sent, and it is known that more will follow. Must not throw. */
+  /** Called when a page was sent and more will follow. Must not throw. */
   readonly onMore?: () => void;
 }
 
 /**
- * Sends a replica the events after the last one that it has, in order. One note at most is pending, however many events
- * come: it only says that the log has to be looked at again. What was sent and not acknowledged is bounded by a window, on
- * top of the channel's credit: a replica whose disk is slow is not sent what it could only drop.
+ * Sends a replica the events after the last one that it has, in order. At most one `note` is pending, however many
+ * events come: it only says that the log must be read again. Beside the channel's credit, a window bounds what was sent
+ * and not acknowledged, so that a replica with a slow disk is not sent what it could only drop.
  */
 export class EventPush {
   readonly #channel: Channel;
   readonly #options: EventPushOptions;
-  /** The last event that was sent. `undefined`: the replica is not known yet, or has to reconcile. */
+  /** The last event that was sent. `undefined` if the replica is not known yet, or must reconcile. */
   #sent: Head | undefined;
-  /** The last one that was ever sent: more cannot be acknowledged. */
+  /** The last event that was ever sent: no later one can be acknowledged. */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
-  /** What was sent and not acknowledged: the last event of each message, and its bytes. */
+  /** Messages that were sent and not acknowledged: the last event of each, and its bytes. */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Grows when what is on its way no longer counts. */
+  /** Incremented when sends under way no longer count. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -74,17 +77,17 @@ export class EventPush {
     return this.#most;
   }
 
-  /** The iteration of the last event of a path that was sent; 0: none was. */
+  /** The iteration of the last sent event of a path; 0 if none was. */
   get iteration(): number {
     return this.#iteration;
   }
 
-  /** Does it have everything that is known, as far as it was told, and nothing on its way? */
+  /** True if the replica has everything that is known, as far as noted, and nothing is on its way. */
   get isIdle(): boolean {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
 
-  /** The replica has everything up to here, and nothing after it is on its way. */
+  /** Called when the replica has everything up to here, and nothing after it is on its way. */
   begin(from: Head): void {
     this.#epoch += 1;
     this.#sent = from;
@@ -94,24 +97,27 @@ export class EventPush {
     this.note();
   }
 
-  /** Nothing is sent any more, until `begin`. */
+  /** Stops sending until `begin`. */
   stop(): void {
     this.#epoch += 1;
     this.#sent = undefined;
   }
 
-  /** The replica gets everything up to here in another way. */
+  /** Called when the replica gets everything up to here in another way. */
   offered(sequence: number): void {
     this.#most = Math.max(this.#most, sequence);
   }
 
-  /** There may be something to send. */
+  /** Called when there may be something to send. */
   note(): void {
     this.#isNoted = true;
     if (!this.#isRunning && this.#sent !== undefined) void this.#run();
   }
 
-  /** The replica holds everything up to here. False where that is nothing new. Throws for what was never sent. */
+  /**
+   * Notes that the replica holds everything up to here. Returns false if that is nothing new. Throws for an event that
+   * was never sent.
+   */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
       throw new ChronicleError("INTEGRITY_VIOLATION", `event ${sequence} was acknowledged and never sent`);
@@ -148,7 +154,7 @@ export class EventPush {
     const epoch = this.#epoch;
     const events = await this.#options.history.after(from, PAGE_BYTES);
     for await (const { last, bytes, messages } of this.#parcels(events)) {
-      // A catch-up meanwhile begins elsewhere; a full window goes on with the next acknowledgement.
+      // A concurrent catch-up begins elsewhere; a full window continues with the next acknowledgement.
       if (epoch !== this.#epoch || !this.#hasRoom) return;
       this.#sent = { seq: last.seq, hash: last.hash };
       this.#most = Math.max(this.#most, last.seq);
@@ -167,7 +173,7 @@ export class EventPush {
     this.#options.onMore?.();
   }
 
-  /** Files one by one, with small contents inline; what lies between them together. */
+  /** Yields files one by one, with small contents inline, and the events between them together. */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
     let inline = NONE;
@@ -190,7 +196,7 @@ export class EventPush {
     if (others.length > 0) yield parcelOf(others);
   }
 
-  /** The small contents of events that go along with them. */
+  /** Reads the small contents that are sent along with these events. */
   async #inlineOf(events: readonly SealedEvent[]): Promise<ReadonlyMap<SealedEvent, Uint8Array>> {
     const { contents: from } = this.#options;
     const named = events.flatMap((event) => (from.isGiven?.(event) === false ? [] : (smallContentOf(event) ?? [])));
@@ -201,14 +207,14 @@ export class EventPush {
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
-      // Where it is none that is stored, or of another size than its event says, the replica asks, and is told.
+      // If it is not stored, or has another size than the event says, the replica asks for it, and is told.
       if (bytes?.length === size) inline.set(event, bytes);
     }
     return inline;
   }
 }
 
-/** What an event says of a content that may go along with it. */
+/** Returns the content that may be sent along with an event. */
 function smallContentOf(event: SealedEvent): { event: SealedEvent; hash: Hash; size: number } | undefined {
   const { hash, size } = event.record;
   if (typeof hash !== "string" || !isHash(hash) || typeof size !== "number" || size >= INLINE_BELOW_BYTES)
@@ -222,7 +228,7 @@ async function bytesOf(reader: BlobReader): Promise<Uint8Array> {
   return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
 }
 
-/** What is sent together. */
+/** Messages that are sent together. */
 interface Parcel {
   readonly last: SealedEvent;
   readonly bytes: number;

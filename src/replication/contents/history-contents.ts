@@ -23,17 +23,17 @@ import type { SecretContents } from "./session-contents.ts";
 
 /** Contents that are looked up in one turn. */
 const SLICE = 500;
-/** Events that are looked at together. */
+/** Events that are read together. */
 const PAGE = 5_000;
 
 /**
- * The contents that a history names, at whatever time: of files, and of what other records need (bases, filters, plans,
- * both sides of a conflict). What was freed is not found, and neither is what the store holds for other workspaces only, nor what
- * was kept of files outside of the workspace: that is its machine's.
+ * The contents that a history names or ever named: of files, and of what other records need (bases, filters, plans,
+ * both sides of a conflict). Excludes contents that were freed, those that the store holds only for other workspaces,
+ * and those kept of files outside of the workspace, which belong to its machine.
  */
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
-  /** What other records than those of files name, up to event `#seq`, and for which paths, where they say it. */
+  /** The contents that other records than those of files name, up to event `#seq`, with their paths if stated. */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
   #reading: Promise<void> | undefined;
@@ -70,7 +70,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // What no path ever had, or has not yet: both sides of a conflict, what an operation is about to put into place.
+      // These are contents that no path ever had, or has yet: both sides of a conflict, or what an operation is about
+      // to put into place.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -84,7 +85,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return (await protectedNames(this.#context)).holds(path);
   }
 
-  /** All that was ever recorded as protected: few files are. */
+  /** Returns all contents ever recorded as protected. Few files are. */
   async #protectedContents(): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const hashes = new Set<Hash>();
@@ -98,7 +99,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return last !== undefined && isSecretContent(this.#context, last, hash);
   }
 
-  /** One look-up is quick, ten thousand are not: others have their turns in between. */
+  /** Yields between slices: one lookup is quick, ten thousand are not. */
   async #named(hashes: readonly Hash[]): Promise<Hash[]> {
     const named: Hash[] = [];
     for await (const some of inSlices(hashes, SLICE)) {
@@ -111,7 +112,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   async #names(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const ofOthers = () => hashes.filter((hash) => this.#others.has(hash));
-    // Mostly they are files' that the index knows already.
+    // Mostly they are contents of files, which the index already knows.
     const known = new Set([...ofOthers(), ...(await index.withContents(hashes))]);
     if (known.size === new Set(hashes).size) return known;
     return answer(this.#context, async ({ head }) => {
@@ -121,7 +122,10 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     });
   }
 
-  /** One at a time reads on; whoever comes meanwhile waits for it, and looks whether that was enough. */
+  /**
+   * Reads on, one page at a time. A concurrent caller waits for the running read, and then checks whether that was
+   * enough.
+   */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {
       this.#reading ??= this.#readPage(upTo).finally(() => (this.#reading = undefined));
@@ -154,7 +158,7 @@ function contentsOf(event: LogEvent): Hash[] {
   return hashes;
 }
 
-/** The contents of files that another record names, and for which path. */
+/** Yields the contents of files that another record names, with their paths. */
 async function* pathsOf(
   { blobs }: HistoryContext,
   { recordId, record }: LogEvent,

@@ -154,7 +154,7 @@ describe("LogHistory", () => {
       expect(await history.after(at(10), 1_000)).toEqual([]);
       await timers.run(100);
       expect(told).toBe(0);
-      // What this process has recorded needs no look.
+      // Events that this process has recorded need no read of the log's end.
       await writer.append(EVENTS.slice(20, 30));
       history.recorded(EVENTS.slice(0, 30));
       expect(await history.after(at(29), 1_000)).toHaveLength(1);

@@ -9,43 +9,45 @@ import type { Timers } from "../../util/timers.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { oldestSeq } from "../../engine/log/history-start.ts";
 
-/** Every so many events their position is remembered. */
+/** The position of every this many events is remembered. */
 const MARK_EVERY = 256;
 
 /**
- * Lines that are not known to be this process's are looked at so much later, in ms: mostly it is still at the write that they
- * are part of, and a look would be in its way.
+ * Delay before reading lines that may be another process's, in ms. That process is mostly still writing, and reading
+ * would be in its way.
  */
 const LOOK_LATER_MS = 20;
 
 /**
- * That an operation is over changes no file: replicas hear of it with the next event, or so much later, in ms. It would come while
- * they are at what the operation has changed.
+ * Delay before replicas hear of the end of an operation, in ms, unless the next event comes first. The end changes no
+ * file, and would arrive while they work on the operation's changes.
  */
 const ENDS_LATER_MS = 50;
 
-/** Those who write to a log beside this process. */
+/** Processes that write to a log beside this one. */
 export interface OtherWriters {
-  /** Holds off everybody who writes. Throws `LOCKED`. */
+  /** Locks out all writers. Throws `LOCKED`. */
   readonly holdOff: () => Promise<HeldLock>;
   readonly timers: Timers;
 }
 
-/** What a history has beside its log. */
+/** Options of a history. */
 export interface LogHistoryOptions {
   /**
-   * Lines that this process did not record are only told of after a look with nobody at it: what another one has begun to
-   * write may be cut back. Default: nobody else writes.
+   * Lines that this process did not record are only reported after they were read while nobody writes, because what
+   * another process has begun to write may be cut back. Default: nobody else writes.
    */
   readonly others?: OtherWriters;
-  /** Where an event's line begins; it may be wrong. Default: found by reading. */
+  /** Returns the position of an event's line, which may be wrong. Default: found by reading. */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
 
-/** A workspace's log as replicas are given it: exact lines, durable, in order. One for all replicas of a workspace. */
+/** A workspace's log as replicas get it: exact lines, durable, in order. One for all replicas of a workspace. */
 export class LogHistory {
   readonly workspace: string;
-  /** To be emitted when events may have been recorded. Whoever forgets it only makes replicas wait for the next heartbeat. */
+  /**
+   * To be emitted when events may have been recorded. If that is omitted, replicas only wait for the next heartbeat.
+   */
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
   readonly #options: LogHistoryOptions;
@@ -54,21 +56,21 @@ export class LogHistory {
   #firstSeq: number | undefined;
   /** The first line of the present log, when `#firstSeq` was found. */
   #logFirst: number | undefined;
-  /** The last event that is known to stay. */
+  /** The last event that is known to be permanent. */
   #sure: Head | undefined;
-  /** The last ones that this process has recorded. */
+  /** The last events that this process has recorded. */
   readonly #own = new RecentEvents();
   #looking: Promise<Head> | undefined;
   #isToLook = false;
 
-  /** `log`: an object of its own over the workspace's log, so that nobody else's look moves its head. */
+  /** `log`: a separate object over the workspace's log, so that no other reader moves its head. */
   constructor(workspace: string, log: EventLog, options: LogHistoryOptions = {}) {
     this.workspace = workspace;
     this.#log = log;
     this.#options = options;
   }
 
-  /** This process has recorded events: they are durable. It may say so of some of them more than once. */
+  /** Notes durable events that this process has recorded. May be called more than once for an event. */
   recorded(events: readonly SealedEvent[]): void {
     const { seq } = this.#own.head;
     this.#own.add(events);
@@ -79,8 +81,8 @@ export class LogHistory {
   }
 
   /**
-   * The last event now. It is durable, and nobody cuts it off any more: a line that an origin could still lose, and a
-   * replica already has, would make two histories of one.
+   * Returns the last event, which is durable and cannot be cut off any more. If an origin could still lose a line that
+   * a replica has, one history would become two.
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
@@ -90,7 +92,10 @@ export class LogHistory {
     return this.#looking;
   }
 
-  /** As `head`, at once: what others have recorded may be left out, and is told of by `changed` a moment later. */
+  /**
+   * Like `head`, but returns at once: events of other processes may be missing, and are reported by `changed` a moment
+   * later.
+   */
   async #headSoFar(): Promise<Head> {
     const { others } = this.#options;
     if (others === undefined || this.#sure === undefined) return this.head();
@@ -103,12 +108,15 @@ export class LogHistory {
   async #lookLater(): Promise<void> {
     this.#isToLook = false;
     const before = this.#sure?.seq ?? 0;
-    // Where it fails it is told to whoever asks next.
+    // A failure is reported to the next caller.
     const { seq } = await this.head().catch(() => ({ seq: before }));
     if (seq > before) this.changed.emit();
   }
 
-  /** The log may have grown, by whomever: what this process records it says itself, mostly a moment later. */
+  /**
+   * Notes that the log may have grown, by any process. This process reports its own events itself, mostly a moment
+   * later.
+   */
   grown(): void {
     const { others } = this.#options;
     if (others === undefined || this.#isToLook) return;
@@ -116,28 +124,28 @@ export class LogHistory {
     others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
   }
 
-  /** Is nothing known that follows this event? What others may have recorded is told of by `changed`. */
+  /** True if no later event is known. Events of others are reported by `changed`. */
   isLastKnown(seq: number): boolean {
     return seq >= (this.#known?.seq ?? 0);
   }
 
-  /** The last event that is known to stay: as of the last look, or because this process has recorded it since. */
+  /** The last event that is known to be permanent: from the last read, or recorded by this process since. */
   get #known(): Head | undefined {
     const own = this.#own.head;
     return own.seq > (this.#sure?.seq ?? 0) ? own : this.#sure;
   }
 
-  /** The oldest event whose line is there, in an archive or not, as of the last `head`. */
+  /** The oldest event whose line exists, in an archive or not, as of the last `head`. */
   get firstSeq(): number {
     return this.#firstSeq ?? this.#log.firstSeq;
   }
 
-  /** The hash of an event (`""`: of none), `undefined` where neither its line is there nor the one right behind it. */
+  /** Returns the hash of an event (`""` for event 0); `undefined` if neither its line exists nor the next one. */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;
     if (seq === 0) return EMPTY_HEAD.hash;
-    // Where the archive was dropped, this is where somebody notices.
+    // A dropped archive is noticed here.
     if (seq < this.#log.firstSeq) await this.#findFirst();
     if (seq < this.firstSeq - 1 || seq > head.seq) return undefined;
     const isBefore = seq === this.firstSeq - 1;
@@ -146,8 +154,8 @@ export class LogHistory {
   }
 
   /**
-   * The events after one, at least one and about `maxBytes` of them; none: it is the last. Throws `LOG_DAMAGED` where
-   * the log does not go on from it.
+   * Returns the events after one, at least one and about `maxBytes` of them; none if it is the last. Throws
+   * `LOG_DAMAGED` if the log does not continue from it.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
     const own = this.#own.after(last, maxBytes);
@@ -163,7 +171,7 @@ export class LogHistory {
       events.push(event);
       before = event;
       bytes += event.line.length;
-      // What lies behind the head was not there when it was made durable.
+      // Lines after the head were not there when it was made durable.
       if (event.seq === head.seq) break;
     }
     if (events.length === 0) throw brokenAt(last.seq + 1);
@@ -171,8 +179,8 @@ export class LogHistory {
   }
 
   /**
-   * Looks at the end while nobody writes. Where somebody does so for long, what is known holds: all that replicas were ever given,
-   * or one that comes back with it would take this for another history.
+   * Reads the end of the log while nobody writes. If somebody writes for long, returns what is known. That must include
+   * all that replicas were ever given, or one that comes back with it would take this for another history.
    */
   async #look(): Promise<Head> {
     try {
@@ -188,7 +196,7 @@ export class LogHistory {
     }
   }
 
-  /** It stays; whoever has looked earlier, and comes later, takes nothing of that back. */
+  /** Notes a permanent head. A read that began earlier and ends later does not move it back. */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
     if (this.#sure === undefined || head.seq > this.#sure.seq) this.#sure = head;
@@ -205,16 +213,16 @@ export class LogHistory {
     this.#logFirst = logFirst;
   }
 
-  /** The events from one on; none where its line is gone. */
+  /** Yields the events from one on; none if its line is gone. */
   async *#from(seq: number, isAgain = false): AsyncGenerator<SealedEvent, void> {
     const start = await this.#startFor(seq);
     let at = start.seq;
     for await (const line of this.#linesFrom(start)) {
       const isMark = at >= (this.#marks.at(-1)?.seq ?? 0) + MARK_EVERY;
-      // The first line tells whether the position still holds, however short the log is.
+      // The first line shows whether the position still holds, however short the log is.
       if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
-        // Others have dropped the archive since the position was noted: what is read then is the log behind it.
+        // Others have dropped the archive since the position was noted: this reads the log after it.
         if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);
         if (isMark) this.#marks.push({ seq: at, offset: line.offset });
         if (at >= seq) yield event;
@@ -239,7 +247,7 @@ export class LogHistory {
     await this.#findFirst();
   }
 
-  /** From where to read so that a line comes: from itself, where its place is known, else from one before it. */
+  /** Returns a position from which to read a line: its own if known, else an earlier one. */
   async #startFor(seq: number): Promise<LogPosition> {
     const mark = this.#marks.findLast((one) => one.seq <= seq) ?? { seq: this.firstSeq, offset: 0 };
     if (seq - mark.seq <= MARK_EVERY) return mark;
@@ -261,7 +269,7 @@ export class LogHistory {
   }
 }
 
-/** Does it only say that an operation is over? */
+/** True if the event only marks the end of an operation. */
 function isEnd({ recordId, record }: SealedEvent): boolean {
   return recordId.startsWith("intent:") && record["state"] !== "open";
 }

@@ -16,12 +16,12 @@ export class Patience {
     this.#channel = channel;
   }
 
-  /** An answer has come. */
+  /** Called when an answer has come. */
   heard(): void {
     this.#beats = 0;
   }
 
-  /** A heartbeat has passed. Is it time to ask again? */
+  /** Called with each heartbeat. True if it is time to ask again. */
   isOver(): boolean {
     const { arrived } = this.#channel;
     const isComing = arrived - this.#arrived > QUIET_BYTES;

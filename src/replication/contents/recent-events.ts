@@ -1,23 +1,23 @@
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event.ts";
 
-/** Characters of lines that are kept at hand. */
+/** Characters of lines that are kept in memory. */
 const MOST_CHARACTERS = 256 * 1024;
 
 /**
- * The last events that this process has recorded. Whoever follows the log closely is mostly after these, and they need not
- * be read from the disk that they were just written to.
+ * The last events that this process has recorded. Readers that follow the log closely mostly want these, and need not
+ * read them from the disk to which they were just written.
  */
 export class RecentEvents {
   #events: SealedEvent[] = [];
   #characters = 0;
   #head: Head = EMPTY_HEAD;
 
-  /** The last of all that were ever added. */
+  /** The last event that was ever added. */
   get head(): Head {
     return this.#head;
   }
 
-  /** Takes durable events, in order. What does not go on from the last one is all that is kept then. */
+  /** Adds durable events, in order. If one does not follow the last one, only the new ones are kept. */
   add(events: readonly SealedEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#head.seq) continue;
@@ -29,7 +29,10 @@ export class RecentEvents {
     if (this.#characters > MOST_CHARACTERS) this.#forget(this.#lastOnes());
   }
 
-  /** Those after an event, at least one and about so many characters of them; none: what follows it is not kept. */
+  /**
+   * Returns the events after one, at least one and about this many characters of them; none if the next event is not
+   * kept.
+   */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
     const [first] = this.#events;
     if (first === undefined || last.seq < first.seq - 1) return [];
@@ -43,7 +46,7 @@ export class RecentEvents {
     return this.#events.slice(from, end < 0 ? undefined : end);
   }
 
-  /** Half of what may be kept: whoever shortens an array for each event moves it for each event. */
+  /** Returns half of what may be kept: shortening the array for each event would move it for each event. */
   #lastOnes(): SealedEvent[] {
     let characters = 0;
     const from = this.#events.findLastIndex(({ line }) => (characters += line.length) > MOST_CHARACTERS / 2);

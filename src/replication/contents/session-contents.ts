@@ -9,23 +9,23 @@ import type { NamedContents } from "./event-push.ts";
 
 /** Knows which contents of a workspace are secrets by the names of their files. */
 export interface SecretContents {
-  /** Those of the contents that no ordinary path has or had. */
+  /** Returns those of the contents that no ordinary path has or had. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** Is what is recorded at this path a secret? */
+  /** True if what is recorded at this path is a secret. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;
 }
 
-/** What a session takes contents from. */
+/** The source of a session's contents. */
 export interface SessionSource {
   readonly contents: WorkspaceContents & NamedContents;
   readonly blocks?: WorkspaceBlocks;
-  /** Left out: nothing is a secret. */
+  /** Default: nothing is a secret. */
   readonly secrets?: SecretContents;
 }
 
 /**
- * The contents of a workspace as one session gives them: secrets by name are not there, until the replica has asked for them and
- * may have them (`admitSecrets`).
+ * The contents of a workspace as one session gives them. Secrets by name are excluded until the replica has asked for
+ * them and may have them (`admitSecrets`).
  */
 export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
   readonly #source: SessionSource;
@@ -36,17 +36,20 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
     this.#givesSecrets = source.secrets === undefined;
   }
 
-  /** From here on secrets are given, too. */
+  /** From here on, secrets are given, too. */
   admitSecrets(): void {
     this.#givesSecrets = true;
   }
 
-  /** May what is recorded at this path be given? */
+  /** True if what is recorded at this path may be given. */
   async gives(path: WorkspacePath): Promise<boolean> {
     return this.#givesSecrets || (await this.#source.secrets?.isSecretPath(path)) !== true;
   }
 
-  /** An event may be on its way before its commit has ended: what it names no index knows by then, but it says its class itself. */
+  /**
+   * Judges by the event's own class: an event may be sent before its commit has ended, when no index knows its contents
+   * yet.
+   */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";
   }

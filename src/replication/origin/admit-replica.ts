@@ -3,9 +3,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { ReplicaCursors } from "./replica-cursors.ts";
 
 /**
- * Who presents a replica first holds it: its id stands in the history for all to read, and whoever came with it could have
- * its answers, and settle what it has not sent. An operator may come with each, and leaves it its holder's. Throws
- * `FORBIDDEN` for anybody else, before anything was answered.
+ * Checks whether this presenter may be the replica. The first to present a replica holds it: its id can be read in the
+ * history, and anybody else who used it would get its answers, and settle entries that it has not sent. An operator may
+ * present any replica, which stays its holder's. Throws `FORBIDDEN` for anybody else, before anything was answered.
  */
 export function admitReplica(
   cursors: ReplicaCursors,

@@ -4,7 +4,7 @@ import type { WriteBackBatch, WriteBackEntry } from "../../core/records/write-ba
 import type { WriteBackDoor } from "./write-back-door.ts";
 import { claimedName, NOBODYS } from "../../core/records/actor-name.ts";
 
-/** What a visitor may do at a door: nothing, for one who only looks; and no token of an agent makes it a person. */
+/** Restricts what a replica may write: nothing if it is read-only, and an agent's token cannot make it a person. */
 export function admittedWrites(
   door: WriteBackDoor,
   { readOnly, actor }: Pick<ReplicaAdmission, "readOnly" | "actor">,

@@ -3,7 +3,10 @@ import type { Channel, ChannelEnd } from "../channel.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import type { Timers } from "../../util/timers.ts";
 
-/** A conversation of which the first message has been read, to see what it is about; whoever leads it gets that message again. */
+/**
+ * A conversation whose first message was read in advance, to see which workspace it is about. `receive` yields that
+ * message again.
+ */
 export class BegunChannel implements Channel {
   readonly #channel: Channel;
   readonly #first: Message;
@@ -16,8 +19,8 @@ export class BegunChannel implements Channel {
   }
 
   /**
-   * Waits for `Hello`, and has it say the workspace that `meant` finds for it. Throws `USAGE` where something else comes
-   * first, `UNAVAILABLE` after `withinMs` and where nothing comes, what `meant` throws, and the channel's own errors.
+   * Waits for `Hello`, and sets its workspace to the one that `meant` finds for it. Throws `USAGE` if another message
+   * comes first, `UNAVAILABLE` after `withinMs` or if nothing comes, what `meant` throws, and the channel's own errors.
    */
   static async begin(channel: Channel, { meant, timers, withinMs }: Beginning): Promise<BegunChannel> {
     const rest = channel.receive()[Symbol.asyncIterator]();
@@ -62,7 +65,7 @@ interface Patience {
 }
 
 interface Beginning extends Patience {
-  /** The id of the workspace that a replica asks for. */
+  /** Returns the id of the workspace that a replica asks for. */
   readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
 }
 

@@ -37,7 +37,7 @@ describe("FileReplicaCursors", () => {
       undefined,
     ]);
     again.advance("r1", 9);
-    // Whoever was here last stands last.
+    // The most recently seen one is last.
     expect(again.list().at(-1)).toEqual(["r1", { sequence: 9, holder: "oidc:mina müller\n%" }]);
   });
 
@@ -57,7 +57,7 @@ describe("FileReplicaCursors", () => {
     const holders = ["theirs", "r0", "r1", "r2", "r3", "new1", "new2"].map((id) => again.holder(id));
     expect(holders).toEqual(["token:2", "token:1", undefined, undefined, "token:1", "token:1", "token:1"]);
     expect(again.list()).toHaveLength(MOST_HELD + 1);
-    // A file of before has more of them, and is cut with the next one.
+    // An older file holds more of them, and is cut with the next write.
     again.hold("r1", "token:1");
     expect(again.list()).toHaveLength(MOST_HELD + 1);
     expect(again.holder("r3")).toBeUndefined();

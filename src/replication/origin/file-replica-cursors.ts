@@ -6,37 +6,36 @@ import type { Timers } from "../../util/timers.ts";
 import { type KeptReplica, MemoryReplicaCursors, type ReplicaCursors } from "./replica-cursors.ts";
 import { optional } from "../../util/optional.ts";
 
-/** `<replica> <sequence>` in each line, after the first one; then who holds it, percent-encoded. */
+/** After this first line, each line is `<replica> <sequence>`, then the holder, percent-encoded. */
 const MAGIC = "chronicle replica cursors 2";
-/** Knew no holders. */
+/** The earlier format, without holders. */
 const MAGIC_BEFORE = "chronicle replica cursors 1";
 const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}) (\d{1,16})(?: (\S{1,4096}))?$/;
 
-/** When a cursor that has moved is written. */
+/** The delay after which a moved cursor is written. */
 export interface CursorDelay {
   readonly timers: Timers;
   readonly ms: number;
 }
 
-/** What could not be written is tried again after so many delays. */
+/** A failed write is tried again after this many delays. */
 const AGAIN_DELAYS = 10;
 
-/** How cursors are kept. */
+/** Options for storing cursors. */
 export interface FileCursorOptions {
-  /** Default: what has moved is written at once. */
+  /** Default: cursors are written at once. */
   readonly delay?: CursorDelay;
-  /** What has moved could not be written, and is tried again. Told once, until it goes well. Default: nobody is told. */
+  /** Called once when a write fails and will be tried again, until one succeeds. Default: no report. */
   readonly onFailed?: (error: unknown) => void;
-  /** Of this holder's replicas some are forgotten, since there are too many. Told once for each. */
+  /** Called once for each holder of whose replicas some are forgotten, since there are too many. */
   readonly onDropped?: (holder: string) => void;
 }
 
 /**
- * Cursors in one small file, rewritten whole. One process at a time: the one that serves the replicas. A file that is no
- * such file is refused with `LOG_DAMAGED`, never overwritten.
- *
- * With a delay, what has moved is written together a moment later, and on disposal: hundreds of replicas acknowledge each
- * event, and one that is not believed to be as far as it is costs nothing, since it says so itself.
+ * Cursors in one small file, rewritten whole. Used by one process at a time: the one that serves the replicas. A file
+ * of another format is refused with `LOG_DAMAGED`, never overwritten. With a delay, moved cursors are written together
+ * a moment later, and on disposal, because hundreds of replicas acknowledge each event. A cursor that is too low does
+ * no harm, since the replica itself says how far it is.
  */
 export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
@@ -44,11 +43,11 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #delay: CursorDelay | undefined;
   readonly #onFailed: (error: unknown) => void;
   readonly #onDropped: (holder: string) => void;
-  /** Holders of whom it was said. */
+  /** Holders that were reported. */
   readonly #told = new Set<string>();
   #cursors: MemoryReplicaCursors;
   #pending: Disposable | undefined;
-  /** Has the last write failed? */
+  /** True if the last write failed. */
   #hasFailed = false;
 
   constructor(disk: Disk, path: string, options: FileCursorOptions = {}) {
@@ -67,7 +66,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // It is here, and no further than was known: that alone need not be written.
+    // The replica is here, but no further than known: that alone need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -86,7 +85,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     if (this.#cursors.list().length < before + (isNew ? 1 : 0)) this.#tellDropped(holder);
   }
 
-  /** Writes what has moved and was not written. Throws `IO`. */
+  /** Writes the cursors that were not written yet. Throws `IO`. */
   [Symbol.dispose](): void {
     if (this.#pending === undefined) return;
     this.#pending[Symbol.dispose]();
@@ -102,7 +101,10 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     this.#pending ??= delay.timers.after(ms, () => this.#writeLate(delay));
   }
 
-  /** Nobody waits for it. It is a whole new file each time: where one could not be written (a full disk), the next one can. */
+  /**
+   * Writes after the delay, with no caller waiting. The file is replaced as a whole, so after a failure (a full disk)
+   * the next write can succeed.
+   */
   #writeLate(delay: CursorDelay): void {
     this.#pending = undefined;
     try {
@@ -115,7 +117,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     }
   }
 
-  /** Durable before anybody is told of it. */
+  /** Applies a change, made durable before anybody learns of it. */
   #change(change: (cursors: MemoryReplicaCursors) => void): void {
     const next = new MemoryReplicaCursors(this.#cursors.list());
     change(next);
@@ -151,7 +153,7 @@ function* parse(bytes: Buffer | undefined, path: string): Generator<readonly [st
   }
 }
 
-/** `null`: it is not encoded so. */
+/** Decodes a text; `null` if the encoding is invalid. */
 function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text);

@@ -12,7 +12,7 @@ import { rootAtHead } from "../../engine/log/tree.ts";
 import { MAX_ERASURES_BYTES } from "../protocol/limits.ts";
 import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
 
-/** The states of a workspace of the engine. */
+/** The states of one of the engine's workspaces. */
 export class HistoryTrees implements TreeSource {
   readonly #context: Context;
 
@@ -20,7 +20,7 @@ export class HistoryTrees implements TreeSource {
     this.#context = context;
   }
 
-  /** With the lock: what others are about to write is not part of it. */
+  /** Takes the lock, so that nothing that others are about to write is part of it. */
   async anchor(): Promise<TreeAnchor> {
     const context = this.#context;
     const { index, workspaceId } = context;
@@ -31,9 +31,9 @@ export class HistoryTrees implements TreeSource {
     const row = await index.record(`workspace:${workspaceId}`);
     if (row === undefined || head.hash === "") throw new Error("a workspace that is open has a record of itself");
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
-    // Hashes of folders are kept as of the event that they were computed at: so they can be asked for later.
+    // Hashes of folders are stored as of the event for which they were computed, so they can be asked for later.
     await rootAtHead(context, head.seq);
-    // The replica takes the state for the origin's: the root is the log's, not only the index's.
+    // The replica takes the state for the origin's, so the root must be the log's, not only the index's.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
     const erasures = await erasureRows(context);
@@ -45,7 +45,9 @@ export class HistoryTrees implements TreeSource {
   }
 }
 
-/** The last event of each erasure's record, as rows. The earliest are left out where all would be too long to be told. */
+/**
+ * Returns the last event of each erasure's record, as rows. Leaves out the earliest if all would be too long to send.
+ */
 async function erasureRows(context: Context): Promise<Buffer> {
   const records = await readEvents(context, await context.index.records(ERASE));
   const kept: Buffer[] = [];
@@ -60,11 +62,11 @@ async function erasureRows(context: Context): Promise<Buffer> {
   return Buffer.concat(kept.reverse());
 }
 
-/** What has happened between two events. */
+/** The changes between two events. */
 interface Happened {
-  /** Folders that something has happened in. */
+  /** Folders in which something was changed. */
   readonly folders: ReadonlySet<WorkspacePath>;
-  /** What is gone, by its folder. */
+  /** Deleted paths, by folder. */
   readonly deleted: ReadonlyMap<WorkspacePath, readonly IterationRow[]>;
 }
 
@@ -118,7 +120,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // Also of what is no folder any more.
+      // Also for paths that are no folders any more.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }
@@ -127,7 +129,7 @@ class IndexedView implements TreeView {
     return this.#happened.folders.has(folder);
   }
 
-  /** `undefined`: it is no folder. */
+  /** Returns the hash of a folder; `undefined` if the path is no folder. */
   async #hashOf(folder: WorkspacePath): Promise<Hash | undefined> {
     const isThere = isRoot(folder) || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
     return isThere ? this.#treeHash(folder) : undefined;

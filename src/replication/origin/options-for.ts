@@ -4,7 +4,10 @@ import { admittedWrites } from "./admitted-writes.ts";
 
 type Visitor = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
 
-/** What a session with this visitor is led with: what it may do at the door, and whether it is told that it may only follow. */
+/**
+ * Returns the options for a session with this visitor: what it may write, and whether it is told that it may only
+ * follow.
+ */
 export function optionsFor(options: OriginOptions, visitor: Visitor): OriginOptions {
   const { writeBack, ...rest } = options;
   const { readOnly } = visitor;

@@ -19,35 +19,35 @@ import { BegunChannel } from "./begun-channel.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
 
-/** Whoever has not said which workspace it wants by then is told to go, in milliseconds. */
+/** Time within which a client must say which workspace it wants, in ms. */
 const HELLO_MS = 10_000;
 
 /** The interval at which a replica is told that its `Hello` is being processed, in ms. */
 const BUSY_MS = 1_500;
 
-/** Of so many replicas it is remembered that they have copies. */
+/** Number of replicas of which we remember that copies exist. */
 const MOST_FORKED = 1_000;
 
-/** What replicas of one workspace are served from, to be given back. */
+/** The options from which replicas of one workspace are served; the session disposes of them. */
 export interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
 
 export interface OriginDoorOptions {
-  /** What a workspace is served from; shared by its sessions. `visitor`: for whom. */
+  /** Returns what a workspace is served from, shared by its sessions. `visitor`: the client that is served. */
   readonly originOf: (workspace: WorkspaceApi, visitor: ReplicaAdmission) => Promise<ServedOrigin>;
-  /** Is told what went wrong on this side. */
+  /** Called with errors of this side. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Leads a session with each replica that comes in. */
+/** Runs a session with each connecting replica. */
 export class OriginDoor implements ReplicaDoor {
   readonly #options: OriginDoorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
-  /** What was said of replicas last. */
+  /** The last report about each forked replica. */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
-  /** Workspaces that were put back, as a replica has said. */
+  /** Workspaces that were put back to an earlier state, according to a replica. */
   readonly #contradicted = new Set<string>();
   #isClosed = false;
 
@@ -81,8 +81,8 @@ export class OriginDoor implements ReplicaDoor {
   }
 
   /**
-   * A replica has one connection at a time. An earlier one of which nobody knows yet that it is dead keeps nobody out; where somebody
-   * answers there, these are two, and the later one goes.
+   * Enforces that a replica has one connection at a time. An earlier connection that is dead without our knowing keeps
+   * nobody out. If the replica answers on it, there are two of them, and the later connection is closed.
    */
   #met(session: OriginSession): void {
     const { replica, workspace } = session;
@@ -94,7 +94,7 @@ export class OriginDoor implements ReplicaDoor {
     }
   }
 
-  /** Once for each replica: one that has a copy comes again and again. */
+  /** Reports a forked replica once: one with a copy connects again and again. */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
     if (this.#forked.get(key) === cause.message) return;
@@ -102,7 +102,10 @@ export class OriginDoor implements ReplicaDoor {
     this.#options.onError(forked(session, place, cause));
   }
 
-  /** Once for each workspace: a replica that finds out what they have in common asks about many events, and others come, too. */
+  /**
+   * Reports a workspace once: a replica that searches for the common event asks about many events, and other replicas
+   * come, too.
+   */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;
     const { id } = place.workspace;
@@ -152,7 +155,7 @@ export class OriginDoor implements ReplicaDoor {
       });
       this.#sessions.set(session, origin.options);
       const { by, error } = await session.run().finally(() => this.#sessions.delete(session));
-      // What a peer does wrong is its own affair; what fails here is to be known here.
+      // Errors of the peer are its own affair; failures of this side must be reported here.
       if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
       if (by === "us" && error?.data["silent_ms"] !== undefined) this.#options.onError(gone(session, place, error));
       if (error?.code === "ROLLBACK_DETECTED") this.#noteForked(session, place, error);
@@ -163,7 +166,7 @@ export class OriginDoor implements ReplicaDoor {
   }
 }
 
-/** This side stands where it stood before: whoever looks after it is to know. */
+/** Makes the report that this side was put back to an earlier state, for its administrator. */
 function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const { message, hint = "" } = cause;
   return new ChronicleError("ROLLBACK_DETECTED", `workspace ${workspace.id}, replica ${replica}: ${message}`, {
@@ -173,7 +176,7 @@ function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause:
   });
 }
 
-/** For the diagnostics: the user who waits for this replica's work should know that it is away. */
+/** Makes the diagnostic for a user who waits for this replica's work: the replica is away. */
 function gone({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const message = `${cause.message}: the connection of replica ${replica} of workspace ${workspace.id} is ended`;
   return new ChronicleError("UNAVAILABLE", message, { data: { replica, workspace: workspace.id } });
@@ -185,7 +188,7 @@ function doubled(): ChronicleError {
   });
 }
 
-/** It stands still until somebody decides there, and whoever waits for its work is to know why. */
+/** Makes the report that a replica stands still until somebody decides there, for people who wait for its work. */
 function forked({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", `replica ${replica} of workspace ${workspace.id}: ${cause.message}`, {
     hint: "nothing of it was taken; where it runs, `chronicle sync adopt-as-new` goes on",

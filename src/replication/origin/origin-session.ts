@@ -28,55 +28,57 @@ import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/log/signed-head.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What an origin serves its replicas from. One for all sessions of a workspace. */
+/** Options from which an origin serves its replicas. Shared by all sessions of a workspace. */
 export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents & NamedContents;
-  /** The same, many at once. Left out: they are asked for one by one. */
+  /** Serves many contents at once. Default: they are asked for one by one. */
   readonly blocks?: WorkspaceBlocks;
-  /** Which of them are secrets: given only where that is asked for and `mayHaveSecrets`. Left out: none is. */
+  /** Tells which contents are secrets: given only on request, and if `mayHaveSecrets`. Default: none is. */
   readonly secrets?: SecretContents;
-  /** Whoever is here is a person. Default: an agent or a reader. */
+  /** True if the client is a person. Default: an agent or a reader. */
   readonly mayHaveSecrets?: boolean;
   readonly cursors: ReplicaCursors;
-  /** Throws `FORBIDDEN` where whoever is here may not be this replica (`admitReplica`). Default: it may be each. */
+  /** Throws `FORBIDDEN` if the client may not be this replica (`admitReplica`). Default: it may be any. */
   readonly admit?: (replica: string) => void;
-  /** The replica has said who it is, and may be that. Must not throw. */
+  /** Called when the replica has named itself, and may be that one. Must not throw. */
   readonly onReplica?: () => void;
-  /** Where what replicas write goes to. Left out: nothing is taken from them. */
+  /** Takes what replicas write. Default: nothing is taken. */
   readonly writeBack?: WriteBackParts;
-  /** Whoever is here may only follow: a replica that knows of it is told, and can tell its user. */
+  /** True if the client may only follow. A replica that supports it is told, and can tell its user. */
   readonly readOnly?: boolean;
   /** Default: the platform's. */
   readonly timers?: Timers;
   /** The interval of heartbeats, in ms. Default 2,000. */
   readonly heartbeatMs?: number;
-  /** A replica that lacks more events than this has to reconcile instead. Default 1,000,000. */
+  /** A replica that lacks more events than this must reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;
-  /** Bytes of lines and inline contents that a replica may have without having acknowledged them. Default 4 MiB. */
+  /** Bytes of lines and inline contents that a replica may be sent without having acknowledged them. Default 4 MiB. */
   readonly windowBytes?: number;
-  /** A signed head (docs/format.md) that replicas keep as witnesses; `undefined`: there is none. */
+  /** Returns a signed head (docs/format.md) that replicas keep as witnesses; `undefined` if there is none. */
   readonly signedHead?: () => Promise<string | undefined>;
-  /** For replicas that cannot follow any more: they reconcile with the present state. Default: they are only told. */
+  /** The present state, with which replicas that cannot follow any more reconcile. Default: they are only told. */
   readonly trees?: TreeSource;
-  /** Tells of contents before their events are durable. */
+  /** Emits contents before their events are durable. */
   readonly foreseen?: Signal<AnnouncedContent>;
-  /** Since when the workspace's folder is not there (epoch milliseconds): replicas are told. Asked with each beat. */
+  /**
+   * Returns since when the workspace's folder is missing (epoch milliseconds), to tell replicas. Called with each
+   * heartbeat.
+   */
   readonly folderAway?: () => number | undefined;
-  /** Records what was changed in the workspace's folder by now. Default: there is none. */
+  /** Records the changes in the workspace's folder up to now. Default: there is no folder. */
   readonly look?: () => Promise<void>;
 }
 
-/** A connection that is dead is noticed after three to four times as long. */
+/** A dead connection is noticed after three to four times this interval. */
 const HEARTBEAT_MS = 2_000;
 const MAX_BEHIND = 1_000_000;
 
 /**
- * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation").
- *
- * The replica gets every event after the one that it holds, in order, and each content that it asks for and this workspace
- * has. What it holds is compared with the log first: another history than this one's is told, and ends the conversation.
- * A replica that is slow holds up nobody: what it does not take is not read from the log.
+ * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation"). The replica gets every event
+ * after the one that it holds, in order, and each content that it asks for and this workspace has. First its history is
+ * compared with the log: a different history is reported, and ends the conversation. A slow replica holds up nobody:
+ * events that it does not take are not read from the log.
  */
 export class OriginSession {
   readonly #channel: Channel;
@@ -93,17 +95,17 @@ export class OriginSession {
   readonly #confirming = new Set<number>();
   #pulse: HeartbeatTimer | undefined;
   #replica: string | undefined;
-  /** The head that it was told last. */
+  /** The last head that was sent to the replica. */
   #told = 0;
-  /** It has been told that it is let in. */
+  /** True once the replica was told that it is admitted. */
   #isAnswered = false;
-  /** The last event that it has said to hold. One that contradicts the log does not get further than that. */
+  /** The last event that the replica claims to hold. A replica that contradicts the log does not get beyond that. */
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
-  /** Whether it is there, was asked so often; and who waits for the answer, by the content that was asked for. */
+  /** Number of times `isThere` was asked, and its pending callbacks by the content that was asked for. */
   #asked = 0;
   readonly #questions = new Map<Hash, () => void>();
-  /** What both sides have named. */
+  /** The capabilities that both sides have named. */
   #agreed: ReadonlySet<Capability> = new Set();
 
   constructor(channel: Channel, options: OriginOptions) {
@@ -119,12 +121,12 @@ export class OriginSession {
     if (writeBack !== undefined) this.#intake = new WriteBackIntake(channel, writeBack, this.#fetch, () => this.#known);
   }
 
-  /** The replica's id, once it has said it. */
+  /** The replica's id, once it has named itself. */
   get replica(): string | undefined {
     return this.#replica;
   }
 
-  /** What the replica holds, and this log does not; `undefined`: nothing is known of such a thing. */
+  /** The event that the replica holds and this log does not; `undefined` if none is known. */
   get contradicted(): ChronicleError | undefined {
     return this.#contradicted;
   }
@@ -134,14 +136,14 @@ export class OriginSession {
     return this.#push.acknowledged;
   }
 
-  /** The workspace that it is about. */
+  /** The workspace of this conversation. */
   get workspace(): string {
     return this.#options.history.workspace;
   }
 
   /**
-   * Does the replica answer now? It is asked for a content that nobody has: whoever is there says so at once. Resolves to `false`
-   * when the conversation is over; as long as nobody knows, it does not resolve.
+   * Checks whether the replica answers now: asks it for a content that nobody has, which a live replica denies at once.
+   * Resolves to `false` when the conversation is over; stays pending as long as it cannot be told.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -153,17 +155,20 @@ export class OriginSession {
     return promise;
   }
 
-  /** Ends the conversation: somebody else is this replica. */
+  /** Ends the conversation, because another client is this replica. */
   refuse(why: ChronicleError): void {
     this.#channel.close(why);
   }
 
-  /** A barrier: resolves once the replica holds this event durably; rejects with `UNAVAILABLE` where the connection ends before. */
+  /**
+   * A barrier: resolves once the replica holds this event durably; rejects with `UNAVAILABLE` if the connection ends
+   * before.
+   */
   reaches(sequence: number): Promise<void> {
     return this.#reached.wait(sequence);
   }
 
-  /** Leads the conversation to its end. Never rejects: what went wrong is in the channel's end. */
+  /** Runs the conversation to its end. Never rejects: the channel's end holds the error. */
   async run(): Promise<ChannelEnd> {
     using _listening = this.#options.history.changed.listen(() => this.#push.note());
     using _foreseeing = this.#options.foreseen?.listen((content) => this.#sendAhead(content));
@@ -183,12 +188,13 @@ export class OriginSession {
     return this.#channel.ended;
   }
 
-  /** Only to one who has nothing else to take: it is to have the content sooner than its event, which brings it again. */
+  /** Sends a content ahead of its event, which brings it again. Only if nothing else is being sent to the replica. */
   #sendAhead(content: AnnouncedContent): void {
     if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
     const message = contentAheadOf(content);
     if (message === undefined) return;
-    // Where the connection ends, whoever receives is told; and what is not sent ahead comes with its event.
+    // Errors are ignored: the receiving loop reports the end of the connection, and a content not sent ahead comes with
+    // its event.
     this.#given.gives(content.path).then(
       (gives) => (gives ? this.#channel.send(message).catch(() => undefined) : undefined),
       () => undefined,
@@ -216,7 +222,10 @@ export class OriginSession {
     await this.#sayHead();
   }
 
-  /** Who gets only a part of a commit at first is to know that there is more, before it acts on that part. */
+  /**
+   * Sends the head, so that a replica that first gets only part of a commit knows that there is more before it acts on
+   * that part.
+   */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
     this.#sayHead().catch((error: unknown) => this.#channel.close(asFatal(error)));
@@ -272,7 +281,7 @@ export class OriginSession {
     }
   }
 
-  /** What this origin can do for its replicas. */
+  /** The capabilities of this origin. */
   get #offered(): Capability[] {
     const { foreseen, readOnly, mayHaveSecrets } = this.#options;
     return [
@@ -318,7 +327,7 @@ export class OriginSession {
       heartbeat_ms: this.#heartbeatMs,
     });
     this.#isAnswered = true;
-    // A crash of the replica, or of the line, may have cost it these answers.
+    // A crash of the replica, or a lost connection, may have cost it these answers.
     if (settled !== undefined && settled.upTo > settled_local_seq) await this.#channel.send(answerToWire(settled.last));
     if (this.#folderAway() !== undefined) await this.#beat();
     if (!(await this.#mayGoOnFrom(head))) return;
@@ -327,19 +336,19 @@ export class OriginSession {
     await this.#sendSignedHead();
   }
 
-  /** Throws `FORBIDDEN`. */
+  /** Throws `FORBIDDEN` unless the client may have secrets. */
   #admitSecrets(): void {
     if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
     this.#given.admitSecrets();
   }
 
-  /** What the replica is told of its own entries; from here on nobody else may send some as this replica. */
+  /** Returns what the replica is told of its own entries. From here on nobody else may send entries as this replica. */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);
     return { settled_local_seq: upTo, ...optional({ settled_hash: hash }) };
   }
 
-  /** Is this event one of the log's, and near enough? If not, the replica is told. */
+  /** True if this event is one of the log's, and near enough. If not, tells the replica. */
   async #mayGoOnFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
@@ -364,14 +373,17 @@ export class OriginSession {
     return false;
   }
 
-  /** The replica holds everything up to here. */
+  /** Notes that the replica holds everything up to here. */
   #acknowledge(sequence: number): void {
     if (!this.#push.acknowledge(sequence) || this.#replica === undefined) return;
     this.#options.cursors.advance(this.#replica, sequence);
     this.#reached.reach(sequence);
   }
 
-  /** The last event that the replica can have seen: one that has to reconcile first writes on what it had before. */
+  /**
+   * The last event that the replica can have seen. A replica that must reconcile first writes on top of what it had
+   * before.
+   */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
   }
@@ -393,7 +405,7 @@ export class OriginSession {
     this.#fetch.took(message);
   }
 
-  /** Something got lost on the way: events are sent again from where the replica is. */
+  /** Sends events again from the replica's position, because something was lost on the way. */
   async #catchUp({ sandbox_id, since_sequence }: MessageOf<"CatchupRequest">): Promise<void> {
     if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
     const { history, maxBehind = MAX_BEHIND } = this.#options;
@@ -413,8 +425,8 @@ export class OriginSession {
   }
 
   /**
-   * Answers a barrier, once what was changed in the folder before is recorded. That may take long: other messages are not held
-   * up. Where it fails nothing is answered, and the replica asks again with its next beat.
+   * Answers a barrier once earlier changes in the folder are recorded. That may take long, so other messages are not
+   * held up. If it fails nothing is answered, and the replica asks again with its next heartbeat.
    */
   #confirm(sequence: number): void {
     if (this.#confirming.has(sequence)) return;
@@ -449,7 +461,10 @@ export class OriginSession {
   }
 }
 
-/** A replica has each of its lines from the origin: unless it lies, it is the origin that has lost some. */
+/**
+ * Makes the error for a replica whose history contradicts ours. Each of its lines came from the origin, so unless it
+ * lies, the origin has lost some.
+ */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =
     sequence > last

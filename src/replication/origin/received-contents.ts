@@ -4,13 +4,14 @@ import type { HeldContents } from "../replica/content-intake.ts";
 import type { WorkspaceContents } from "../contents/content-server.ts";
 import type { SecretContents } from "../contents/session-contents.ts";
 
-/** So many hashes are remembered: those that came first are forgotten first. */
+/** Number of hashes that are remembered; the oldest are forgotten first. */
 const MOST = 100_000;
 
 /**
- * Contents that replicas need not send: those of the workspace, and those that they have sent already. That the store holds a
- * content for somebody else says nothing: whoever names its hash would get it, and must have it first. Nor do secrets count: with one
- * under an ordinary name, whoever knows its hash from the log would read it.
+ * Contents that replicas need not send: those of the workspace, and those that they have already sent. A content that
+ * the store holds only for others does not count: anybody who named its hash would get it, so they must have it first.
+ * Secrets do not count either: otherwise anybody who knows a secret's hash from the log could read it under an ordinary
+ * name.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;
@@ -26,7 +27,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // What was received may have been freed again.
+    // A received content may have been freed again.
     for (const hash of await this.#blobs.sound(asked)) {
       if (secrets.has(hash)) continue;
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);

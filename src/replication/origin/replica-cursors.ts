@@ -1,33 +1,32 @@
 /**
- * What an origin keeps of each replica: how far it has got (the last event that it holds durably, which only grows), and who
- * presents it.
- *
- * Of each holder so many are kept (`MOST_HELD`): whoever comes with ever new ids has the memory of his own that were not here
- * for the longest time dropped, and of nobody else's. Such a one, come back, says itself how far it is, and is held anew.
- *
- * Backends: `MemoryReplicaCursors`, `FileReplicaCursors`. It is no record of the workspace: each acknowledgement would be
- * an event, which would have to be acknowledged.
+ * An origin's memory of each replica: its cursor (the last event that it holds durably, which only grows), and who
+ * presents it. A limited number is kept for each holder (`MOST_HELD`): a holder who comes with ever new ids loses those
+ * of his own that were away longest, and nobody else's. A forgotten replica that comes back says itself how far it is,
+ * and is held anew. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`. It is no record of the workspace: each
+ * acknowledgement would be an event, which would have to be acknowledged.
  */
 export interface ReplicaCursors {
-  /** The cursor of a replica; `undefined`: it has never been here. */
+  /** Returns the cursor of a replica; `undefined` if it has never been here. */
   get(replica: string): number | undefined;
-  /** Moves a cursor forward, durably (a backend may say: soon); a lower one than before changes nothing. Throws `IO`. */
+  /** Moves a cursor forward, durably (some backends: soon); a lower one changes nothing. Throws `IO`. */
   advance(replica: string, sequence: number): void;
-  /** Who may present a replica (`admitReplica`); `undefined`: nobody has, or before that was kept. */
+  /**
+   * Returns who may present a replica (`admitReplica`); `undefined` if nobody has, or only before holders were kept.
+   */
   holder(replica: string): string | undefined;
-  /** From now on it is this one's. Durable when it returns. Throws `IO`. */
+  /** Makes this the holder from now on. Durable when it returns. Throws `IO`. */
   hold(replica: string, holder: string): void;
-  /** All of them; those that were here last stand last. */
+  /** Returns all of them, the most recently seen last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
 }
 
-/** What is kept of one replica. */
+/** The memory of one replica. */
 export interface KeptReplica {
   readonly sequence: number;
   readonly holder?: string;
 }
 
-/** So many replicas of one holder are kept. */
+/** Number of replicas that are kept for one holder. */
 export const MOST_HELD = 1_000;
 
 const NEW: KeptReplica = { sequence: 0 };
@@ -61,7 +60,7 @@ export class MemoryReplicaCursors implements ReplicaCursors {
     return [...this.#replicas];
   }
 
-  /** It is here now. */
+  /** Stores a replica as the most recently seen one. */
   #put(replica: string, kept: KeptReplica): void {
     const known = this.#replicas.get(replica);
     this.#replicas.delete(replica);

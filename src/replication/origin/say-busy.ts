@@ -9,7 +9,7 @@ export async function sayBusy(channel: Channel): Promise<void> {
   await channel.send({ type: "Credit", limit: 0 });
 }
 
-/** Repeats that sign of life until disposed: opening a workspace may take longer than a replica waits in silence. */
+/** Repeats `sayBusy` until disposed: opening a workspace may take longer than a replica waits in silence. */
 export function keepSayingBusy(channel: Channel, timers: Timers, everyMs: number): Disposable {
   let next: Disposable;
   const say = (): void => {

@@ -16,14 +16,14 @@ type Listing = MessageOf<"TreeResponse">["folders"][number];
 type Child = Listing["children"][number];
 type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 
-/** Requests of one replica that may wait. */
+/** Number of waiting requests allowed for one replica. */
 const MAX_WAITING = 64;
-/** Bytes of one answer: the rest of a head is for what is not counted. */
+/** Bytes of one answer; the rest of a head is for what is not counted. */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
-/** What a folder takes beside its path and children. */
+/** Bytes of a folder beside its path and children. */
 const FOLDER_BYTES = 256;
 
-/** Answers a replica that reconciles in full, one request at a time: one that takes the answers slowly costs one answer. */
+/** Answers a replica that reconciles in full, one request at a time, so that a slow replica costs only one answer. */
 export class TreeServer {
   readonly #channel: Channel;
   readonly #trees: TreeSource;
@@ -37,22 +37,25 @@ export class TreeServer {
     this.#trees = trees;
   }
 
-  /** The present state, which is the one that is answered about until `end`; asked again before that, the same one. */
+  /**
+   * Returns the present state, about which questions are answered until `end`. Another call before that returns the
+   * same one.
+   */
   async begin(): Promise<{ readonly sequence: number; readonly anchor: Anchor }> {
     const { seq, hash, root, frontier, record } = (this.#anchor ??= await this.#trees.anchor());
     const { record: body, seq: sequence, ts } = record;
     return { sequence: seq, anchor: { event_hash: hash, root, frontier: [...frontier], record: body, sequence, ts } };
   }
 
-  /** The replica is done. */
+  /** Called when the replica is done. */
   end(): void {
     this.#anchor = undefined;
     this.#view = undefined;
   }
 
-  /** Puts a request into the queue. Throws `LIMIT_EXCEEDED`, and `USAGE` for another state than that of `begin`. */
+  /** Queues a request. Throws `LIMIT_EXCEEDED`, and `USAGE` for another state than that of `begin`. */
   ask(request: Request): void {
-    // What is over, on a network that repeats frames.
+    // The reconciliation is over; a network may repeat frames.
     if (this.#anchor === undefined) return;
     if (request.sequence !== this.#anchor.seq) {
       throw new ChronicleError("USAGE", `a state is asked for as of event ${request.sequence}, which nobody has named`);
@@ -83,7 +86,7 @@ export class TreeServer {
     else yield* this.#erasures(request);
   }
 
-  /** The piece that was asked for; none where the replica is done. */
+  /** Yields the requested piece; nothing if the replica is done. */
   *#erasures({ sequence, offset }: MessageOf<"ErasuresRequest">): Generator<MessageOf<"ErasuresResponse">, void> {
     if (this.#anchor?.seq !== sequence) return;
     const { erasures } = this.#anchor;
@@ -94,7 +97,7 @@ export class TreeServer {
     yield { type: "ErasuresResponse", sequence, offset, total: erasures.length, rows };
   }
 
-  /** All folders that were asked for; where one has more children than fit, it is the last of its answer. */
+  /** Yields all requested folders. A folder with more children than fit is the last of its answer. */
   async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
     let answer = new Answer();
@@ -117,18 +120,18 @@ export class TreeServer {
   }
 }
 
-/** Folders that go into one message. */
+/** Folders for one message. */
 class Answer {
   readonly folders: Listing[] = [];
   #children = 0;
   #bytes = 0;
 
-  /** Is there room for a good deal of one more folder? */
+  /** True if a good part of one more folder fits. */
   get hasRoom(): boolean {
     return this.#children < MAX_CHILDREN / 2 && this.#bytes < MOST_BYTES / 2;
   }
 
-  /** Adds a folder, with as many of its children as fit. */
+  /** Adds a folder with as many of its children as fit. */
   add({ path, children, ...rest }: Pick<Listing, "hash" | "touched" | "children"> & { readonly path: WorkspacePath }) {
     const fields = pathToFields(path);
     this.#bytes += FOLDER_BYTES + JSON.stringify(fields).length;

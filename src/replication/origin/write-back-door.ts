@@ -6,17 +6,17 @@ import type {
   WriteBackReason,
 } from "../../core/records/write-back.ts";
 
-/** What an origin's session hands its replica's changes to: the workspace. */
+/** The workspace side of write-back: a session passes its replica's changes to it. */
 export interface WriteBackDoor {
-  /** Up to where the entries of a replica are decided. */
+  /** Returns up to which entry a replica's changes are decided. */
   settled(replica: string): Promise<SettledWriteBack>;
-  /** Throws `LIMIT_EXCEEDED` where the store may not take so many bytes more. */
+  /** Throws `LIMIT_EXCEEDED` if the store may not take this many more bytes. */
   reserve(bytes: number): void;
-  /** Why an entry is not taken whatever its content is: that need not be fetched then. */
+  /** Returns why an entry is refused whatever its content is, so that it need not be fetched. */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**
-   * Decides about entries whose contents are in the store. Durable when it resolves. Throws `READ_ONLY` where nothing is
-   * taken; `LOCKED` and others where it may go well later.
+   * Decides entries whose contents are in the store. Durable when it resolves. Throws `READ_ONLY` if nothing is taken;
+   * `LOCKED` and others if it may succeed later.
    */
   decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
 }

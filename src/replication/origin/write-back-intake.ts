@@ -13,36 +13,36 @@ import type { WriteBackDoor } from "./write-back-door.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** Where what replicas write back goes to. One for all sessions of a workspace. */
+/** The parts that take what replicas write back. Shared by all sessions of a workspace. */
 export interface WriteBackParts {
   readonly door: WriteBackDoor;
   readonly blobs: BlobStore;
   readonly received: ReceivedContents;
 }
 
-/** A replica has one batch on its way, and sends it again when it hears nothing. */
+/** A replica sends one batch at a time, and again if it hears nothing. */
 const MAX_WAITING = 16;
 
-/** Beats in which no content comes that was asked for: while it waits, it keeps the store's collector out. */
+/** Number of heartbeats to wait for a requested content. While it waits, it keeps the store's collector out. */
 const PATIENCE_BEATS = 75;
 
-/** What may go well another time (`NOT_FOUND`: the folder is away), and what never does here. */
+/** Errors that may pass (`NOT_FOUND`: the folder is away), and those that never do here. */
 const AGAIN: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
 const NEVER: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
- * Takes what a replica writes back, one batch after the other, beside the loop that receives: fetches the contents that this
- * side lacks, makes them durable, has the workspace decide, and answers when that is durable.
+ * Takes what a replica writes back, one batch after the other, beside the loop that receives. Fetches the contents that
+ * this side lacks, makes them durable, has the workspace decide, and answers once that is durable.
  */
 export class WriteBackIntake {
   readonly #channel: Channel;
   readonly #parts: WriteBackParts;
   readonly #contents: ContentIntake;
-  /** The last event that was sent to the replica. */
+  /** Returns the last event that was sent to the replica. */
   readonly #sent: () => number;
   readonly #waiting: WriteBack[] = [];
   #current: WriteBack | undefined;
-  /** The replica's last entry that is decided, as far as this conversation knows. */
+  /** The replica's last decided entry, as far as this conversation knows. */
   #settled: number | undefined;
   #isRunning = false;
   #isFetching = false;
@@ -56,12 +56,14 @@ export class WriteBackIntake {
     this.#sent = sent;
   }
 
-  /** The replica was told that its entries are decided up to here. */
+  /** Called when the replica was told that its entries are decided up to here. */
   begin(settled: number): void {
     this.#settled = settled;
   }
 
-  /** Puts a batch into the queue, unless it is in it: a replica that waits for long sends it again. Throws `LIMIT_EXCEEDED`. */
+  /**
+   * Queues a batch, unless it is already queued: a replica that waits for long sends it again. Throws `LIMIT_EXCEEDED`.
+   */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
     if (this.#waiting.length >= MAX_WAITING) {
@@ -71,12 +73,12 @@ export class WriteBackIntake {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** A content has come, or part of one. */
+  /** Called when a content has come, or part of one. */
   heard(): void {
     this.#beats = 0;
   }
 
-  /** Time has passed. */
+  /** Called with each heartbeat. */
   beat(): void {
     this.#beats = this.#isFetching ? this.#beats + 1 : 0;
     if (this.#beats > PATIENCE_BEATS)
@@ -85,7 +87,7 @@ export class WriteBackIntake {
       );
   }
 
-  /** Nothing more is begun. */
+  /** Called at the end of the conversation: begins nothing more. */
   end(): void {
     this.#isEnded = true;
     this.#waiting.length = 0;
@@ -126,7 +128,7 @@ export class WriteBackIntake {
     }
   }
 
-  /** Makes the contents durable of what may be taken. Those that the replica has not got. */
+  /** Makes durable the contents of entries that may be taken. Returns those that the replica does not have. */
   async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
     const { door } = this.#parts;
     const { upTo } = await door.settled(replica);
@@ -149,7 +151,10 @@ export class WriteBackIntake {
   }
 }
 
-/** Another connection has had entries of this replica decided: it, or a copy of it. `HelloAck` tells the two apart. */
+/**
+ * Another connection has had entries of this replica decided: its own, or that of a copy. Returns an error that makes
+ * it connect again, since `HelloAck` tells the two apart.
+ */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
   return new ChronicleError("UNAVAILABLE", `${error.message}: come again`, { cause: error });

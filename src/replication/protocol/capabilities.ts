@@ -1,7 +1,10 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Message, MessageType } from "./messages.ts";
 
-/** What was added without a new version. It is used only where both sides have named it (docs/protocol.md, "Versions"). */
+/**
+ * An addition without a new protocol version. It is used only if both sides have named it (docs/protocol.md,
+ * "Versions").
+ */
 export type Capability =
   | "rename"
   | "tree"
@@ -26,19 +29,19 @@ const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   ContentAhead: "ahead",
 };
 
-/** The capabilities that both sides have named. */
+/** Returns the capabilities that both sides have named. */
 export function agreedOn(theirs: readonly string[], ours: readonly Capability[]): ReadonlySet<Capability> {
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** What a message needs beyond the version; `undefined`: nothing. */
+/** Returns the capability that a message needs beyond the version; `undefined` if none. */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";
   return OF_MESSAGE[message.type];
 }
 
-/** Throws `USAGE` for a message that uses a capability which the two sides have not both named. */
+/** Throws `USAGE` for a message that needs a capability which the two sides have not both named. */
 export function refuseUnagreed(message: Message, agreed: ReadonlySet<Capability>): void {
   const needed = neededBy(message);
   if (needed === undefined || agreed.has(needed)) return;

@@ -5,8 +5,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Counts nesting, and commas and colons, of a JSON text before it is parsed: a small text can stand for a large value.
- * Throws `LIMIT_EXCEEDED`. Says nothing about whether it is JSON.
+ * Checks the nesting, commas and colons of a JSON text before it is parsed, because a small text can stand for a large
+ * value. Throws `LIMIT_EXCEEDED`. Does not check whether the text is JSON.
  */
 export function checkJson(text: Uint8Array): void {
   let depth = 0;

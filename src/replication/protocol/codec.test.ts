@@ -17,7 +17,7 @@ function read(...pieces: Uint8Array[]): Frame[] {
   return pieces.flatMap((piece) => [...reader.push(piece)]);
 }
 
-/** The payload of any value as a head: what a peer can send, whatever it means. */
+/** Makes the payload of any value as a head: whatever a peer can send. */
 const payloadOf = (head: unknown, body?: Uint8Array): FramePayload => ({
   head: Buffer.from(JSON.stringify(head)),
   body,

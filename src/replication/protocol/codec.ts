@@ -5,19 +5,19 @@ import type { FramePayload } from "./frame.ts";
 import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";
 
 /**
- * Messages as the payload of frames. The head is the message as JSON. Bytes stand in the body, one after the other in the
- * order in which their fields stand in the head, where each field has its length instead.
+ * Encodes messages as the payload of frames. The head is the message as JSON. Byte fields are in the body, concatenated
+ * in the order of their fields in the head, where each field has its length instead.
  */
 
 /**
- * The payload that carries a message. Throws, for a message that the other side would refuse, what it would say: `USAGE`,
- * `PATH_INVALID` or `LIMIT_EXCEEDED`.
+ * Encodes a message. If the other side would refuse it, throws that side's error: `USAGE`, `PATH_INVALID` or
+ * `LIMIT_EXCEEDED`.
  */
 export function encodeMessage(message: Message): FramePayload {
   const checked = checkMessage(message);
   const pieces: Uint8Array[] = [];
   const head = Buffer.from(JSON.stringify(detached(checked, pieces)));
-  // What was just checked to be flat, with a dozen fields, is neither deep nor does it stand for much.
+  // A notification was just checked to be flat, with a dozen fields, so it is neither deep nor large.
   if (checked.type !== "Notification") checkJson(head);
   const hasBody = pieces.length > 0;
   return { head, body: hasBody ? joined(pieces) : undefined };
@@ -41,8 +41,8 @@ function detached(message: Message, pieces: Uint8Array[]): object {
 }
 
 /**
- * The message in a payload; its bytes are views of it. Throws `USAGE` for what is no message, `PATH_INVALID` for a path
- * that is refused, `LIMIT_EXCEEDED` for a head that is nested too deep or has too many parts.
+ * Decodes the message in a payload; its bytes are views of it. Throws `USAGE` for an invalid message, `PATH_INVALID`
+ * for a refused path, `LIMIT_EXCEEDED` for a head that is nested too deeply or has too many parts.
  */
 export function decodeMessage({ head, body }: FramePayload): Message {
   checkJson(head);
@@ -64,7 +64,7 @@ function isObject(value: unknown): value is Fields {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** Puts the bytes into their fields. The head is not checked yet: only lengths that fit are believed. */
+/** Puts the bytes into their fields. The head is not checked yet, so only lengths that fit are accepted. */
 function attach(head: Fields, body: Uint8Array): void {
   const field = bytesFieldOf(head["type"]);
   if (field === undefined) refuse("its type has no bytes");

@@ -2,21 +2,21 @@ import * as z from "zod";
 import { bytes, count, hash, namesPath, pathFields } from "./fields.ts";
 import { INLINE_BELOW_BYTES, MAX_CHUNK_BYTES, MAX_CHUNKS, MAX_PIECE_BYTES } from "./limits.ts";
 
-/** Contents by their hashes. Either side asks, for a written-back content may be missing at the origin. */
+/** Contents by their hashes. Either side may ask, since the origin may lack a written-back content. */
 
 const length = z.int().min(1).max(MAX_PIECE_BYTES);
 
 export const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
-  /** A piece of it. Left out: the whole content, or its manifest where that is more than one piece. */
+  /** The requested piece. If omitted: the whole content, or its manifest if it is longer than one piece. */
   offset: count.optional(),
   length: length.optional(),
 });
 
 const chunk = z.strictObject({ hash, offset: count, size: z.int().min(1).max(MAX_CHUNK_BYTES) });
 
-/** Chunks of equal size, but for the last one, which lie next to each other and are the whole content. */
+/** Adjacent chunks that make up the whole content, all of equal size except for the last one. */
 const chunkManifest = z
   .strictObject({
     total_size: z.int().min(1),
@@ -35,9 +35,9 @@ export const contentFetchResponse = z
     type: z.literal("ContentFetchResponse"),
     content_hash: hash,
     content: bytes(MAX_PIECE_BYTES),
-    /** Of the whole content. */
+    /** Size of the whole content. */
     size: z.int().min(0),
-    /** Where the piece begins. */
+    /** Offset of the piece. */
     offset: count,
     chunk_manifest: chunkManifest.optional(),
   })
@@ -49,7 +49,9 @@ export const contentFetchResponse = z
 
 export const contentNotFound = z.strictObject({ type: z.literal("ContentNotFound"), content_hash: hash });
 
-/** A small content that the next event of this path will name, or not: whoever wants it may make it durable before that comes. */
+/**
+ * A small content that the next event of this path may name. The receiver may make it durable before that event comes.
+ */
 export const contentAhead = z
   .strictObject({
     type: z.literal("ContentAhead"),

@@ -2,13 +2,13 @@ import * as z from "zod";
 import { bytes, count } from "./fields.ts";
 import { MAX_ERASURES_BYTES, MAX_PIECE_BYTES } from "./limits.ts";
 
-/** The erasures of the state that a full reconciliation ends at. For both sides that know `erasures`. */
+/** The erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
 
 export const erasuresRequest = z.strictObject({
   type: z.literal("ErasuresRequest"),
   /** The event that `FullResyncRequired` has named. */
   sequence: count,
-  /** Where the piece begins that is asked for. */
+  /** Offset of the requested piece. */
   offset: count,
 });
 
@@ -17,7 +17,7 @@ export const erasuresResponse = z
     type: z.literal("ErasuresResponse"),
     sequence: count,
     offset: count,
-    /** Of all rows. */
+    /** Length of all rows. */
     total: z.int().min(0).max(MAX_ERASURES_BYTES),
     /** Record rows of a base (docs/format.md), or a piece of them. */
     rows: bytes(MAX_PIECE_BYTES),

@@ -12,21 +12,24 @@ import { INLINE_BELOW_BYTES, MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Events as messages, and back. What is told beside a line must be what the line says: nobody has to believe it. */
+/**
+ * Converts events to messages, and back. The fields beside a line must agree with the line, so the receiver need not
+ * trust them.
+ */
 
-/** What an event of a file says. */
+/** The state in a file's event. */
 interface FileState {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
 }
 
-/** The path and state of a file's event; `undefined` for other events. */
+/** Returns the path and state of a file's event; `undefined` for other events. */
 function stateOf(event: LogEvent): FileState | undefined {
   const path = event.op === "upsert" ? pathOfRecordId(event.recordId) : undefined;
   return path === undefined ? undefined : { path, entry: decodeFile(path, event.record).entry };
 }
 
-/** A state as fields of a message. */
+/** Converts a state to fields of a message. */
 export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Omit<StateFields, "inline_content"> {
   return {
     ...pathToFields(path),
@@ -38,7 +41,7 @@ export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Om
   };
 }
 
-/** The state in the fields of a message, and its path. Throws `PATH_INVALID`. */
+/** Converts the fields of a message to a state and its path. Throws `PATH_INVALID`. */
 export function stateFromFields(fields: StateFields & { readonly mtime_ms: number }): {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
@@ -50,14 +53,14 @@ export function stateFromFields(fields: StateFields & { readonly mtime_ms: numbe
   return { path, entry: { path, kind, mode: permissions, size, mtimeMs: kind === "dir" ? 0 : mtime_ms, hash } };
 }
 
-/** Is a content of so many bytes sent inline? */
+/** True if a content of this size is sent inline. */
 function goesInline(size: number): boolean {
   return size < INLINE_BELOW_BYTES;
 }
 
 /**
- * The notification of an event; `undefined` where it is no file's, its line is too long for one, or its path is refused
- * by the protocol: its line then goes in `Events`. `content` is sent inline; leave it out where a filter withholds it.
+ * Returns the notification of an event. `undefined` if it is not about a file, its line is too long, or the protocol
+ * refuses its path: its line then goes in `Events`. `content` is sent inline; omit it if a filter withholds it.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
@@ -67,7 +70,10 @@ export function notificationOf(event: SealedEvent, content?: Uint8Array): Messag
   return { type: "Notification", sequence, ...stateToFields(state.path, state.entry), line, ...inline };
 }
 
-/** The message of a content ahead of its event; `undefined` where it would not go inline with that, either. */
+/**
+ * Returns the message of a content ahead of its event; `undefined` if it would not be inline in that event's
+ * notification either.
+ */
 export function contentAheadOf({ path, hash, bytes }: AnnouncedContent): MessageOf<"ContentAhead"> | undefined {
   if (!goesInline(bytes.length) || !isAcceptable(path)) return undefined;
   return { type: "ContentAhead", ...pathToFields(path), content_hash: hash, content: bytes };
@@ -82,7 +88,10 @@ function isAcceptable(path: WorkspacePath): boolean {
   }
 }
 
-/** The message of a deletion and the creation of the same thing by the event after it; `undefined` where they are none. */
+/**
+ * Returns one message for a deletion and, in the next event, the creation of the same content elsewhere; `undefined` if
+ * the two events are not a rename.
+ */
 export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Rename"> | undefined {
   const [from, to] = [notificationOf(gone), notificationOf(made)];
   if (from === undefined || to === undefined || made.seq !== gone.seq + 1 || !from.is_deletion) return undefined;
@@ -111,7 +120,7 @@ function samePath(a: PathFields, b: PathFields): boolean {
   return pathFromFields(a) === pathFromFields(b);
 }
 
-/** Consecutive events as few `Events` messages as their limit allows; a line that is longer goes in parts. */
+/** Packs consecutive events into as few `Events` messages as their limit allows; a longer line goes in parts. */
 export function* eventsOf(events: Iterable<SealedEvent>): Generator<MessageOf<"Events">> {
   let held: Buffer[] = [];
   let bytes = 0;
@@ -146,8 +155,8 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 }
 
 /**
- * The event of a notification, once it goes on from `prev`, says what the fields say, and the inline content is the one
- * that it names. Throws `INTEGRITY_VIOLATION` otherwise: the sender is broken, or lies.
+ * Returns the event of a notification, after checking that it follows `prev`, agrees with the fields, and names the
+ * inline content. Throws `INTEGRITY_VIOLATION` otherwise: the sender is broken, or lies.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
   const { event, state } = openLine(Buffer.from(message.line), prev);
@@ -164,7 +173,7 @@ export function openNotification(message: MessageOf<"Notification">, prev: Head)
   return event;
 }
 
-/** Both events of a rename. Throws as `openNotification`. */
+/** Returns both events of a rename. Throws as `openNotification`. */
 export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [LogEvent, LogEvent] {
   const [first, second] = message.lines;
   const { event: gone, state: from } = openLine(Buffer.from(first), prev);
@@ -181,7 +190,7 @@ export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [
   return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} says other things than its lines`);
 }
 
-/** The events of whole lines (a message without `part`). Throws as `openNotification`. */
+/** Returns the events of whole lines (a message without `part`). Throws as `openNotification`. */
 export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"Events">, prev: Head): LogEvent[] {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
   const events: LogEvent[] = [];
@@ -199,7 +208,7 @@ export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"
   return events;
 }
 
-/** Throws `INTEGRITY_VIOLATION` where a content that was sent along is not the one that its hash names. */
+/** Throws `INTEGRITY_VIOLATION` if an inline content does not match its hash. */
 export function checkInline(fields: {
   readonly content_hash: Hash | null;
   readonly inline_content?: Uint8Array | undefined;
@@ -211,7 +220,7 @@ export function checkInline(fields: {
 
 interface OpenedLine {
   readonly event: LogEvent;
-  /** What it says, where it is a file's. */
+  /** The state, if it is a file's event. */
   readonly state: FileState | undefined;
 }
 
@@ -222,7 +231,9 @@ function openLine(line: Uint8Array, prev: Head): OpenedLine {
   throw new ChronicleError("INTEGRITY_VIOLATION", `a line that was sent is refused: ${detail}`, { data: { kind } });
 }
 
-/** A line is the origin's word; that a file's event has a path within the workspace and a state must not depend on it. */
+/**
+ * Decodes the state of an event without trusting the origin: throws for a file's event with an invalid path or state.
+ */
 function soundState(event: LogEvent): FileState | undefined {
   try {
     return stateOf(event);

@@ -6,7 +6,7 @@ import { displayPath, parsePath, pathFromBytes, pathInRoot, type WorkspacePath }
 import { INVISIBLE } from "../../core/values/invisible.ts";
 import { INLINE_BELOW_BYTES } from "./limits.ts";
 
-/** The fields that messages are made of. All are bounded. */
+/** The fields of messages. All are bounded. */
 
 /** Longest name. */
 const MAX_NAME = 256;
@@ -16,7 +16,7 @@ const MAX_PATH_TEXT = 88_000;
 
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
 
-/** A number of an event, of an iteration or of a journal's entry; 0: none yet. */
+/** The number of an event, an iteration or a journal's entry; 0 for none. */
 export const count = z.int().min(0);
 
 /** A short text. */
@@ -43,45 +43,45 @@ export function plainNameOf(text: string | undefined): string | undefined {
 
 export const sandboxId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 
-/** The last event of a chain. Sequence 0 and hash `""`: nothing yet. */
+/** The last event of a chain. Sequence 0 and hash `""` for an empty one. */
 export const head = z
   .strictObject({ sequence: count, hash: z.union([hash, z.literal("")]) })
   .refine(({ sequence, hash: last }) => (sequence === 0) === (last === ""), "a head has a sequence and a hash");
 
-/** Bytes: they travel behind the JSON of a content frame, where only their length stands. */
+/** A byte field. The bytes follow the JSON of a content frame, which has only their length. */
 export function bytes(max: number) {
   return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
 }
 
 const rootId = z.string().max(63);
 
-/** A path in a message: as text, or in Base64 where its bytes are not UTF-8; `root` for a further root. */
+/** A path in a message: as text, or in Base64 if its bytes are not UTF-8; `root` for a further root. */
 export const pathFields = {
   filepath: z.string().max(MAX_PATH_TEXT).optional(),
   filepath_b64: z.string().min(1).max(MAX_PATH_TEXT).optional(),
   root: rootId.optional(),
 };
 
-/** What holds a path. */
+/** Fields that contain a path. */
 export interface PathFields {
   readonly filepath?: string | undefined;
   readonly filepath_b64?: string | undefined;
   readonly root?: string | undefined;
 }
 
-/** A path as fields of a message. */
+/** Converts a path to fields of a message. */
 export function pathToFields(path: WorkspacePath): PathFields {
   const { path: filepath, path_b64, root } = encodePath(path) as { path?: string; path_b64?: string; root?: string };
   const named = root === undefined ? {} : { root };
   return path_b64 === undefined ? { filepath: filepath ?? "", ...named } : { filepath_b64: path_b64, ...named };
 }
 
-/** Windows reads this as absolute; on other systems nobody means it, and a later copy may be on Windows. */
+/** Absolute paths on Windows. Refused elsewhere too: nobody means such a name, and a later copy may be on Windows. */
 const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
 
 /**
- * The path in a message: the one door for paths of peers. Throws `PATH_INVALID` for what leaves the workspace, for
- * Windows' absolute paths, for Base64 of what is UTF-8, and where there is no path or more than one.
+ * Returns the path in a message; all paths of peers pass through here. Throws `PATH_INVALID` for a path that leaves the
+ * workspace, for Windows' absolute paths, for Base64 of valid UTF-8, and unless there is exactly one path.
  */
 export function pathFromFields(fields: PathFields): WorkspacePath {
   const path = anyPathFromFields(fields);
@@ -90,8 +90,8 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 }
 
 /**
- * The same, for folders that are asked about and listed: they make a folder's hash, so that names which Windows reads as
- * absolute pass.
+ * Like `pathFromFields`, but accepts names that are absolute on Windows: for requested and listed folders, whose hash
+ * depends on them.
  */
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
@@ -108,7 +108,7 @@ function refuse(reason: string): never {
   throw new ChronicleError("PATH_INVALID", reason);
 }
 
-/** A refinement: the path is one, and not the root. */
+/** Checks that the path is valid, and not the root. */
 export function namesPath(fields: PathFields): boolean {
   return pathFromFields(fields) !== "";
 }
@@ -118,14 +118,14 @@ export const stateFields = {
   ...pathFields,
   kind: z.enum(["file", "symlink", "dir", "absent"]),
   content_hash: hash.nullable(),
-  /** Bytes of the content, or of the link's target. */
+  /** Size of the content or the link's target, in bytes. */
   size: z.int().min(0),
   permissions: z.int().min(0).max(0o7777),
   is_deletion: z.boolean(),
   inline_content: bytes(INLINE_BELOW_BYTES - 1).optional(),
 };
 
-/** What holds a state. */
+/** Fields that contain a state. */
 export interface StateFields extends PathFields {
   readonly kind: "file" | "symlink" | "dir" | "absent";
   readonly content_hash: Hash | null;
@@ -135,7 +135,7 @@ export interface StateFields extends PathFields {
   readonly inline_content?: Uint8Array | undefined;
 }
 
-/** A refinement: the fields of a state agree with each other. */
+/** Checks that the fields of a state agree with each other. */
 export function isState(fields: StateFields): boolean {
   const { kind, content_hash, size, is_deletion, inline_content } = fields;
   if (!namesPath(fields) || is_deletion !== (kind === "absent")) return false;

@@ -5,24 +5,24 @@ const NOTHING = Buffer.alloc(0);
 const LEAST_CAPACITY = 4096;
 
 /**
- * Frames out of bytes that come in pieces of any size: a socket's, or a WebSocket's messages. A header is checked as soon
- * as it is there; what is held is at most twice the bytes that have come, whatever the header announces.
+ * Reads frames from bytes that come in pieces of any size: a socket's, or a WebSocket's messages. Checks a header as
+ * soon as it is complete. Holds at most twice the bytes that have come, whatever the header announces.
  */
 export class FrameReader {
   #held = NOTHING;
   #length = 0;
-  /** Of the frame that is being read, once it is known. */
+  /** The header of the frame that is being read, once it is complete. */
   #header: FrameHeader | undefined;
   #failure: unknown;
 
-  /** Is it between two frames? A stream that ends elsewhere was cut. */
+  /** True between two frames. A stream that ends elsewhere was cut. */
   get isBetween(): boolean {
     return this.#length === 0;
   }
 
   /**
-   * The frames that are complete with this piece; their bytes may be views of it. Throws what `decodeHeader` and
-   * `decodeFrame` throw, and then again for every further piece: where a frame begins is not known any more.
+   * Yields the frames that are complete with this piece; their bytes may be views of it. Throws as `decodeHeader` and
+   * `decodeFrame`, and then for every further piece too, since the start of the next frame is unknown.
    */
   *push(piece: Uint8Array): Generator<Frame, void> {
     if (this.#failure !== undefined) throw this.#failure;
@@ -47,7 +47,7 @@ export class FrameReader {
     if (rest.length > 0) this.#hold(rest);
   }
 
-  /** Goes on with the frame that is held; what is left of the piece behind it. */
+  /** Continues the partial frame; returns the rest of the piece. */
   *#complete(piece: Buffer): Generator<Frame, Buffer> {
     let rest = piece;
     if (this.#header === undefined) {
@@ -67,7 +67,7 @@ export class FrameReader {
     return rest;
   }
 
-  /** Holds bytes up to a total; what is left of them. */
+  /** Holds bytes up to a total; returns the rest of the piece. */
   #take(piece: Buffer, total: number): Buffer {
     const wanted = Math.min(Math.max(total - this.#length, 0), piece.length);
     this.#hold(piece.subarray(0, wanted));
@@ -79,7 +79,7 @@ export class FrameReader {
     if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafe(Math.max(LEAST_CAPACITY, needed, this.#held.length * 2));
       this.#held.copy(larger, 0, 0, this.#length);
-      // Nobody has a view of what is not a whole frame yet.
+      // Nobody has a view of a partial frame.
       freeBytes(this.#held);
       this.#held = larger;
     }

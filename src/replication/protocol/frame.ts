@@ -22,9 +22,9 @@ const CRC_AT = 24;
 /** A control frame has no body; a content frame has one, which may be empty. */
 export type FrameKind = "control" | "content";
 
-/** What a header says. */
+/** A decoded header. */
 export interface FrameHeader {
-  /** Of the protocol: to be believed once the checksum is right. */
+  /** Protocol version, to be trusted once the checksum is correct. */
   readonly version: number;
   readonly kind: FrameKind;
   readonly headBytes: number;
@@ -33,7 +33,7 @@ export interface FrameHeader {
   readonly crc: number;
 }
 
-/** What a frame holds. */
+/** The contents of a frame. */
 export interface FramePayload {
   readonly head: Uint8Array;
   /** Undefined in a control frame. */
@@ -47,12 +47,12 @@ export interface Frame extends FramePayload {
   readonly bytes: number;
 }
 
-/** How long a frame will be, in bytes. */
+/** Returns the length of a frame in bytes. */
 export function frameBytes({ head, body }: FramePayload): number {
   return HEADER_BYTES + head.length + (body?.length ?? 0);
 }
 
-/** The frame's bytes. Throws `LIMIT_EXCEEDED` for what is too long. */
+/** Encodes a frame. Throws `LIMIT_EXCEEDED` if it is too long. */
 export function encodeFrame(payload: FramePayload, sent: number): Buffer {
   const { head, body } = payload;
   checkLengths(head.length, body?.length ?? 0);
@@ -70,15 +70,18 @@ export function encodeFrame(payload: FramePayload, sent: number): Buffer {
   return frame;
 }
 
-/** Throws `INTEGRITY_VIOLATION` where fewer bytes than a header cannot become one: whoever speaks HTTP is told at once. */
+/**
+ * Throws `INTEGRITY_VIOLATION` if fewer bytes than a header cannot become one, so that a peer that speaks HTTP is told
+ * at once.
+ */
 export function checkStart(bytes: Buffer): void {
   const known = Math.min(bytes.length, 3);
   if (known > 0 && bytes.readUIntBE(0, known) !== MAGIC >>> (8 * (3 - known))) broken("it does not begin with CHR");
 }
 
 /**
- * The header at the beginning of the bytes, of which there are at least `HEADER_BYTES`. Throws `INTEGRITY_VIOLATION` for
- * what is no header, `LIMIT_EXCEEDED` for lengths over the caps.
+ * Decodes the header at the beginning of at least `HEADER_BYTES` bytes. Throws `INTEGRITY_VIOLATION` for an invalid
+ * header, `LIMIT_EXCEEDED` for lengths over the limits.
  */
 export function decodeHeader(bytes: Buffer): FrameHeader {
   checkStart(bytes);
@@ -96,8 +99,9 @@ export function decodeHeader(bytes: Buffer): FrameHeader {
 }
 
 /**
- * The frame in exactly its bytes. Head and body are views. Throws `INTEGRITY_VIOLATION` where the checksum differs, and
- * `FORMAT_UNSUPPORTED` for another version: only in a frame that is whole is it more than a damaged byte.
+ * Decodes a frame from exactly its bytes. Head and body are views. Throws `INTEGRITY_VIOLATION` for a wrong checksum,
+ * and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first: another version in a damaged frame may
+ * be just a damaged byte.
  */
 export function decodeFrame(bytes: Buffer, header: FrameHeader): Frame {
   if (crcOf(bytes) !== header.crc) broken("its checksum differs: it was damaged on its way");

@@ -4,8 +4,8 @@ import type { MessageOf } from "./messages.ts";
 type Events = MessageOf<"Events">;
 
 /**
- * Puts a line together that came in parts. Holds what has come, never what was announced; parts come in order, one line
- * after the other, with no other `Events` between them.
+ * Joins a line that comes in parts. Holds what has come, never what was announced. Parts come in order, one line after
+ * the other, with no other `Events` between them.
  */
 export class LineParts {
   #parts: Uint8Array[] = [];
@@ -14,8 +14,9 @@ export class LineParts {
   #total = 0;
 
   /**
-   * The events that are whole with this message: itself where it has no part, one line with its last part, `undefined`
-   * until then. Throws `INTEGRITY_VIOLATION` for a part that does not go on from the one before, or for none where one is due.
+   * Returns the events that are complete with this message: the message itself if it has no part, one line with its
+   * last part, `undefined` until then. Throws `INTEGRITY_VIOLATION` for a part that does not continue the one before,
+   * or for a missing part.
    */
   add(message: Events): Events | undefined {
     const { part, lines, first_sequence } = message;
@@ -34,7 +35,7 @@ export class LineParts {
     return this.#length < part.total ? undefined : this.#whole();
   }
 
-  /** Forgets what has come of a line, for a new connection. */
+  /** Drops the partial line, for a new connection. */
   clear(): void {
     this.#parts = [];
     this.#length = 0;

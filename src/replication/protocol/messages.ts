@@ -18,8 +18,8 @@ import { treeRequest, treeResponse } from "./tree-messages.ts";
 import { writeBack, writeBackResult } from "./write-back-messages.ts";
 
 /**
- * All messages. The twelve of the original keep their names and the names of their fields; docs/protocol.md has the table.
- * A message is a plain object as it stands in JSON, but for its bytes.
+ * All messages. The twelve original ones keep their names and the names of their fields; docs/protocol.md has the
+ * table. A message is a plain object as in its JSON, except for its bytes.
  */
 export const MESSAGE = z.discriminatedUnion("type", [
   notification,
@@ -59,8 +59,8 @@ export type MessageType = Message["type"];
 export type MessageOf<Type extends MessageType> = Extract<Message, { readonly type: Type }>;
 
 /**
- * What waits for credit: messages that carry lines, contents or listings. All others are small, answer or govern the
- * conversation, and overtake these.
+ * Messages that wait for credit: those that carry lines, contents or listings. All others are small, answer or govern
+ * the conversation, and overtake these.
  */
 const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "Notification",
@@ -74,12 +74,12 @@ const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "ErasuresResponse",
 ]);
 
-/** Does a message of this type wait for credit? */
+/** True if a message of this type waits for credit. */
 export function isCredited(type: MessageType): boolean {
   return CREDITED.has(type);
 }
 
-/** Which field of which objects of a message are bytes. */
+/** Returns the name of the byte field in the objects of a message. */
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
   if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
@@ -91,7 +91,7 @@ export function bytesFieldOf(type: unknown): string | undefined {
 
 const MOST_COMPLAINT = 300;
 
-/** A message, checked. Throws `USAGE` with the field that does not fit, and `PATH_INVALID` for a path that is refused. */
+/** Validates a message. Throws `USAGE` with the field that is invalid, and `PATH_INVALID` for a refused path. */
 export function checkMessage(given: unknown): Message {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;

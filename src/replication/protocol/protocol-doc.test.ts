@@ -43,7 +43,7 @@ function fieldsOfPage(): Field[] {
   return found;
 }
 
-/** What JSON Schema says of a value, as far as it is looked at here. */
+/** The part of JSON Schema that is read here. */
 interface Schema {
   readonly type?: string;
   readonly const?: string;
@@ -54,7 +54,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
 }
 
-/** How the page names what the schema names; what stands for a rule of ours (a hash, bytes) has no type there. */
+/** The page's names for the schema's types. A custom rule of ours (a hash, bytes) has no type in the schema. */
 const TYPES: Readonly<Record<string, string>> = { string: "text", boolean: "true or false" };
 
 function* fieldsOf(schema: Schema, place: string): Generator<Field> {

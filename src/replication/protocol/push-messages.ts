@@ -4,20 +4,22 @@ import { MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits.ts";
 import { MAX_LINE_BYTES } from "../../core/log/chain.ts";
 import type { RecordBody } from "../../core/values/event.ts";
 
-/** The origin's events on their way to a replica. Each line goes once, in order, in one of the first three. */
+/**
+ * The origin's events on their way to a replica. Each line is sent once, in order, in one of the first three messages.
+ */
 
-/** An event's line exactly as it stands in the log, without the newline. */
+/** An event's line exactly as in the log, without the newline. */
 const line = z.string().min(1).max(MAX_NOTIFIED_LINE);
 
 export const notification = z
   .strictObject({ type: z.literal("Notification"), sequence: z.int().min(1), ...stateFields, line })
   .refine(isState, "the fields of the state do not agree");
 
-/** A deletion and the creation of the same thing elsewhere, as two events next to each other: applied together. */
+/** A deletion and the creation of the same content elsewhere, as two adjacent events that are applied together. */
 export const rename = z
   .strictObject({
     type: z.literal("Rename"),
-    /** Of the deletion; the creation is the next event. */
+    /** The deletion's sequence; the creation is the next event. */
     sequence: z.int().min(1),
     from: z.strictObject(pathFields).refine(namesPath, "is the root"),
     to: z.strictObject(pathFields).refine(namesPath, "is the root"),
@@ -54,7 +56,7 @@ export const events = z
   })
   .refine(({ first_sequence, last_sequence, lines, part }) => {
     if (part !== undefined) return first_sequence === last_sequence && part.offset + lines.length <= part.total;
-    // A line has at least two bytes, its newline is one of them.
+    // A line has at least two bytes, including its newline.
     const most = lines.length / 2;
     return last_sequence >= first_sequence && last_sequence - first_sequence < most && lines.at(-1) === 0x0a;
   }, "the sequences and the lines do not agree");
@@ -65,7 +67,7 @@ export const barrierRequest = z.strictObject({ type: z.literal("BarrierRequest")
 
 export const barrierConfirmation = z.strictObject({
   type: z.literal("BarrierConfirmation"),
-  /** The one that was asked about. */
+  /** The event that was asked about. */
   sequence: count,
   satisfied: z.boolean(),
   current_sequence: count,
@@ -77,17 +79,17 @@ export const catchupRequest = z.strictObject({
   since_sequence: count,
 });
 
-/** An object as it stands in JSON; what it may hold is its reader's to say. */
+/** An object as in JSON; its reader checks what it holds. */
 const body = z.custom<RecordBody>((value) => value !== null && typeof value === "object" && !Array.isArray(value));
 
-/** What a full reconciliation ends at: the event, and the state behind it. */
+/** The end of a full reconciliation: the event, and the state after it. */
 const anchor = z.strictObject({
-  /** Of event `current_sequence`. */
+  /** The hash of event `current_sequence`. */
   event_hash: hash,
   /** The Merkle root of the files after it, and the frontier of the log tree. */
   root: hash,
   frontier: z.array(hash).max(53),
-  /** The workspace's own record in force then, and its event. */
+  /** The workspace record in force then, and its event. */
   record: body,
   sequence: z.int().min(1),
   ts: z.string().max(64),
@@ -95,9 +97,12 @@ const anchor = z.strictObject({
 
 export const fullResyncRequired = z.strictObject({
   type: z.literal("FullResyncRequired"),
-  /** `compacted`: those lines are in an archive. `too-far`: beyond the limit. `diverged`: the replica's head is not in this chain. */
+  /**
+   * `compacted`: those lines are in an archive. `too-far`: beyond the limit. `diverged`: the replica's head is not in
+   * this chain.
+   */
   reason: z.enum(["compacted", "too-far", "diverged"]),
   current_sequence: count,
-  /** For a replica that knows how to reconcile (`tree`). */
+  /** For a replica that can reconcile (`tree`). */
   anchor: anchor.optional(),
 });

@@ -1,25 +1,25 @@
 import * as z from "zod";
 import { count, hash, head, name, sandboxId } from "./fields.ts";
 
-/** How a conversation begins, is kept alive and ends. */
+/** Messages that begin a conversation, keep it alive and end it. */
 
 const capabilities = z.array(z.string().regex(/^[a-z][a-z0-9-]{0,63}$/)).max(64);
 
-/** A workspace's id or name; the origin's own, where it is left out. */
+/** A workspace's id or name. Default: the origin's own. */
 const workspace = z.string().min(1).max(128);
 
 export const hello = z.strictObject({
   type: z.literal("Hello"),
-  /** Versions of the protocol that the replica speaks. */
+  /** Protocol versions that the replica speaks. */
   versions: z.array(z.int().min(1).max(65_535)).min(1).max(16),
   capabilities,
   workspace: workspace.optional(),
   sandbox_id: sandboxId,
-  /** Where the transport has not asked for it already. */
+  /** The token, if the transport has not already presented it. */
   token: z.string().min(1).max(4096).optional(),
   /** The last event of the origin that the replica holds, verified. */
   head,
-  /** The last of its own entries that the replica has got an answer to. */
+  /** The last of its own entries for which the replica has an answer. */
   settled_local_seq: count,
 });
 
@@ -31,20 +31,23 @@ export const helloAck = z.strictObject({
   workspace,
   /** The origin's last event now. */
   head,
-  /** The last entry of this replica that the origin has decided about: what is later is to be sent (again). */
+  /** The last entry of this replica that the origin has decided; later ones must be sent (again). */
   settled_local_seq: count,
-  /** Its `event_hash`, where it had one. A replica that has another event there, or none, was put back, or is a copy. */
+  /**
+   * The `event_hash` of that entry, if it had one. A replica with another event there, or none, was put back, or is a
+   * copy.
+   */
   settled_hash: hash.optional(),
-  /** Each side says something at least so often, in milliseconds; after three times that, the other one is gone. */
+  /** Each side sends something at least this often, in ms; after three times that, the other side counts as gone. */
   heartbeat_ms: z.int().min(100).max(600_000),
 });
 
 export const heartbeat = z.strictObject({
   type: z.literal("Heartbeat"),
   agent_sequence: count,
-  /** The iteration of the last event that is one of a path; 0: there is none. */
+  /** The iteration of the last event that is about a path; 0 if there is none. */
   agent_iteration: count,
-  /** With `folder`: the origin's folder is not there since then, by its clock (epoch milliseconds). */
+  /** With `folder`: since when the origin's folder is missing, by its clock (epoch milliseconds). */
   folder_away_since: count.optional(),
 });
 
@@ -52,7 +55,7 @@ export const sandboxHeartbeat = z.strictObject({
   type: z.literal("SandboxHeartbeat"),
   sandbox_id: sandboxId,
   up_to_sequence: count,
-  /** The last entry of the replica's journal, and how many of them wait for an answer. */
+  /** The last entry of the replica's journal, and the number of entries that wait for an answer. */
   local_seq: count,
   pending: count,
 });
@@ -60,28 +63,30 @@ export const sandboxHeartbeat = z.strictObject({
 export const headWitness = z.strictObject({
   type: z.literal("HeadWitness"),
   workspace,
-  /** What the sender holds for true: this event has this hash, and the files after it this Merkle root. */
+  /** The sender's view: this event has this hash, and the files after it have this Merkle root. */
   sequence: z.int().min(1),
   head_hash: hash,
   root: hash,
-  /** The signed head as docs/format.md has it, where the sender has one of that event. */
+  /** The signed head as in docs/format.md, if the sender has one of that event. */
   signature: z.string().min(1).max(16_384).optional(),
 });
 
 export const error = z.strictObject({
   type: z.literal("Error"),
-  /** A stable code of Chronicle's errors. A receiver takes one that it does not know for `IO`. */
+  /** A stable code of Chronicle's errors. A receiver treats an unknown one as `IO`. */
   code: z.string().regex(/^[A-Z][A-Z_]{0,63}$/),
   message: z.string().max(2048),
   hint: z.string().max(2048).optional(),
-  /** The sender closes the connection after it. */
+  /** True if the sender then closes the connection. */
   fatal: z.boolean(),
-  /** With `UNAVAILABLE`: `starting`, the server still opens what it serves. */
+  /** With `UNAVAILABLE`: `starting` if the server is still opening what it serves. */
   about: name.optional(),
 });
 
 export const credit = z.strictObject({
   type: z.literal("Credit"),
-  /** How many bytes of credited frames the other side may send, counted from the beginning of the connection. */
+  /**
+   * The number of bytes of credited frames that the other side may send, counted from the beginning of the connection.
+   */
   limit: count,
 });

@@ -3,26 +3,26 @@ import { parsePath, type WorkspacePath } from "../../core/values/path.ts";
 import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 
-/** A full reconciliation: folders by their Merkle hashes, so that only what differs is looked at. */
+/** A full reconciliation: folders by their Merkle hashes, so that only differing ones are compared. */
 
 /** A name in a folder, as text or in Base64. */
 const childName = z.string().min(1).max(2048);
 
-/** What holds a name. */
+/** Fields that contain a name. */
 interface NameFields {
   readonly name?: string | undefined;
   readonly name_b64?: string | undefined;
 }
 
-/** A name in a folder as fields of a message. */
+/** Converts a name in a folder to fields of a message. */
 export function nameToFields(name: string): NameFields {
   const { filepath, filepath_b64 } = pathToFields(name as WorkspacePath);
   return filepath_b64 === undefined ? { name: filepath ?? "" } : { name_b64: filepath_b64 };
 }
 
 /**
- * The name in a message. Names that Windows reads as absolute pass: they are part of what a folder's hash is made of. Throws
- * `PATH_INVALID`.
+ * Returns the name in a message. Accepts names that are absolute on Windows, since a folder's hash depends on them.
+ * Throws `PATH_INVALID`.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
   if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });
@@ -31,14 +31,17 @@ export function nameFromFields({ name, name_b64 }: NameFields): string {
 
 const folder = z.strictObject({
   ...pathFields,
-  /** Only children after this name, for a folder with more of them than go into a message. */
+  /** Only children after this name are wanted: for a folder with more children than fit into a message. */
   after: childName.optional(),
   after_b64: childName.optional(),
-  /** Its Merkle hash where it is asked: where that is the answer too, and nothing in it was touched, it is not listed. */
+  /**
+   * The folder's Merkle hash at the replica. If it is the same at the origin, and nothing in the folder was touched,
+   * the folder is not listed.
+   */
   hash: hash.optional(),
 });
 
-/** A refinement: the path is one; `""` is the root. */
+/** Checks that the path is valid; `""` is the root. */
 function isFolder(fields: z.output<typeof folder>): boolean {
   anyPathFromFields(fields);
   return fields.after === undefined || fields.after_b64 === undefined;
@@ -46,9 +49,9 @@ function isFolder(fields: z.output<typeof folder>): boolean {
 
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
-  /** The origin's state right after this event: the one that `FullResyncRequired` has named. */
+  /** The event whose state is asked for: the one that `FullResyncRequired` has named. */
   sequence: count,
-  /** The last event that the replica holds. Deletions after it are listed, and what was touched after it is marked. */
+  /** The last event that the replica holds. Later deletions are listed, and folders touched later are marked. */
   since: count,
   folders: z.array(folder.refine(isFolder)).min(1).max(MAX_FOLDERS),
 });
@@ -62,14 +65,14 @@ const child = z
     permissions: z.int().min(0).max(0o7777),
     size: count,
     mtime_ms: z.int(),
-    /** Of the content, of the link's target, or the folder's Merkle hash; null: it is absent. */
+    /** The hash of the content or the link's target, or the folder's Merkle hash; null if it is absent. */
     hash: hash.nullable(),
-    /** The event that recorded this state, and the number of its iteration. */
+    /** The event that recorded this state, and its iteration. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
-    /** Something in this folder, or in what was one, has an event after `since`. */
+    /** True if something in this folder, or in what was one, has an event after `since`. */
     touched: z.boolean().optional(),
-    /** The file was recorded as a secret, by its name. */
+    /** Set if the file was recorded as a secret, by its name. */
     class: z.literal("protected").optional(),
   })
   .refine(({ kind, hash: of }) => (kind === "absent") === (of === null), "has a hash exactly where it is there")
@@ -81,13 +84,13 @@ const child = z
 const listing = z
   .strictObject({
     ...pathFields,
-    /** The folder's Merkle hash; null: there is no such folder at that event. */
+    /** The folder's Merkle hash; null if there is no such folder at that event. */
     hash: hash.nullable(),
-    /** Something in it has an event after `since`. */
+    /** True if something in it has an event after `since`. */
     touched: z.boolean(),
-    /** In their order, by bytes. */
+    /** Sorted by bytes. */
     children: z.array(child).max(MAX_CHILDREN),
-    /** There are further ones, after the last of these. */
+    /** True if there are further children after the last of these. */
     more: z.boolean(),
   })
   .refine((fields) => anyPathFromFields(fields) !== undefined);

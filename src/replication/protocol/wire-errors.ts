@@ -2,7 +2,7 @@ import { ChronicleError, type ErrorCode, STARTING } from "../../core/values/erro
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The codes that are known here. Another one, of a later version, is taken for `IO`. */
+/** The known codes. An unknown one, of a later version, is treated as `IO`. */
 const KNOWN: Readonly<Record<ErrorCode, true>> = {
   USAGE: true,
   NOT_FOUND: true,
@@ -34,8 +34,8 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
 const MOST = 2000;
 
 /**
- * An error as a message: its code, what it says and its hint, and whether it is that a server still starts. Its other data stay here,
- * for they may name what is nobody else's business.
+ * Converts an error to a message: its code, message and hint, and whether the server is still starting. Its other data
+ * are not sent, since they may reveal what concerns nobody else.
  */
 export function errorToMessage(error: ChronicleError, fatal: boolean): MessageOf<"Error"> {
   const hint = error.hint === undefined ? {} : { hint: shortened(error.hint) };
@@ -47,7 +47,7 @@ function shortened(text: string): string {
   return text.slice(0, MOST).toWellFormed();
 }
 
-/** What the peer said, as an error of this side. `data.peer` marks it. */
+/** Converts the peer's error to one of this side. `data.peer` marks it. */
 export function errorFromMessage({ code, message, hint, about }: MessageOf<"Error">): ChronicleError {
   const known = Object.hasOwn(KNOWN, code) ? (code as ErrorCode) : "IO";
   return new ChronicleError(known, `the other side says: ${message}`, {
@@ -56,12 +56,12 @@ export function errorFromMessage({ code, message, hint, about }: MessageOf<"Erro
   });
 }
 
-/** Has the peer said it, rather than this side found it? */
+/** True if the peer reported the error, rather than this side. */
 export function isFromPeer(error: ChronicleError): boolean {
   return error.data["peer"] === true;
 }
 
-/** What a peer is accused of where its frames are not what they must be. */
+/** Errors that accuse the peer of invalid frames. */
 const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
   "PATH_INVALID",
@@ -70,14 +70,14 @@ const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** Did this side end the conversation because of what the peer sent? */
+/** True if this side ended the conversation because of what the peer sent. */
 export function isViolation(error: ChronicleError): boolean {
   return VIOLATIONS.has(error.code) && !isFromPeer(error);
 }
 
 /**
- * The close code of a WebSocket (RFC 6455, section 7.4) for an error; 1000 without one. What the standard's codes do not
- * say is 4000 plus the HTTP status that says it.
+ * Returns the WebSocket close code (RFC 6455, section 7.4) for an error; 1000 without one. Errors without a standard
+ * code get 4000 plus the corresponding HTTP status.
  */
 export function closeCodeOf(code: ErrorCode | undefined): number {
   switch (code) {

@@ -4,15 +4,15 @@ import type { MessageOf } from "./messages.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** One change of a replica, as it is sent. */
+/** One change of a replica in its wire form. */
 export type WriteBackEntry = WriteBack["entries"][number];
 
-/** What else is in a head, and the lengths that stand for bytes. */
+/** Bytes for the rest of a head, and the lengths of byte fields. */
 const SPARE_BYTES = 1024;
 
 /**
- * Entries, in their order, as few messages as fit into frames. Throws `LIMIT_EXCEEDED` for an entry that fits into none,
- * which takes texts far beyond their own limits.
+ * Packs entries, in order, into as few messages as fit into frames. Throws `LIMIT_EXCEEDED` for an entry that fits into
+ * none, which takes texts far beyond their own limits.
  */
 export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntry>): Generator<WriteBack> {
   let batch: WriteBackEntry[] = [];
@@ -37,7 +37,7 @@ export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntr
   if (batch.length > 0) yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
 }
 
-/** At most so many bytes of JSON, with its comma. */
+/** Returns an upper limit of the entry's JSON in bytes, with its comma. */
 function headBytes(entry: WriteBackEntry): number {
   const { inline_content, ...rest } = entry;
   const length = inline_content === undefined ? {} : { inline_content: inline_content.length };

@@ -62,7 +62,7 @@ function whose({ session, turn, action }: Whose): Pick<WriteBackEntry, "session"
   };
 }
 
-/** An answer as it is sent. */
+/** Converts an answer to its wire form. */
 export function answerToWire({ accepted, rejected }: WriteBackAnswer): MessageOf<"WriteBackResult"> {
   return {
     type: "WriteBackResult",
@@ -80,7 +80,7 @@ export function answerToWire({ accepted, rejected }: WriteBackAnswer): MessageOf
   };
 }
 
-/** The answer in a message that was checked. */
+/** Converts an answer of a checked message. */
 export function answerFromWire({ accepted, rejected }: MessageOf<"WriteBackResult">): WriteBackAnswer {
   return {
     accepted: accepted.map(({ local_seq: localSeq, master_iteration: iteration, sequence }) => ({

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { count, hash, isState, name, pathFields, plainName, sandboxId, stateFields } from "./fields.ts";
 import { MAX_ENTRIES } from "./limits.ts";
 
-/** A replica's own changes on their way to the origin. An entry is known by the replica and its `local_seq`. */
+/** A replica's own changes on their way to the origin. An entry is identified by the replica and its `local_seq`. */
 
 const entry = z
   .strictObject({
@@ -11,7 +11,10 @@ const entry = z
     event_hash: hash.optional(),
     ...stateFields,
     mtime_ms: count,
-    /** The origin's event that the change is based on: the last one of this path that the replica had applied; 0: none. */
+    /**
+     * The origin's event on which the change is based: the last one of this path that the replica had applied; 0 if
+     * none.
+     */
     master_rowid_seen: count,
     actor: plainName,
     session: plainName.optional(),
@@ -20,22 +23,25 @@ const entry = z
   })
   .refine(isState, "the fields of the state do not agree");
 
-/** Why an entry was not taken. After `unavailable` it is to be sent again; after the others that cannot help. */
+/**
+ * The reason why an entry was not taken. After `unavailable` it must be sent again; after the others that does not
+ * help.
+ */
 const reason = z.enum([
   /** The origin has a later state of this path. */
   "stale",
-  /** It claims to have seen an event that is not there, or is not one of this path. */
+  /** It claims to have seen an event that does not exist, or is not about this path. */
   "causal-lie",
   "hash-mismatch",
   "path",
   "filtered",
   "read-only",
   "too-large",
-  /** The replica has not got the content any more. */
+  /** The replica no longer has the content. */
   "content-missing",
   /** The origin has erased the content. */
   "erased",
-  /** The origin cannot take anything at present: nothing was decided about the whole batch. */
+  /** The origin cannot take anything at present: nothing of the whole batch was decided. */
   "unavailable",
 ]);
 
@@ -50,7 +56,7 @@ export const writeBack = z
     "the entries do not ascend by local_seq",
   );
 
-/** Where the losing side of a conflict is kept. */
+/** The place that keeps the losing side of a conflict. */
 const kept = z.strictObject({
   content_hash: hash.nullable(),
   /** The iteration that it became, or the conflict that holds it. */
@@ -66,9 +72,9 @@ export const writeBackResult = z.strictObject({
     .array(
       z.strictObject({
         local_seq: z.int().min(1),
-        /** Both 0: there never was anything, and there is nothing. */
+        /** Both are 0 if there never was anything, and there is nothing. */
         master_iteration: count,
-        /** The event that it became, or that had made it so. */
+        /** The event that it became, or that had already made the same change. */
         sequence: count,
       }),
     )
@@ -78,7 +84,7 @@ export const writeBackResult = z.strictObject({
       z.strictObject({
         local_seq: z.int().min(1),
         reason,
-        /** The last event of this path, where that is why. */
+        /** The last event of this path, if that is the reason. */
         current_sequence: count.optional(),
         kept: kept.optional(),
       }),

@@ -3,13 +3,13 @@ import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
 interface Asked {
-  /** The last event that was held here when it was asked. */
+  /** The last event held here when the question was asked. */
   readonly sequence: number;
   readonly resolve: (current: number) => void;
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks an origin how far it is, for those who wait until this replica is as far. */
+/** Asks an origin for its last event, on behalf of callers who wait until this replica has reached it. */
 export class Barriers {
   readonly #channel: Channel;
   #asked: Asked[] = [];
@@ -20,7 +20,9 @@ export class Barriers {
     this.#channel = channel;
   }
 
-  /** The origin's last event when it answers. Rejects with `UNAVAILABLE` where the conversation ends before. */
+  /**
+   * Resolves to the origin's last event when it answers. Rejects with `UNAVAILABLE` if the conversation ends before.
+   */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => {
@@ -29,32 +31,32 @@ export class Barriers {
     });
   }
 
-  /** The origin answers from now on: what was asked before is asked now. */
+  /** Called once the origin answers: sends the questions asked before. */
   begin(): void {
     this.#isWelcome = true;
     this.beat();
   }
 
-  /** Time has passed: one of the two, question or answer, may have got lost. */
+  /** Called with each heartbeat: sends the questions again, since a question or answer may have got lost. */
   beat(): void {
     for (const { sequence } of this.#asked) this.#send(sequence);
   }
 
-  /** An answer has come. */
+  /** Takes an answer. */
   took({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
     const answered = this.#asked.filter((one) => one.sequence === sequence);
     this.#asked = this.#asked.filter((one) => one.sequence !== sequence);
     for (const { resolve } of answered) resolve(current_sequence);
   }
 
-  /** Nothing comes any more. */
+  /** Called at the end of the conversation. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before the origin had answered");
     for (const { reject } of this.#asked.splice(0)) reject(this.#end);
   }
 
   #send(sequence: number): void {
-    // A channel that has ended ends the session, which ends this.
+    // A channel that has ended ends the session, which calls `end`.
     this.#channel.send({ type: "BarrierRequest", sequence }).catch(() => undefined);
   }
 }

@@ -8,52 +8,54 @@ import { Patience } from "../contents/patience.ts";
 
 type Response = MessageOf<"BlocksResponse">;
 
-/** Part of an answer. Everything in it was asked for, and has not come before but for what `known` says. */
+/**
+ * Part of an answer. Everything in it was asked for and is new, except for blocks' contents that are not in `fresh`.
+ */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
-  /** The origin does not have them. */
+  /** Contents that the origin does not have. */
   readonly absent: readonly Hash[];
-  /** To be asked for one by one. */
+  /** Contents to be asked for one by one. */
   readonly apart: readonly Hash[];
 }
 
-/** A block with at least one content that had not come before. Nothing of it has been looked at but its table. */
+/** A block with at least one new content. Only its table has been read. */
 export interface FetchedBlock {
   readonly block: BlobBlock;
-  /** Those that had not come before. */
+  /** The contents that had not come before. */
   readonly fresh: ReadonlySet<Hash>;
 }
 
-/** Messages that may wait for who asked; then nothing more is read off the channel. */
+/** Number of messages that may wait for the caller; above it, the channel is not read. */
 const MOST_HELD = 2;
 /**
- * Contents on their way up to which more are asked for: as many as may be. A block of which only a part is asked for is packed
- * anew at the origin, so it is better that it knows of much at once.
+ * More contents are asked for once at most this many are pending: asks for as many at once as allowed. If only part of
+ * a block is asked for, the origin must pack it anew, so it should know of many at once.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
 
-/** One asking, until all of it is answered. */
+/** One request of a caller, until all of it is answered. */
 interface Asking {
   readonly asked: ReadonlySet<Hash>;
-  /** Not answered yet, and on their way. */
+  /** Asked for, but not answered yet. */
   readonly pending: Set<Hash>;
   /** Not asked for yet, in order. */
   readonly later: Hash[];
   readonly held: Response[];
-  /** Something has come, or nothing comes any more. */
+  /** Called when something has come, or nothing comes any more. */
   wake: () => void;
-  /** There is room again. */
+  /** Called when there is room again. */
   room: () => void;
 }
 
-/** Asks for many contents at once, and hands on the blocks that come. */
+/** Asks for many contents at once, and passes on the blocks that come. */
 export class BlockFetch {
   readonly #channel: Channel;
   #asking: Asking | undefined;
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** Does the origin know how to answer? Until it has said so, nothing is asked for. */
+  /** True once the origin has said that it supports this. Nothing is asked for before. */
   isKnown = false;
 
   constructor(channel: Channel) {
@@ -62,8 +64,9 @@ export class BlockFetch {
   }
 
   /**
-   * The answers for these contents, as they come; one asking at a time. Throws `INTEGRITY_VIOLATION` for what was not asked
-   * for and for what are no blocks, `UNAVAILABLE` where the conversation ends before all is answered.
+   * Yields the answers for these contents as they come; one call at a time. Throws `INTEGRITY_VIOLATION` for contents
+   * that were not asked for and for malformed blocks, and `UNAVAILABLE` if the conversation ends before all is
+   * answered.
    */
   async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
     if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
@@ -93,8 +96,8 @@ export class BlockFetch {
   }
 
   /**
-   * An answer has come. Resolves when there is room for another one: whoever reads the channel waits, and the origin with
-   * him. One that nobody waits for came twice.
+   * Takes an answer. Resolves when there is room for another one: until then the caller does not read the channel, and
+   * the origin waits too. Ignores an answer that nobody waits for, since it came twice.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
@@ -105,7 +108,7 @@ export class BlockFetch {
     if (asking.held.length >= MOST_HELD) await new Promise<void>((resolve) => (asking.room = resolve));
   }
 
-  /** Time has passed. */
+  /** Called with each heartbeat: asks again for what is overdue. */
   beat(): void {
     const asking = this.#asking;
     if (asking === undefined || asking.held.length > 0) return;
@@ -113,7 +116,7 @@ export class BlockFetch {
     this.#ask([...asking.pending]);
   }
 
-  /** Nothing comes any more; what has come is still handed on. */
+  /** Called at the end of the conversation; what has come is still passed on. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
     this.#asking?.wake();
@@ -146,13 +149,13 @@ export class BlockFetch {
   #ask(hashes: readonly Hash[]): void {
     for (let at = 0; at < hashes.length; at += MAX_ASKED) {
       const some = Buffer.concat(hashes.slice(at, at + MAX_ASKED).map(hashToBytes));
-      // A channel that has ended ends the session, which ends this.
+      // A channel that has ended ends the session, which calls `end`.
       this.#channel.send({ type: "BlocksRequest", hashes: some }).catch(() => undefined);
     }
   }
 }
 
-/** Takes an answer off what is pending; `undefined`: it says nothing new. */
+/** Removes an answer's contents from those pending. Returns `undefined` if the answer has nothing new. */
 function settle({ asked, pending }: Asking, { blocks, absent, apart }: Response): FetchedBlocks | undefined {
   const fresh: FetchedBlock[] = [];
   for (const block of splitBlocks(blocks)) {

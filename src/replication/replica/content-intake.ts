@@ -14,58 +14,61 @@ import { GrowingBatch } from "./growing-batch.ts";
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
-/** Requests that are on their way at once. */
+/** Maximum number of requests under way at once. */
 const PARALLEL = 16;
-/** Answers that others may be looking at: they have something to do while this thread makes some of it durable. */
+/** Number of answers that workers may check at once: they stay busy while this thread makes some of it durable. */
 const MOST_LOOKED_AT = 8;
 
-/** Which contents need not be fetched, where that is not what the store holds. */
+/** The contents that need not be fetched, if other than what the store holds. */
 export interface HeldContents {
-  /** Those that are held, and not damaged. `inline`: those that came along; whether they are held as well need not be found out. */
+  /**
+   * Returns those of the hashes that are held and not damaged. `inline`: contents that came along, for which this need
+   * not be determined.
+   */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
-  /** One was fetched, and is durable. */
+  /** Notes a content that was fetched and is durable. */
   add(hash: Hash): void;
 }
 
-/** What an intake may have beside the store and single requests. */
+/** Optional parts of an intake. */
 export interface IntakeParts {
-  /** Default: what the store holds, and is not damaged there. */
+  /** Default: the undamaged contents of the store. */
   readonly held?: HeldContents;
-  /** Many contents at once, where the other side knows how. */
+  /** Fetches many contents at once, if the other side supports it. */
   readonly blocks?: BlockFetch;
-  /** Is told again and again while a large content is put together, which takes long. Must not throw. */
+  /** Called repeatedly while a large content is joined, which takes long. Must not throw. */
   readonly onJoining?: () => void;
-  /** Others who look at blocks. */
+  /** Workers that check blocks. */
   readonly early?: EarlyFiles | undefined;
-  /** How much has come of a content that comes in pieces. Must not throw. */
+  /** Called with the progress of a content that comes in pieces. Must not throw. */
   readonly onBytes?: OnBytes | undefined;
 }
 
-/** So many bytes of how many. */
+/** Receives the number of bytes done, and the total. */
 export type OnBytes = (done: number, total: number) => void;
 
-/** An answer, and the looks at its blocks that are under way. */
+/** An answer, and the running checks of its blocks. */
 interface Looking {
   readonly answer: FetchedBlocks;
   readonly checks: ReadonlyMap<FetchedBlock, Promise<void>>;
 }
 
-/** Contents that somebody says to be of some size. */
+/** Wanted contents, with their stated sizes. */
 export interface WantedContents {
   readonly hashes: readonly Hash[];
-  /** Those that came along, checked. */
+  /** Contents that came along, already checked. */
   readonly inline?: ReadonlyMap<Hash, Uint8Array>;
-  /** One that is of another size is not what was said. */
+  /** Expected sizes. A content of another size is refused. */
   readonly sizes?: ReadonlyMap<Hash, number>;
-  /** Is told how many of them have come so far. Must not throw. */
+  /** Called with the number of contents taken so far. Must not throw. */
   readonly onTaken?: (contents: number) => void;
 }
 
 /**
- * Brings the contents that events name into the blobs of this side, durably, before the events are taken. Every content is
- * hashed. They come many at once, as blocks, where the other side knows how; a larger one comes in chunks, each of which is
- * kept under its own hash, so that after a break only what is missing comes again. The chunks are nobody's contents: the
- * collector frees them.
+ * Stores the contents that events name in this side's blobs, durably, before the events are taken. Every content is
+ * hashed. Contents come many at once as blocks, if the other side supports it. A larger one comes in chunks, each of
+ * which is stored under its own hash, so that after an interruption only the missing chunks come again. No record names
+ * the chunks, so the collector frees them.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
@@ -87,9 +90,9 @@ export class ContentIntake {
   }
 
   /**
-   * Resolves once all contents that can be had are durable, with those that the other side does not have (pruned, or
-   * withheld). The caller holds a lease of the store, until what needs them is durable too. Rejects with
-   * `INTEGRITY_VIOLATION` for a content that is not what its hash names: nothing of it is kept.
+   * Resolves once all available contents are durable, to those that the other side does not have (pruned, or withheld).
+   * The caller holds a lease of the store until what needs them is durable too. Rejects with `INTEGRITY_VIOLATION` for
+   * a content that does not match its hash; nothing of it is kept.
    */
   async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
@@ -121,7 +124,10 @@ export class ContentIntake {
     return gone;
   }
 
-  /** Takes what comes in blocks. `absent`: the origin does not have them. `apart`: to be asked for one by one. */
+  /**
+   * Takes the contents that come in blocks. Returns those `absent` at the origin, and those to be asked for one by one
+   * (`apart`).
+   */
   async #takeBlocks(
     asked: readonly Hash[],
     batch: GrowingBatch,
@@ -130,7 +136,7 @@ export class ContentIntake {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
     const apart: Hash[] = [];
-    // With others who look at them, more are on their way meanwhile.
+    // With workers that check blocks, further answers are fetched meanwhile.
     const most = this.#early === undefined ? 1 : MOST_LOOKED_AT;
     for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#look(one))) {
       for (const one of answer.blocks) {
@@ -144,7 +150,7 @@ export class ContentIntake {
     return { absent, apart };
   }
 
-  /** Lets others begin to look at what is taken as it is. */
+  /** Starts the workers' checks of the blocks that are taken whole. */
   #look(answer: FetchedBlocks): Looking {
     const whole = answer.blocks.filter(isTakenWhole);
     const checks = this.#early?.check(whole.map(({ block }) => block)) ?? [];
@@ -155,7 +161,7 @@ export class ContentIntake {
     return [hash, await this.#fetch.get(hash)];
   }
 
-  /** False: the origin has stopped having it. */
+  /** Takes a large content by its chunks. Returns false if the origin no longer has it. */
   async #takeLarge(hash: Hash, { chunks, total_size: total }: Manifest): Promise<boolean> {
     const held = await this.#held.has(chunks.map((chunk) => chunk.hash));
     for (const chunk of chunks) {
@@ -174,7 +180,7 @@ export class ContentIntake {
     return true;
   }
 
-  /** Chunks come in their order: what lies before one is here. */
+  /** Counts bytes for `onBytes`. Chunks come in order, so everything before this one is here. */
   async *#counted(
     pieces: AsyncIterable<Uint8Array>,
     { from, total }: { readonly from: number; readonly total: number },
@@ -206,7 +212,8 @@ export class ContentIntake {
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
       this.#onJoining?.();
-      // Nothing in here waits for anything: the conversation, and all others, would be as silent as if this side were gone.
+      // Nothing in this loop waits: without a yield, this and all other conversations would be silent as if this side
+      // were gone.
       await yieldToEventLoop();
     }
   }
@@ -222,7 +229,7 @@ export class ContentIntake {
   }
 }
 
-/** Takes it as it is, unless most of it has come before: then only what has not. */
+/** Takes the whole block, unless most of it has come before: then only its new contents. */
 async function takeBlock(batch: GrowingBatch, one: FetchedBlock, checked: Promise<void> | undefined): Promise<void> {
   if (isTakenWhole(one)) return batch.putBlock(one.block, checked);
   const raw = openBlock(one.block);

@@ -9,23 +9,23 @@ import { WebSocketWire } from "../channels/web-socket-wire.ts";
 import { MAX_FRAME_BYTES } from "../protocol/limits.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where an origin is, and as whom it is asked. */
+/** The address of an origin, and the credentials for it. */
 export interface OriginAddress {
   /** `http(s)://HOST:PORT`, `ws(s)://HOST:PORT`, or `unix:/PATH` of its server's socket. */
   readonly url: string;
-  /** For a port. */
+  /** The token, for a port. */
   readonly token?: string;
-  /** The workspace by id or name; for a port it stands in the address, too, as proxies may look there. */
+  /** The workspace by id or name. For a port it is in the address, too, since proxies may look there. */
   readonly workspace?: string;
 }
 
-/** How long to wait for a connection (`CONNECT_MS`) and for the first answer over it (`PATIENCE_MS`), in ms. */
+/** Timeouts for the first answer over a connection (`PATIENCE_MS`) and for the connection (`CONNECT_MS`), in ms. */
 const PATIENCE_MS = 8_000;
 const CONNECT_MS = 4_000;
 
 /**
- * Connects to an origin. Rejects with `UNAVAILABLE` where nobody answers, `UNAUTHENTICATED`, `FORBIDDEN`, `NOT_FOUND` (a server
- * that serves no replicas), `RATE_LIMITED` as it says, `USAGE` for what is no address.
+ * Connects to an origin. Rejects with `UNAVAILABLE` if nobody answers, `UNAUTHENTICATED`, `FORBIDDEN`, `NOT_FOUND` (a
+ * server that serves no replicas) or `RATE_LIMITED` as the server says, `USAGE` for an invalid address.
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")
@@ -85,7 +85,7 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
     reject(error);
     socket.terminate();
   });
-  // In the turn in which it opens: what comes then is not lost.
+  // In the same turn as the opening, so that no message is lost.
   socket.once("open", () => {
     ended();
     resolve(channelOn(new WebSocketWire(socket), signal));
@@ -108,7 +108,10 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
   return promise;
 }
 
-/** Ends an attempt that the system would repeat for minutes, at growing intervals: a new one notices a healed network sooner. */
+/**
+ * Ends an attempt that the system would repeat for minutes at growing intervals: a new attempt notices a repaired
+ * network sooner.
+ */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;
   const late = (): void => void socket.destroy(new Error(`no connection is made within ${CONNECT_MS / 1_000} s`));
@@ -117,7 +120,7 @@ function giveUpLate(socket: Socket): void {
   socket.once("connect", done).once("close", done);
 }
 
-/** Calls back when nobody wants it any more; returns what ends that. */
+/** Calls `end` when the signal aborts; returns a function that stops listening. */
 function ending(signal: AbortSignal, end: (error: ChronicleError) => void): () => void {
   const run = (): void => end(new ChronicleError("UNAVAILABLE", "it is not wanted any more"));
   if (signal.aborted) run();
@@ -125,7 +128,7 @@ function ending(signal: AbortSignal, end: (error: ChronicleError) => void): () =
   return () => signal.removeEventListener("abort", run);
 }
 
-/** A channel that ends with what it was opened for. */
+/** Makes a channel that closes when the signal aborts. */
 function channelOn(wire: Wire, signal: AbortSignal): Channel {
   const channel = new FramedChannel(wire);
   const close = (): void => channel.close();
@@ -164,7 +167,7 @@ function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleErr
   return new ChronicleError(code, message, { hint, data: { status: statusCode, url, ...about } });
 }
 
-/** What Node says of a failure, without its advice. */
+/** Returns the reason of a failure in plain words, without Node's advice. */
 function reasonOf(cause: Error): string {
   const errno = errnoOf(cause);
   if (errno === "ECONNREFUSED") return "nobody listens there";

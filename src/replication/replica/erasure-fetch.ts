@@ -6,7 +6,7 @@ import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { Patience } from "../contents/patience.ts";
 
-/** Asks for the erasures of one state of the origin, piece by piece. */
+/** Fetches the erasures of one state of the origin, in pieces. */
 export class ErasureFetch {
   readonly #channel: Channel;
   readonly #sequence: number;
@@ -15,7 +15,7 @@ export class ErasureFetch {
   readonly #result = Promise.withResolvers<readonly BaseRecord[]>();
   #isAsked = false;
   #isDone = false;
-  /** Bytes that have come, and that are to come; `undefined`: no piece has come. */
+  /** Bytes that have come, and the total; `undefined` before the first piece. */
   #held = 0;
   #total: number | undefined;
 
@@ -24,13 +24,13 @@ export class ErasureFetch {
     this.#channel = channel;
     this.#sequence = sequence;
     this.#patience = new Patience(channel);
-    // A failure before anybody waits is told to whoever does.
+    // A failure before anybody waits is reported to whoever waits later.
     this.#result.promise.catch(() => undefined);
   }
 
   /**
-   * The last event of each `erase:` record then, by ascending seq. Rejects with `UNAVAILABLE` where the conversation ends, with
-   * `INTEGRITY_VIOLATION` or `LOG_DAMAGED` where what comes is none of that.
+   * Resolves to the last event of each `erase:` record in that state, by ascending seq. Rejects with `UNAVAILABLE` if
+   * the conversation ends, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
     this.#isAsked = true;
@@ -38,7 +38,7 @@ export class ErasureFetch {
     return this.#result.promise;
   }
 
-  /** A piece has come. One that nobody waits for came twice. */
+  /** Takes a piece. Ignores one that nobody waits for, since it came twice. */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {
     if (!this.#isWaiting || sequence !== this.#sequence || offset !== this.#held) return;
     this.#patience.heard();
@@ -56,12 +56,12 @@ export class ErasureFetch {
     }
   }
 
-  /** Time has passed. */
+  /** Called with each heartbeat: asks again if the answer is overdue. */
   beat(): void {
     if (this.#patience.isOver() && this.#isWaiting) this.#ask();
   }
 
-  /** Nothing comes any more. */
+  /** Called at the end of the conversation. */
   end(): void {
     this.#endWith(new ChronicleError("UNAVAILABLE", "the connection ended before all erasures had come"));
   }
@@ -81,7 +81,7 @@ export class ErasureFetch {
   }
 }
 
-/** The records in such rows, held to what they are said to be. */
+/** Decodes and validates the records in such rows. */
 function erasuresIn(rows: Buffer, sequence: number): BaseRecord[] {
   const records = decodeRecordRows(rows);
   const ids = new Set<string>();
@@ -92,7 +92,7 @@ function erasuresIn(rows: Buffer, sequence: number): BaseRecord[] {
     if (!isRight) {
       throw new ChronicleError("INTEGRITY_VIOLATION", `${recordId} of event ${seq} has no place among the erasures`);
     }
-    // Throws for what is no such record.
+    // Throws for an invalid record.
     void decodeErase(record);
     ids.add(recordId);
     last = seq;

@@ -14,40 +14,40 @@ import type { EarlyFiles } from "./early-files.ts";
 import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
 import { optional } from "../../util/optional.ts";
 
-/** An event that has arrived, and its content where that came along (and was checked). */
+/** An event that has arrived, with its content if that came along (and was checked). */
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
   readonly event: Event;
   readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
 }
 
-/** Is the content of this path wanted here? */
+/** Returns whether the content of this path is wanted here. */
 export type WantsPath = (path: WorkspacePath) => boolean;
 
 /** Contents that events name and that were not taken. */
 export interface NotTaken {
-  /** The origin does not have them: it has freed them, or keeps them to itself. */
+  /** Contents that the origin does not have: it has freed them, or withholds them. */
   readonly gone: readonly Hash[];
-  /** Nobody here wants them. */
+  /** Contents that are not wanted here. */
   readonly unwanted: readonly Hash[];
 }
 
-/** Which contents of events are taken: lines are taken of all. */
+/** Rules for taking the contents of events. Lines are always taken. */
 export interface TakeRules {
-  /** Whose contents are taken. Default: of all paths. */
+  /** Selects the paths whose contents are taken. Default: all paths. */
   readonly wants?: WantsPath | undefined;
-  /** Is told how many of the entries of a base have their contents here. Must not throw. */
+  /** Called with the number of a base's entries whose contents are here. Must not throw. */
   readonly onReceived?: ((done: number, total: number) => void) | undefined;
-  /** Who writes what is to come into the folder while its contents come. */
+  /** Workers that write future files while their contents come. */
   readonly early?: EarlyFiles | undefined;
 }
 
 /**
- * Batches of a base (of at most 4,096 rows) whose contents are taken together: between two such groups nothing is on its
- * way, and a file whose content came with an earlier one cannot be written early.
+ * Number of base batches (of at most 4,096 rows) whose contents are taken together. Between two such groups no request
+ * is under way, and a file whose content came with an earlier group cannot be written early.
  */
 const GROUP_BATCHES = 24;
 
-/** Brings what events name into the replica's blobs, as far as it is wanted, before their lines are taken. */
+/** Stores the wanted contents that events name in the replica's blobs, before the events' lines are taken. */
 export class EventContents {
   readonly #blobs: BlobStore;
   readonly #intake: ContentIntake;
@@ -64,8 +64,8 @@ export class EventContents {
   }
 
   /**
-   * Resolves once all that is wanted and can be had is durable; as `ContentIntake.ensure`. Rejects with `UNAVAILABLE` where an
-   * event's base cannot be had: without it nothing can be known of the history.
+   * Resolves once all wanted and available contents are durable, as `ContentIntake.ensure`. Rejects with `UNAVAILABLE`
+   * if an event's base is not available: the history cannot be known without it.
    */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
@@ -88,7 +88,10 @@ export class EventContents {
     return { gone, unwanted };
   }
 
-  /** Asks once more for contents that were not taken when their events were; how many of them have come. Hold a lease. */
+  /**
+   * Asks again for contents that were not taken with their events; returns how many have come. The caller holds a
+   * lease.
+   */
   async takeAgain(hashes: readonly Hash[]): Promise<number> {
     return hashes.length - (await this.#intake.ensure({ hashes })).length;
   }
@@ -100,7 +103,7 @@ export class EventContents {
     await this.#intake.ensure({ hashes: [hash], inline: new Map([[hash, bytes]]) });
   }
 
-  /** What the rows of bases name; adds to what was not taken. */
+  /** Takes the contents that the rows of bases name; adds to those that were not taken. */
   async #takeBases(
     arrived: readonly ArrivedEvent[],
     { gone, unwanted }: { readonly gone: Hash[]; readonly unwanted: Hash[] },
@@ -125,18 +128,18 @@ export class EventContents {
     return entries.flatMap(({ path, entry }) => (entry !== undefined && this.#wants(path) ? [entry] : []));
   }
 
-  /** Counts the entries of a base, of which its event says how many there are. */
+  /** Counts the entries of a base, whose event states their total. */
   #progressOf({ record }: Pick<LogEvent, "record">) {
     const total = typeof record["entries"] === "number" ? record["entries"] : 0;
     let before = 0;
     return {
-      /** Of the next rows, so many contents have come: fewer than there are rows, since folders have none. */
+      /** Reports the contents that have come for the next rows. There are fewer than rows, since folders have none. */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
       all: (rows: number) => this.#onReceived?.((before += rows), total),
     };
   }
 
-  /** The same for rows of a base that an event names. */
+  /** Like `take`, for rows of a base that an event names. */
   async takeRows(
     batches: readonly BaseBatch[],
     event: Pick<LogEvent, "seq">,
@@ -155,7 +158,7 @@ export class EventContents {
   }
 }
 
-/** What came with what erases it is not asked for. */
+/** Collects the erasures that came with these events, so that their contents are not asked for. */
 function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
   const erasures = new Erasures();
   for (const { event } of arrived)
@@ -164,8 +167,9 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * The origin has compacted the event away while it was on its way here, with the base that it begins on: whoever asks anew gets
- * what the origin begins on now. The base of a compaction repeats what is held, or comes with a reconciliation.
+ * Throws if a base is not available. The origin has compacted the event away while it was on its way, and freed its
+ * base: whoever connects again gets the origin's new beginning. The base of a compaction is exempt, because it repeats
+ * what is held, or comes with a reconciliation.
  */
 function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
   for (const { event } of arrived) {
@@ -178,7 +182,7 @@ function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[])
   }
 }
 
-/** Batches of a base in groups: their contents are asked for, and made durable, together. */
+/** Groups the batches of a base: the contents of a group are asked for, and made durable, together. */
 async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<readonly BaseBatch[], void> {
   let held: BaseBatch[] = [];
   for await (const batch of batches) {

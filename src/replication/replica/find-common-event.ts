@@ -8,33 +8,36 @@ import type { Mirror } from "./mirror.ts";
 import { replicaHello } from "./replica-hello.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What an origin is asked with which of its events it still has. */
+/** Parts for asking an origin which events it still has in common with this replica. */
 export interface CommonEventParts {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly mirror: Pick<Mirror, "head" | "start" | "hashAt">;
   readonly sandboxId: string;
-  /** The workspace's id, or as it was asked for. */
+  /** The workspace's id, or the name by which it was asked for. */
   readonly workspace?: string;
   readonly token?: string;
   readonly signal: AbortSignal;
 }
 
-/** What two histories of one workspace have in common. */
+/** The common part of two histories of one workspace. */
 export interface CommonHistory {
-  /** The last event that is held here. */
+  /** The last event held here. */
   readonly held: number;
-  /** The last event of the origin. */
+  /** The origin's last event. */
   readonly origin: number;
-  /** The last event that both have. `undefined`: it cannot be told, since the origin has compacted it away, or this side never had it. */
+  /**
+   * The last event that both have. `undefined` if that cannot be told, since the origin has compacted it away, or this
+   * side never had it.
+   */
   readonly common: number | undefined;
 }
 
-/** What an origin answers about one event. */
+/** An origin's answer about one event. */
 type Answer = "same" | "other" | "unknown";
 
 /**
- * Finds the last event that this replica and its origin have in common, with one short conversation for each event that is asked
- * about: `Hello` names it as the last one held, and the origin goes on from it, or says that it has another one. Rejects where the
+ * Finds the last event that this replica and its origin have in common. Each probe is one short conversation: `Hello`
+ * names an event as the last one held, and the origin goes on from it or says that it has another one. Rejects if the
  * origin cannot be reached, or refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
@@ -43,7 +46,7 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
   const last = await ask(parts, held);
   const { origin } = last;
   if (last.answer === "same") return { held, origin, common: held };
-  // Before the first event every two histories are the same.
+  // Before their first events, all histories are equal.
   let confirmed = 0;
   let low = Math.max(0, mirror.start - 1);
   let high = Math.min(held - 1, origin);
@@ -65,7 +68,7 @@ interface Said {
 async function ask(parts: CommonEventParts, seq: number): Promise<Said> {
   const { mirror, connect, signal, sandboxId, workspace, token } = parts;
   const hash = seq === mirror.head.seq ? mirror.head.hash : await mirror.hashAt(seq);
-  // Of what a state was made from that this replica started on nothing is known.
+  // Nothing is known of the events before the state on which this replica started.
   if (hash === undefined) return { answer: "unknown", origin: seq };
   const channel = await connect(signal);
   const leave = (): void => channel.close();
@@ -99,7 +102,7 @@ async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: 
       }
     }
   } catch (error) {
-    // It says so, and then ends the conversation.
+    // The origin says so, and then ends the conversation.
     const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
     if (isOther && origin !== undefined) return { answer: "other", origin };
     throw error;
@@ -112,7 +115,10 @@ function welcomed({ version, head }: MessageOf<"HelloAck">): number {
   throw new ChronicleError("FORMAT_UNSUPPORTED", `the origin speaks version ${version} of the protocol`);
 }
 
-/** It goes on from the event that was named, says why it does not, or says something else. */
+/**
+ * Reads a message as an answer: the origin goes on from the named event, or says why not. `undefined` for other
+ * messages.
+ */
 function answerOf(message: Message): Answer | undefined {
   switch (message.type) {
     case "Notification":

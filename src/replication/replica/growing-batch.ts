@@ -2,18 +2,18 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 
-/** Committed when about so many bytes have been taken: after a break they need not come again. */
+/** Bytes after which a batch is committed, so that they need not come again after an interruption. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**
- * A batch of any length: it is committed from time to time, while more is taken. Disposed of, what was not committed is given up.
+ * A batch of any length, committed from time to time while more is taken. Disposing of it drops what was not committed.
  */
 export class GrowingBatch implements AsyncDisposable {
   readonly #blobs: BlobStore;
   readonly #portionBytes: number;
   #batch: BlobBatch | undefined;
   #bytes = 0;
-  /** What is being committed; it rejects where that has failed. */
+  /** The commit under way; rejects if that has failed. */
   #committing: Promise<void> = Promise.resolve();
 
   constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
@@ -46,7 +46,7 @@ export class GrowingBatch implements AsyncDisposable {
     await this.#committing.catch(() => undefined);
   }
 
-  /** At most one is under way, so that memory stays bounded where the disk is slower than what comes. */
+  /** At most one commit is under way, so that memory stays bounded if the disk is slower than the network. */
   async #beginCommit(): Promise<void> {
     const batch = this.#batch;
     this.#batch = undefined;
@@ -59,7 +59,7 @@ export class GrowingBatch implements AsyncDisposable {
     }
     if (batch === undefined) return;
     this.#committing = batch.commit({ beside: true });
-    // Whoever commits next is told.
+    // The next commit reports the error.
     this.#committing.catch(() => undefined);
   }
 

@@ -6,13 +6,16 @@ import type { ArrivedEvent } from "./event-contents.ts";
 
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 
-/** What became of a message. `old`: it is there already. `gap`: something before it is missing, or there is no room. */
+/**
+ * The result of taking a message. `old`: the events are already here. `gap`: an earlier event is missing, or there is
+ * no room.
+ */
 type Taken = "taken" | "old" | "gap";
 
-/** Bytes of lines and contents that may wait to be stored. Origins keep far below it (their window). */
+/** Bytes of lines and contents that may wait to be stored. Origins stay far below it (their window). */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-/** Events that have arrived and were checked, until they are stored: each goes on from the one before it. */
+/** Arrived and checked events that wait to be stored; each follows the one before it. */
 export class IncomingEvents {
   readonly #parts = new LineParts();
   #tail: Head;
@@ -20,7 +23,7 @@ export class IncomingEvents {
   #waiting: ArrivedEvent<SealedEvent>[] = [];
   #waitingBytes = 0;
 
-  /** `from`: the last event that is stored. */
+  /** `from`: the last stored event. */
   constructor(from: Head) {
     this.#tail = from;
   }
@@ -30,12 +33,15 @@ export class IncomingEvents {
     return this.#tail;
   }
 
-  /** Is there something to be stored? */
+  /** True if there is something to store. */
   get isWaiting(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Takes what goes on from `tail`. Throws `INTEGRITY_VIOLATION` for what claims to and does not; `data.kind` is the line's fault. */
+  /**
+   * Takes the events that follow `tail`. Throws `INTEGRITY_VIOLATION` for events that claim to follow it and do not;
+   * `data.kind` is the line's fault.
+   */
   add(message: EventMessage): Taken {
     const [first, last] = rangeOf(message);
     if (last <= this.#tail.seq) return "old";
@@ -50,7 +56,7 @@ export class IncomingEvents {
     }
   }
 
-  /** All that wait, oldest first; they wait no more. */
+  /** Returns and removes all waiting events, oldest first. */
   takeAll(): ArrivedEvent<SealedEvent>[] {
     const all = this.#waiting;
     this.#waiting = [];
@@ -75,19 +81,19 @@ export class IncomingEvents {
   #addEvents(message: MessageOf<"Events">): Taken {
     const { part } = message;
     if (part !== undefined) {
-      // It begins again, after a catch-up; or its beginning was lost.
+      // It begins again after a catch-up, or its beginning was lost.
       if (part.offset === 0) this.#parts.clear();
       else if (!this.#inParts) return this.#lost();
     }
     const whole = this.#parts.add(message);
     this.#inParts = part !== undefined && whole === undefined;
     if (whole === undefined) return "taken";
-    // The checked lines are UTF-8 without a newline in them: splitting gives back their bytes.
+    // The checked lines are UTF-8 without newlines, so splitting restores their bytes.
     const lines = Buffer.from(whole.lines).toString("utf8").split("\n");
     return this.#push(openEvents(whole, this.#tail), lines);
   }
 
-  /** Events that were checked, and their lines. */
+  /** Queues checked events with their lines. */
   #push(events: readonly LogEvent[], lines: readonly string[]): Taken {
     events.forEach((event, at) => this.#wait({ event: { ...event, line: lines[at] ?? "" }, inline: undefined }));
     return "taken";

@@ -10,25 +10,27 @@ import { Signal } from "../../util/signal.ts";
 import type { Mirror } from "./mirror.ts";
 import { MirrorPart, type MirrorFiles } from "./mirror-part.ts";
 
-/** Where the parts of a mirror are kept. */
+/** The store of a mirror's parts. */
 export interface MirrorPlaces {
-  /** What they start behind, oldest first (`undefined`: event 0); the last one is in force. At least one. */
+  /**
+   * The anchors on which the parts start, oldest first (`undefined`: event 0); at least one. The last part is in force.
+   */
   list(): readonly (HistoryAnchor | undefined)[];
   open(anchor: HistoryAnchor | undefined): MirrorFiles;
-  /** Makes room for a part that starts there. It is in force from then on, durably. */
+  /** Creates a part that starts there. From then on it is in force, durably. */
   begin(anchor: HistoryAnchor): void;
-  /** Keeps nothing of a part, which is closed, but its lines; `last`: the seq of the last one. */
+  /** Removes a closed part, keeping only its lines; `last`: the seq of the last line. */
   giveUp(anchor: HistoryAnchor | undefined, last: number): void;
 }
 
-/** A mirror on logs: the one in force, and those that were before the reconciliations that the folder has not seen yet. */
+/** A mirror on logs: the part in force, and those before reconciliations that the folder has not applied yet. */
 export class LogMirror implements Mirror {
   readonly changed = new Signal<void>();
   readonly #places: MirrorPlaces;
   /** Oldest first. */
   readonly #parts: MirrorPart[];
 
-  /** Opens it for the one process that follows the origin. Throws `LOG_DAMAGED`. */
+  /** Opens it for the only process that follows the origin. Throws `LOG_DAMAGED`. */
   static async open(places: MirrorPlaces): Promise<LogMirror> {
     const parts: MirrorPart[] = [];
     try {
@@ -92,7 +94,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) {
       const isNeeded = part === this.#present || from < part.head.seq;
       if (!isNeeded || upTo <= from) continue;
-      // The base that a part starts on knows of what was recorded between it and the part before.
+      // The base on which a part starts covers what was recorded between it and the part before.
       for (const path of await part.ask((index) => index.touched(from, upTo))) all.add(path);
       from = Math.max(from, part.head.seq);
     }
@@ -127,7 +129,7 @@ export class LogMirror implements Mirror {
   }
 
   async erasures(): Promise<readonly LoggedErasure[]> {
-    // A part that starts on an anchor does not know of those before it.
+    // A part that starts on an anchor does not know the erasures before it.
     const all = new Map<string, LoggedErasure>();
     for (const part of this.#parts) for (const one of await part.erasures()) all.set(one.recordId, one);
     return [...all.values()].sort((a, b) => a.seq - b.seq);
@@ -168,7 +170,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) await part.close();
   }
 
-  /** The part before it is in force again, or an empty one. */
+  /** Drops the part in force: the part before it is in force again, or an empty one. */
   async #leavePresent(): Promise<void> {
     const part = this.#present;
     await part.close();
@@ -181,7 +183,7 @@ export class LogMirror implements Mirror {
     return this.#parts.at(-1) as MirrorPart;
   }
 
-  /** The part that knows of a state best: the last one that starts before it. */
+  /** Returns the part that knows best about a state: the last one that starts before it. */
   #partAt(seq: number): MirrorPart {
     return this.#parts.findLast((part) => part.start <= seq) ?? (this.#parts[0] as MirrorPart);
   }

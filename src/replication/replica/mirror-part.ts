@@ -29,17 +29,17 @@ import { inSlices } from "../../util/in-slices.ts";
 import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 import { RecentRecords } from "./recent-records.ts";
 
-/** Events that are read in one turn. */
+/** Number of events that are read in one turn. */
 const AT_ONCE = 1_000;
-/** Where one of so many events is asked for, at least, those between them are looked at as well. */
+/** If at least one of this many events is asked for, those between them are read as well. */
 const SPARSE = 4;
 
-/** What a part of a mirror stands on. `workspaceId` is not known before its first line. */
+/** The files of a mirror's part. Its `workspaceId` is not known before its first line. */
 export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
   close(): Promise<void>;
 }
 
-/** A stretch of the origin's history, from its beginning or from an anchor on: a log of exact lines, and its index. */
+/** A stretch of the origin's history, from the beginning or from an anchor on: a log of exact lines, and its index. */
 export class MirrorPart {
   readonly #files: MirrorFiles;
   #recent = new RecentRecords();
@@ -47,8 +47,8 @@ export class MirrorPart {
   #head: Head;
 
   /**
-   * Opens it for the one who follows the origin. What a crash left behind the last sound line is moved into quarantine: it
-   * comes again. Throws `LOG_DAMAGED` where a line is damaged that was there before.
+   * Opens it for the process that follows the origin. Moves what a crash left after the last sound line into
+   * quarantine, since it comes again. Throws `LOG_DAMAGED` if an older line is damaged.
    */
   static async open(files: MirrorFiles): Promise<MirrorPart> {
     const part = new MirrorPart(files);
@@ -65,7 +65,7 @@ export class MirrorPart {
     return this.#files.anchor;
   }
 
-  /** The event that it starts behind. */
+  /** The event after which it starts. */
   get start(): number {
     return this.anchor?.seq ?? 0;
   }
@@ -78,7 +78,7 @@ export class MirrorPart {
     return this.#history?.workspaceId ?? "";
   }
 
-  /** Answers from the index, brought up to the lines. */
+  /** Runs `work` on the index after bringing it up to the lines. */
   async ask<T>(work: (index: IndexStore) => Promise<T>): Promise<T> {
     const history = this.#history;
     return history === undefined ? work(this.#files.index) : answer(history, () => work(history.index));
@@ -154,7 +154,7 @@ export class MirrorPart {
     return all;
   }
 
-  /** The Merkle hash of a folder at the head. */
+  /** Returns the Merkle hash of a folder at the head. */
   async treeHash(folder: WorkspacePath): Promise<Hash | undefined> {
     const history = this.#history;
     if (history === undefined) return undefined;
@@ -183,7 +183,10 @@ export class MirrorPart {
     return false;
   }
 
-  /** See `Mirror`. What begins on an anchor does not know of the records before it, which stand in a base. */
+  /**
+   * See `Mirror`. A part that starts on an anchor cannot make it, since it does not know the earlier records, which are
+   * in a base.
+   */
   async makeBase(compaction: LogEvent): Promise<void> {
     const history = this.#history;
     if (history === undefined || this.anchor !== undefined || compaction.seq !== this.#head.seq + 1) return;
@@ -192,7 +195,7 @@ export class MirrorPart {
     await answer(history, async ({ head }) => writeBaseIf(await withRoots(history), head.seq, { base, root }));
   }
 
-  /** Appends events that go on from `head`; when it resolves they are durable. Throws `INTEGRITY_VIOLATION`. */
+  /** Appends events that follow `head`; they are durable when it resolves. Throws `INTEGRITY_VIOLATION`. */
   async append(events: readonly SealedEvent[]): Promise<void> {
     const [first] = events;
     if (first === undefined) return;
@@ -204,7 +207,7 @@ export class MirrorPart {
     await follow(history, events);
   }
 
-  /** See `Mirror`. The index is emptied first: cut off anywhere, it follows the lines that are there. */
+  /** See `Mirror`. Resets the index first, so that after an interruption it follows the remaining lines. */
   async rewind(seq: number): Promise<void> {
     if (seq >= this.#head.seq) return;
     const { log, lock, index, waitMs } = this.#files;
@@ -213,7 +216,7 @@ export class MirrorPart {
       using _held = await lock.exclusive(waitMs);
       await index.reset();
       await log.quarantine({ seq: seq + 1, offset });
-      // Who reads meanwhile may have brought back what is gone.
+      // A concurrent reader may have brought back the removed rows.
       await index.reset();
     }
     this.#recent = new RecentRecords();
@@ -222,7 +225,7 @@ export class MirrorPart {
     await this.#recover();
   }
 
-  /** Where an event's line begins. */
+  /** Returns the offset of an event's line. */
   async #offsetOf(seq: number): Promise<number> {
     let at = this.start + 1;
     for await (const lines of this.#files.log.read({ seq: at, offset: 0 })) {
@@ -237,7 +240,7 @@ export class MirrorPart {
     return this.#files.close();
   }
 
-  /** The history that begins with this event, where it does not start on an anchor. */
+  /** Returns the history of the anchor, or the one that begins with this event. */
   #historyOf(first: Pick<SealedEvent, "seq" | "recordId" | "record"> | undefined): HistoryContext {
     const { anchor } = this.#files;
     if (anchor !== undefined) return { ...this.#files, workspaceId: anchor.workspace };
@@ -257,7 +260,7 @@ export class MirrorPart {
     const { bytes, tornBytes } = await log.refresh();
     const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : undefined;
     if (anchor === undefined && first === undefined) {
-      // Nothing is known that began so: a crash has torn the first lines, or there never were any.
+      // There is no valid beginning: a crash has torn the first lines, or there never were any.
       if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are gone"));
       if (bytes + tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
@@ -273,7 +276,10 @@ export class MirrorPart {
   }
 }
 
-/** The rows of some events, ascending, as far as their lines are held: in one question where most between them are asked for. */
+/**
+ * Returns the rows of some events, ascending, if their lines are held. Uses one query if most events between them are
+ * asked for.
+ */
 async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<EventRow[]> {
   const [from = 0, to = 0] = [seqs[0], seqs.at(-1)];
   const wanted = new Set(seqs);
@@ -287,7 +293,7 @@ async function withRoots(history: HistoryContext) {
   return { ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } };
 }
 
-/** Throws `IndexDisagrees` unless these paths, or all there is, are at a seq what the index says. */
+/** Throws `IndexDisagrees` unless the index is right about these paths, or all of them, at a seq. */
 async function proveFiles(
   history: HistoryContext,
   paths: readonly WorkspacePath[] | "all",
@@ -311,7 +317,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** The first line's event; `undefined`: it is none. */
+/** Returns the first line's event, or `undefined` if the line is invalid. */
 async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line === undefined) continue;
@@ -321,7 +327,7 @@ async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   return undefined;
 }
 
-/** Lets the index follow what is durable. If it cannot now, the next question brings it there, or says what is wrong. */
+/** Updates the index to the durable lines. If that fails, the next query does it, or reports what is wrong. */
 async function follow(history: HistoryContext, events: readonly SealedEvent[]): Promise<void> {
   const known = await history.index.head();
   if (known.seq !== (events[0]?.seq ?? 0) - 1) return;

@@ -6,8 +6,8 @@ import { HistoryNeeds } from "../../engine/log/history-needs.ts";
 import { baseOf } from "../../engine/log/project.ts";
 
 /**
- * The contents that an event names, by the rule of `verify`: those of its base's rows come with `contentsOfRows`. One that takes an
- * erasure back names what is there again.
+ * Returns the contents that an event names, by the rule of `verify`; those of its base's rows come with
+ * `contentsOfRows`. An event that takes an erasure back names the contents that are there again.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
   if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
@@ -15,12 +15,12 @@ export function contentsOf(event: LogEvent): readonly Hash[] {
   return state === "withdrawn" ? contents : [];
 }
 
-/** The base that an event starts the history on, or `undefined`. */
+/** Returns the base on which an event starts the history, or `undefined`. */
 export function baseNamedBy(event: LogEvent): Hash | undefined {
   return baseOf(event);
 }
 
-/** The contents that some rows of that base name. */
+/** Returns the contents that some rows of that base name. */
 export function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
   return collect((needs) => needs.rows(rows, event, ""));
 }

@@ -1,16 +1,16 @@
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** What an origin says of itself. */
+/** An origin's report about itself. */
 export interface OriginWord {
   /** Its last event. */
   readonly sequence: number;
-  /** Its folder is not there since then, by its clock (epoch milliseconds). */
+  /** Since when its folder is missing, by its clock (epoch milliseconds). */
   readonly folderAwaySince?: number | undefined;
-  /** Said when it lets a replica in: does it take nothing of what that one writes? */
+  /** Sent when it admits a replica: true if it takes no writes of that replica. */
   readonly isReadOnly?: boolean;
 }
 
-/** What a heartbeat says of it. */
+/** Returns the report in a heartbeat. */
 export function wordOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">): OriginWord {
   return { sequence: agent_sequence, folderAwaySince: folder_away_since };
 }

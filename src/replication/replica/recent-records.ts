@@ -2,14 +2,17 @@ import type { LogEvent } from "../../core/values/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 
-/** So many events are remembered, and no more than twice as many: what one step asks about, and those that come meanwhile. */
+/**
+ * At least this many events are remembered, and at most twice as many: those that one step asks about, and those that
+ * come meanwhile.
+ */
 const MOST_EVENTS = 8_192;
 
 type Body = Pick<LogEvent, "recordId" | "record">;
 
 /**
- * What the last events have recorded of files, as they came: a step asks about each of its events soon after it was
- * appended, and reading one from the log costs a look at its end, three at the index, and opening a file.
+ * The file records of the last events, as they came. A step asks about each of its events soon after it was appended,
+ * and reading one from the log costs a check of its end, three index queries, and opening a file.
  */
 export class RecentRecords {
   /** By seq. */
@@ -19,7 +22,7 @@ export class RecentRecords {
     for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.put(seq, { recordId, record });
   }
 
-  /** `undefined`: it is not remembered. `null`: that event is not about a file. Throws `LOG_DAMAGED`. */
+  /** Returns `undefined` if the event is not remembered, and `null` if it is not about a file. Throws `LOG_DAMAGED`. */
   get(seq: number): FileRecord | null | undefined {
     const body = this.#bodies.get(seq);
     if (body === undefined) return undefined;

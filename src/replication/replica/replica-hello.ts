@@ -4,7 +4,7 @@ import type { MessageOf } from "../protocol/messages.ts";
 import type { Capability } from "../protocol/capabilities.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What a replica says of itself. */
+/** A replica's description of itself. */
 interface Introduction {
   readonly sandboxId: string;
   readonly workspace?: string;
@@ -13,11 +13,14 @@ interface Introduction {
   readonly upstream: { readonly head: Head };
   readonly mirror?: unknown;
   readonly journal?: { readonly settledTo: number };
-  /** Secrets by name are wanted, which an origin gives to people. */
+  /** True if secrets by name are wanted, which an origin gives only to people. */
   readonly withProtected?: boolean | undefined;
 }
 
-/** What a replica names beyond the version. One that can start anew (`mirror`) reconciles by trees. */
+/**
+ * Returns the capabilities that a replica names beyond the version. One that can start anew (`mirror`) reconciles by
+ * trees.
+ */
 export function capabilitiesOf({
   mirror,
   withProtected,
@@ -29,8 +32,8 @@ export function capabilitiesOf({
 }
 
 /**
- * A replica's first message. The workspace is named as it was asked for, not as it was found to be: that it is another one
- * than before is then seen, and not passed over.
+ * Makes a replica's first message. It names the workspace as it was asked for, not as it was resolved, so that a change
+ * to another workspace is noticed.
  */
 export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
   const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal, withProtected } = introduction;

@@ -63,7 +63,7 @@ function slowToReceive(channel: Channel, busy: () => Promise<void>): Channel {
   };
 }
 
-/** So many turns of the queue of microtasks. */
+/** Waits for this many turns of the microtask queue. */
 async function hops(count: number): Promise<void> {
   for (let i = 0; i < count; i += 1) await Promise.resolve();
 }
@@ -105,14 +105,14 @@ describe("a replica's session", () => {
       replica.options(clock),
     );
     const running = session.run();
-    // It ends with an error, which is looked at below.
+    // It ends with an error, which is checked below.
     listen(origin).catch(() => undefined);
     await welcome(origin, EMPTY_HEAD);
     for (let beat = 1; beat <= 8; beat += 1) {
       await clock.run(beat * 1_000);
       await origin.send({ type: "Heartbeat", agent_sequence: 0, agent_iteration: 0 });
     }
-    // What it has had is one message; from here on nothing comes any more.
+    // It has received one message; from here on nothing comes any more.
     let end: ChannelEnd | undefined;
     void running.then((one) => (end = one));
     await clock.run(10_000);

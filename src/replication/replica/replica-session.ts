@@ -36,66 +36,70 @@ import { WriteBackPush } from "./write-back-push.ts";
 import type { WriteJournal } from "./write-journal.ts";
 import type { WithheldContents } from "./withheld-contents.ts";
 
-/** What a replica follows an origin with. */
+/** Options for following an origin. */
 export interface ReplicaOptions extends TakeRules {
   /** This replica's id: chosen once, kept for ever. */
   readonly sandboxId: string;
-  /** The workspace's id; the origin's own, where it is left out. */
+  /** The workspace's id. Default: the origin's own workspace. */
   readonly workspace?: string;
-  /** How the workspace is asked for, where not by its id: its name, for example. */
+  /** The text by which the workspace was asked for, if not its id: its name, for example. */
   readonly asked?: string;
-  /** Files that are secrets by their names are asked for, too. Default: they stay where they are. */
+  /** True to ask for files that are secrets by their names, too. Default: they stay at the origin. */
   readonly withProtected?: boolean | undefined;
-  /** Where the transport has not asked for it already. */
+  /** The token, if the transport has not already presented it. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
-  /** The same, where it can start anew: then a replica that cannot follow any more reconciles in full. */
+  /** Like `upstream`, but able to start anew: then a replica that cannot follow any more reconciles in full. */
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
-  /** Where it is noted which contents were not taken. */
+  /** Records which contents were not taken. */
   readonly withheld?: WithheldContents;
   /**
-   * Contents that were not taken and are wanted by now: they are asked for once more. `onRegained` is told where some of them have
-   * come; it must not throw. Default: none are.
+   * Returns contents that were not taken and are wanted by now, so that they are asked for again. Default: none.
+   * `onRegained` is called if some of them have come; it must not throw.
    */
   readonly lacked?: (() => Promise<readonly Hash[]>) | undefined;
   readonly onRegained?: () => void;
-  /** This side's own changes, for the origin. Left out: nothing is written back. */
+  /** This side's own changes, for the origin. Default: nothing is written back. */
   readonly journal?: WriteJournal;
-  /** The origin's verifier key: signed heads must be signed by it. */
+  /** The origin's verifier key, with which signed heads must be signed. */
   readonly vkey?: string;
   /** Default: the platform's. */
   readonly timers?: Timers;
   /**
-   * Is given events in order, each once in the life of `upstream`, when they and their contents are durable, before they
-   * are acknowledged: the place to materialise them. After a crash it goes on from its own cursor, by `upstream`'s lines.
+   * Receives events in order, each once in the life of `upstream`, after they and their contents are durable and before
+   * they are acknowledged, to materialise them. After a crash, the receiver goes on from its own cursor, by
+   * `upstream`'s lines.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
-  /** How much of a large content has come, or gone. Must not throw. */
+  /** Called with the progress of a large content that is received or sent. Must not throw. */
   readonly onBytes?: (phase: "receiving" | "sending", done: number, total: number) => void;
-  /** The origin has let this replica in, or speaks again. Must not throw. */
+  /** Called when the origin has admitted this replica, and with each later report. Must not throw. */
   readonly onOrigin?: (said: OriginWord) => void;
 }
 
-/** As long as each turn of the event loop brings more, up to about so many events are waited for. */
+/** While each turn of the event loop brings more, up to about this many events are gathered. */
 const GATHER_MOST = 1_000;
 
-/** The interval assumed until the origin has named its own; an origin that needs longer for `HelloAck` sends `Credit` meanwhile. */
+/**
+ * The interval assumed until the origin names its own. An origin that needs longer for `HelloAck` sends `Credit`
+ * meanwhile.
+ */
 const HANDSHAKE_BEAT_MS = 2_000;
 
-/** If more than this arrives between two heartbeats, the origin is sending data. */
+/** If more bytes than this arrive between two heartbeats, the origin is sending data. */
 const HEARTBEAT_BYTES = 4_096;
 
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 
 /**
- * A replica's conversation with its origin (docs/protocol.md).
+ * A replica's conversation with its origin (docs/protocol.md). The order is: contents durable, then lines durable, then
+ * acknowledged. So the network or a crash may interrupt it anywhere: the next session goes on from the last line that
+ * is there, and nothing acknowledged is missing.
  *
- * Order: contents durable, then lines durable, then acknowledged. So it may be cut off anywhere, by the network or by
- * a crash: the next session goes on from the last line that is there, and nothing that was acknowledged is missing.
- * Nothing that the origin sends is believed: lines are hashed and must go on from each other, contents must be what
- * their hashes say, and a history that contradicts what is held ends the conversation and leaves a note for good.
+ * Nothing that the origin sends is trusted: lines are hashed and must follow each other, contents must match their
+ * hashes, and a history that contradicts what is held ends the conversation and leaves a permanent note.
  */
 export class ReplicaSession {
   readonly #channel: Channel;
@@ -107,22 +111,22 @@ export class ReplicaSession {
   readonly #ahead: ContentsAhead;
   readonly #witness: Witness;
   readonly #writeBack: WriteBackPush | undefined;
-  /** For contents of what is written back. */
+  /** Serves the contents of what is written back. */
   readonly #served: ContentServer;
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
   readonly #barriers: Barriers;
   #pulse: HeartbeatTimer;
   #isWelcome = false;
-  /** What both sides have named. */
+  /** The capabilities that both sides have named. */
   #agreed: ReadonlySet<Capability> = new Set();
   #workspace = "";
-  /** While it reconciles in full. */
+  /** Set during a full reconciliation. */
   #trees: TreeFetch | undefined;
   #erasures: ErasureFetch | undefined;
   #isEnded = false;
   #isCatchingUp = false;
-  /** How far it was at the last heartbeat: a gap is one that does not close by itself. */
+  /** The tail at the last heartbeat: a real gap is one that does not close by itself. */
   #tailAtBeat = -1;
   #bytesAtBeat = 0;
   #storing: Promise<void> | undefined;
@@ -156,12 +160,14 @@ export class ReplicaSession {
     return this.#missing;
   }
 
-  /** Resolves once this replica holds an event durably; rejects with `UNAVAILABLE` where the conversation ends before. */
+  /** Resolves once this replica holds an event durably; rejects with `UNAVAILABLE` if the conversation ends before. */
   reaches(sequence: number): Promise<void> {
     return this.#held.wait(sequence);
   }
 
-  /** A barrier: resolves once this replica holds everything that the origin had when it was asked. Rejects as `reaches`. */
+  /**
+   * A barrier: resolves once this replica holds everything that the origin had when it was asked. Rejects as `reaches`.
+   */
   async barrier(): Promise<number> {
     const current = await this.#barriers.ask(this.#options.upstream.head.seq);
     await this.reaches(current);
@@ -170,8 +176,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Follows the origin until the conversation ends, and everything that was begun is done or given up. Never rejects: what
-   * went wrong is in the channel's end. A replica with a witness's note does not even begin.
+   * Follows the origin until the conversation has ended and everything begun is done or given up. Never rejects: the
+   * channel's end holds the error. A replica with a witness's note does not even begin.
    */
   async run(): Promise<ChannelEnd> {
     let own: ChronicleError | undefined;
@@ -198,14 +204,14 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // An origin of another workspace may have ended it, too, for the history that it does not know.
+    // An origin of another workspace may also have ended it, because it does not know this history.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
   async #handle(message: Message): Promise<void> {
     if (message.type === "HelloAck") return this.#welcome(message);
     if (!this.#isWelcome && message.type !== "Error") {
-      // On a network that puts frames out of order they may come before the welcome; what is lost so comes again.
+      // On a network that reorders frames they may come before the welcome; lost events come again.
       return;
     }
     refuseUnagreed(message, this.#agreed);
@@ -246,7 +252,7 @@ export class ReplicaSession {
       case "BlocksResponse":
         return this.#blocks.took(message);
       case "ContentAhead":
-        // Whoever has other things to store has no use for it.
+        // Skip it while other things are being stored.
         if (this.#storing === undefined && this.#trees === undefined) this.#ahead.take(message);
         return undefined;
       default:
@@ -277,7 +283,9 @@ export class ReplicaSession {
     this.regain();
   }
 
-  /** Asks for what is lacked. Whatever arrives meanwhile is stored after it: the same content is not to be asked for twice. */
+  /**
+   * Asks for the lacked contents. What arrives meanwhile is stored afterwards, so that no content is asked for twice.
+   */
   regain(): void {
     const { lacked } = this.#options;
     if (lacked === undefined || !this.#isWelcome || this.#isEnded) return;
@@ -293,14 +301,20 @@ export class ReplicaSession {
     if (hashes.length > 0 && (await this.#contents.takeAgain(hashes)) > 0) this.#options.onRegained?.();
   }
 
-  /** Changes that have numbers of others which the origin has decided would be answered as those were, and never be done. */
+  /**
+   * Refuses to go on if the origin has decided other changes under the same numbers: ours would get those answers, and
+   * never be done.
+   */
   async #refuseForked({ settled_local_seq: settled, settled_hash: hash }: MessageOf<"HelloAck">): Promise<void> {
     const { journal } = this.#options;
     if (journal === undefined || settled === 0 || (await journal.isStillHeld(settled, hash))) return;
     throw forked(settled);
   }
 
-  /** What the origin has taken of this replica, and has not answered yet, nothing else would tell from what a copy of it has written. */
+  /**
+   * Refuses an event that the origin took under this replica's id but that this replica did not write: a copy of it
+   * must have. Nothing else reveals this for entries without an answer.
+   */
   async #refuseOther({ op, recordId, record }: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
     const path = op === "upsert" && journal !== undefined ? pathOfRecordId(recordId) : undefined;
@@ -311,7 +325,7 @@ export class ReplicaSession {
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
-    // What comes in between comes again, after the state that is being reconciled with.
+    // Events that come now come again, after the state that is being reconciled with.
     if (this.#trees !== undefined) return;
     const taken = this.#witness.watch(this.#incoming.tail, () => this.#incoming.add(message));
     if (taken === "gap") return this.#askAgain();
@@ -320,12 +334,15 @@ export class ReplicaSession {
     this.#store();
   }
 
-  /** Stores what has arrived, in the background: contents come over the same channel. */
+  /** Stores what has arrived, in the background, since its contents come over the same channel. */
   #store(): void {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
 
-  /** What fails ends the conversation. What has arrived in the moment in which it was done is stored as well. */
+  /**
+   * Runs work in the background. A failure ends the conversation. Events that arrive just as it finishes are stored as
+   * well.
+   */
   #inBackground(work: Promise<void>): void {
     const storing = work
       .catch((error: unknown) => {
@@ -352,7 +369,7 @@ export class ReplicaSession {
     const events = some.map(({ event }) => event);
     for (const event of events) await this.#refuseOther(event);
     {
-      // Until the lines are there, nothing but this keeps the collector from what they name.
+      // Until the lines are durable, only this lease keeps the collector from the contents that they name.
       using _lease = await blobs.lease();
       await this.#ahead.rest();
       if (events[0]?.op === "compact") await mirror?.makeBase(events[0]);
@@ -365,7 +382,9 @@ export class ReplicaSession {
     await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
   }
 
-  /** What has come, and what comes with it: everything is stored together, with the same few syncs. */
+  /**
+   * Gathers the events that have come and those that come meanwhile: all are stored together, with the same few syncs.
+   */
   async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
     const all = this.#incoming.takeAll();
     for (let before = 0; before < all.length && all.length < GATHER_MOST;) {
@@ -376,7 +395,7 @@ export class ReplicaSession {
     return all;
   }
 
-  /** What was not taken is known before the lines are that name it. */
+  /** Records contents that were not taken, before the lines that name them are stored. */
   #note({ gone, unwanted }: NotTaken): void {
     for (const hash of gone) this.#missing.add(hash);
     this.#options.withheld?.add([...gone, ...unwanted]);
@@ -385,7 +404,7 @@ export class ReplicaSession {
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
     const { arrived } = this.#channel;
-    // One frame may take longer than a heartbeat on a slow line.
+    // On a slow line, one frame may take longer than a heartbeat.
     const isComing = arrived - this.#bytesAtBeat > HEARTBEAT_BYTES;
     const isIdle = this.#storing === undefined && this.#trees === undefined && !isComing;
     const isStuck = seq === this.#tailAtBeat && isIdle;
@@ -395,7 +414,7 @@ export class ReplicaSession {
     await this.#askAgain();
   }
 
-  /** Once, until something comes: what is on its way does not need to be asked for. */
+  /** Asks for a catch-up once, until something comes: events that are on their way need not be asked for. */
   async #askAgain(): Promise<void> {
     if (this.#isCatchingUp) return;
     this.#isCatchingUp = true;
@@ -420,7 +439,7 @@ export class ReplicaSession {
     throw new ChronicleError("LIMIT_EXCEEDED", why, details);
   }
 
-  /** In the background: what it asks for comes over the same channel. */
+  /** Reconciles in the background, since what it asks for comes over the same channel. */
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;

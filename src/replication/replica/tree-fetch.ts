@@ -13,14 +13,14 @@ import { optional } from "../../util/optional.ts";
 /** A folder to be asked for. */
 export interface WantedFolder {
   readonly path: WorkspacePath;
-  /** Its hash as it is held. */
+  /** Its hash as held here. */
   readonly hash: Hash | undefined;
 }
 
 type Page = MessageOf<"TreeResponse">["folders"][number];
 export type TreeChild = Page["children"][number];
 
-/** A folder as the origin has it; all its children. */
+/** A folder of the origin with all its children. */
 export interface FetchedFolder {
   readonly path: WorkspacePath;
   readonly hash: Hash | null;
@@ -35,7 +35,7 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks for folders of one state, and gives the answers to whoever asked. */
+/** Asks for folders of one state, and passes the answers to the callers. */
 export class TreeFetch {
   readonly #channel: Channel;
   readonly #state: { readonly sequence: number; readonly since: number };
@@ -43,14 +43,17 @@ export class TreeFetch {
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** `sequence`: the state that is asked about; `since`: the last event that is held here. */
+  /** `sequence`: the state that is asked about; `since`: the last event held here. */
   constructor(channel: Channel, state: { readonly sequence: number; readonly since: number }) {
     this.#channel = channel;
     this.#patience = new Patience(channel);
     this.#state = state;
   }
 
-  /** Some folders, in their order; not more than go into a request. Rejects with `UNAVAILABLE` where the conversation ends. */
+  /**
+   * Fetches some folders, in their order; not more than fit into a request. Rejects with `UNAVAILABLE` if the
+   * conversation ends.
+   */
   async get(folders: readonly WantedFolder[]): Promise<FetchedFolder[]> {
     if (this.#end !== undefined) throw this.#end;
     const answers = folders.map(
@@ -63,20 +66,20 @@ export class TreeFetch {
     return Promise.all(answers);
   }
 
-  /** An answer has come. */
+  /** Takes an answer. */
   took({ sequence, folders }: MessageOf<"TreeResponse">): void {
     if (sequence !== this.#state.sequence) return;
     this.#patience.heard();
     for (const page of folders) this.#page(page);
   }
 
-  /** Time has passed. */
+  /** Called with each heartbeat: asks again for what is overdue. */
   beat(): void {
     if (!this.#patience.isOver() || this.#pending.size === 0) return;
     this.#ask([...this.#pending.keys()]);
   }
 
-  /** Nothing comes any more. */
+  /** Called at the end of the conversation. */
   end(): void {
     this.#endWith(new ChronicleError("UNAVAILABLE", "the connection ended before all folders had come"));
   }
@@ -90,7 +93,7 @@ export class TreeFetch {
   #page(page: Page): void {
     const path = anyPathFromFields(page);
     const pending = this.#pending.get(path);
-    // One that nobody waits for came twice.
+    // Nobody waits for it, so it came twice.
     if (pending === undefined) return;
     const known = pending.children.length;
     for (const child of page.children) if (isBehind(child, pending.children.at(-1))) pending.children.push(child);
@@ -107,7 +110,7 @@ export class TreeFetch {
     for (let at = 0; at < paths.length; at += MAX_FOLDERS) {
       const folders = paths.slice(at, at + MAX_FOLDERS).flatMap((path) => this.#fieldsOf(path) ?? []);
       const request = { type: "TreeRequest", ...this.#state, folders } as const;
-      // What cannot be asked never comes: whoever waits for it is told why.
+      // A request that cannot be sent is never answered: tell the callers why.
       this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }
@@ -125,7 +128,7 @@ export class TreeFetch {
   }
 }
 
-/** Does it come behind the last one, in the order of a folder? One that was sent twice does not. */
+/** True if the child follows the last one in the order of a folder. A child that was sent twice does not. */
 function isBehind(child: TreeChild, last: TreeChild | undefined): boolean {
   return last === undefined || compareNames(nameFromFields(child), nameFromFields(last)) > 0;
 }

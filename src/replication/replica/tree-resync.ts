@@ -32,36 +32,39 @@ export interface ResyncGoal {
   readonly anchor: NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 }
 
-/** What a reconciliation works with. */
+/** Parts of a reconciliation. */
 export interface ResyncParts {
   readonly mirror: Mirror;
   readonly blobs: BlobStore;
   readonly fetch: TreeFetch;
-  /** The origin's erasures as of the goal, by seq. Default: the origin cannot tell them. */
+  /** Returns the origin's erasures as of the goal, by seq. Default: the origin cannot provide them. */
   readonly erasures?: (() => Promise<readonly BaseRecord[]>) | undefined;
   readonly contents: EventContents;
-  /** Is told what is not taken, before anything rests on that. */
+  /** Called with the contents that are not taken, before anything relies on them. */
   readonly note: (left: NotTaken) => void;
 }
 
-/** Requests that are on their way at once; rows whose contents are taken together. */
+/** Requests under way at once; number of rows whose contents are taken together. */
 const PARALLEL = 4;
 const ROWS = 20_000;
 
 /**
- * A full reconciliation of a mirror that cannot follow any more: it is compared with the origin's present state folder by
- * folder, from the root on, and only those are listed in which something differs, or was touched since. What comes out must
- * have the Merkle root that the origin has named. Then contents are fetched, the state is stored as a base, and the mirror
- * starts anew on it: cut off anywhere before that, nothing has changed.
+ * A full reconciliation of a mirror that cannot follow any more. It compares the mirror with the origin's present state
+ * folder by folder, from the root on, and lists only folders in which something differs or was touched since. The
+ * result must have the Merkle root that the origin has named. Then contents are fetched, the state is stored as a base,
+ * and the mirror starts anew on it. If it is interrupted before that, nothing has changed.
  */
 export class TreeResync {
   readonly #parts: ResyncParts;
   readonly #goal: ResyncGoal;
-  /** The state as it is known, by path: first that of the mirror, in the end that of the origin. */
+  /** The known state by path: first that of the mirror, in the end that of the origin. */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
-  /** By folder: what exists in the mirror, or has something beneath it that does (the end of a commit may be missing). */
+  /**
+   * By folder, the children that exist in the mirror, or have something beneath them that does (the end of a commit may
+   * be missing).
+   */
   readonly #held = new Map<WorkspacePath, Set<WorkspacePath>>();
-  /** What is there in another state than before. */
+  /** Existing paths whose state has changed. */
   readonly #changed: IterationRow[] = [];
 
   constructor(parts: ResyncParts, goal: ResyncGoal) {
@@ -69,12 +72,12 @@ export class TreeResync {
     this.#goal = goal;
   }
 
-  /** Throws `INTEGRITY_VIOLATION` where what the origin lists does not add up to its root. */
+  /** Runs the reconciliation. Throws `INTEGRITY_VIOLATION` if the origin's listings do not add up to its root. */
   async run(): Promise<void> {
     const { mirror, blobs, note, contents } = this.#parts;
     const { anchor, sequence, workspace } = this.#goal;
     const { record, sequence: recordSeq, ts } = anchor;
-    // Refuses a frontier that cannot be one.
+    // Throws for an impossible frontier.
     void new LogTree(anchor.frontier, sequence);
     const roots = decodeWorkspace(record).roots.map(({ id }) => id ?? undefined);
     using _lease = await blobs.lease();
@@ -102,7 +105,10 @@ export class TreeResync {
     await mirror.startAt(start);
   }
 
-  /** All that was ever recorded, as far as the mirror knows it: numbers go on where a path comes back. */
+  /**
+   * Reads all that was ever recorded, as far as the mirror knows it, so that the numbering continues if a path comes
+   * back.
+   */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
     const { seq } = mirror.head;
@@ -121,7 +127,7 @@ export class TreeResync {
     }
   }
 
-  /** From level to level, so that each is asked for with few requests. */
+  /** Goes down level by level, so that each level needs few requests. */
   async #descend(roots: readonly WorkspacePath[]): Promise<void> {
     const { fetch } = this.#parts;
     let level: WantedFolder[] = [];
@@ -145,7 +151,7 @@ export class TreeResync {
     return { path, hash: await this.#parts.mirror.treeHash(path) };
   }
 
-  /** Takes a folder over; returns those in it that have to be looked at. */
+  /** Takes a folder's listing; returns the folders in it that must be asked for. */
   async #take({ path: folder, children }: FetchedFolder): Promise<WantedFolder[]> {
     const next: WantedFolder[] = [];
     const gone = new Set(this.#held.get(folder));
@@ -156,13 +162,13 @@ export class TreeResync {
       const row = rowOf(path, child);
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
-      // Of a folder that is none any more: what was deleted in it.
+      // A path that is no folder any more is asked for only if something was deleted in it.
       if (child.kind !== "dir" && !this.#held.has(path) && child.touched !== true) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
     for (const path of gone) {
-      // The origin does not even know that it was there; or it was deleted before, and not all beneath it was.
+      // The origin does not even know that it existed; or it was deleted before, but not everything beneath it was.
       if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
       if (this.#held.has(path)) next.push({ path, hash: undefined });
     }

@@ -1,6 +1,9 @@
 import type { LogEvent } from "../../core/values/event.ts";
 
-/** Events in their order, in parts: a compaction begins one, so that what it amounts to is held when it comes. */
+/**
+ * Splits events into parts, in order. A compaction begins a part, so that the state it amounts to is held when it
+ * comes.
+ */
 export function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
   all: readonly Arrived[],
 ): readonly (readonly Arrived[])[] {

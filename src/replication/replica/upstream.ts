@@ -4,37 +4,37 @@ import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event
 import type { Hash } from "../../core/values/hash.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 
-/** What was cut off when an upstream log was opened: a crash had left it there. */
+/** Lines that were cut off when an upstream log was opened, because a crash had left them. */
 export interface UpstreamCut {
   /** The first event that was cut off. */
   readonly seq: number;
-  /** The name in the log's quarantine. */
+  /** Their name in the log's quarantine. */
   readonly quarantine: string;
 }
 
 /** The origin's lines as a session of the replica needs them. */
 export interface UpstreamLines {
-  /** The last event that is held durably. */
+  /** The last event held durably. */
   readonly head: Head;
-  /** The hash of an event; `undefined` where it is not held. */
+  /** Returns the hash of an event; `undefined` if it is not held. */
   hashAt(seq: number): Promise<Hash | undefined>;
-  /** Appends events that go on from `head` and were checked; when it resolves they are durable. */
+  /** Appends checked events that follow `head`; they are durable when it resolves. */
   append(events: readonly SealedEvent[]): Promise<void>;
 }
 
 /**
- * `upstream.wal`: the origin's lines, byte for byte, as a replica holds them. Whoever opens it has every hash and link
- * checked; only what goes on from there is taken. One writer: the replica's session, with the replica's lock held.
+ * `upstream.wal`: the origin's lines, byte for byte, as a replica holds them. Opening checks every hash and link; only
+ * lines that follow are taken. One writer: the replica's session, with the replica's lock held.
  */
 export class Upstream implements UpstreamLines {
-  /** What was cut off when it was opened. It comes again from the origin. */
+  /** The lines that were cut off at opening. They come again from the origin. */
   readonly cut: UpstreamCut | undefined;
   readonly #log: EventLog;
   readonly #hashes: Hash[];
 
   /**
-   * Reads the log from its first line on. What a crash left behind the last sound line is moved into quarantine. Throws
-   * `LOG_DAMAGED` where a sound line follows a bad one: no crash does that, and what was acknowledged must not be forgotten.
+   * Reads the log from its first line on. Moves what a crash left after the last sound line into quarantine. Throws
+   * `LOG_DAMAGED` if a sound line follows a bad one: no crash does that, and acknowledged events must not be forgotten.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();
@@ -68,7 +68,7 @@ export class Upstream implements UpstreamLines {
   }
 }
 
-/** The hashes of all sound lines, and where the first bad one begins. */
+/** Returns the hashes of all sound lines, and the position of the first bad one. */
 async function readChain(log: EventLog): Promise<{ readonly hashes: Hash[]; readonly bad: LogPosition | undefined }> {
   const hashes: Hash[] = [];
   let head: Head = EMPTY_HEAD;

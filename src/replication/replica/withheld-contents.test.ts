@@ -10,7 +10,7 @@ function newDisk(): SimDisk {
   return SimDisk.fromTree({ "/store": { folder: 0o700 } });
 }
 
-/** What a process wrote that died before it could sync it: the system has it, and the disk does not. */
+/** Leaves what a process wrote that died before its sync: the system has it, the disk does not. */
 function leaveUnsynced(disk: SimDisk): void {
   const fd = disk.open(PATH, "append", 0o600);
   disk.write(fd, Buffer.from(`\n${A}\n`), null);

@@ -4,23 +4,23 @@ import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { readDiskFile } from "../../disk/read-disk-file.ts";
 
 /**
- * Contents that lines of the origin name and this replica did not take: they were filtered, or the origin had freed them.
- * Kept before the lines are, so that verifying knows what is missing by right. A replica that has one all the same (for
- * another path, or later) loses nothing by its being listed.
+ * Contents that lines of the origin name and this replica did not take, because they were filtered out or the origin
+ * had freed them. Stored before the lines, so that `verify` knows what is rightly missing. Listing a content that the
+ * replica has all the same (for another path, or later) does no harm.
  */
 export interface WithheldContents {
-  /** All of them. */
+  /** Returns all of them. */
   list(): ReadonlySet<Hash>;
-  /** Keeps them, durably. Throws `IO`. */
+  /** Stores them durably. Throws `IO`. */
   add(hashes: readonly Hash[]): void;
 }
 
-/** A list in a file of its own, one hash in each line; only appended to. A line that a crash has torn counts for nothing. */
+/** A list in its own append-only file, one hash per line. A line that a crash has torn is ignored. */
 export class FileWithheldContents implements WithheldContents {
   readonly #disk: Disk;
   readonly #path: string;
   #known: Set<Hash> | undefined;
-  /** A process that died may have left lines that nobody has synced: nothing may rest on those before somebody has. */
+  /** False until a sync: a process that died may have left unsynced lines, on which nothing may rely. */
   #isDurable = false;
 
   constructor(disk: Disk, path: string) {
@@ -38,7 +38,7 @@ export class FileWithheldContents implements WithheldContents {
     if (fresh.length === 0 && (this.#isDurable || hashes.length === 0)) return;
     const fd = this.#disk.open(this.#path, "append", 0o600);
     try {
-      // What stands before it may be torn: each list begins on a line of its own.
+      // The text before it may be torn, so each list begins on a line of its own.
       if (fresh.length > 0) writeFully(this.#disk, fd, Buffer.from(`\n${fresh.join("\n")}\n`), null);
       this.#disk.sync(fd);
     } finally {

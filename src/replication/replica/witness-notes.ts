@@ -4,25 +4,28 @@ import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
 import { readDiskFile } from "../../disk/read-disk-file.ts";
 
-/** What a replica has witnessed: the origin told another history than before. */
+/** A contradiction that a replica has witnessed: the origin told another history than before. */
 export interface WitnessNote {
   readonly workspace: string;
-  /** The event that the two histories differ at, or behind which one of them ends. */
+  /** The event at which the two histories differ, or after which one of them ends. */
   readonly sequence: number;
-  /** Its hash as this replica holds it. */
+  /** The event's hash as this replica holds it. */
   readonly held: string;
-  /** What the origin said instead; `""`: it has no such event. */
+  /** The origin's hash of it; `""` if it has no such event. */
   readonly told: string;
   readonly reason: string;
 }
 
-/** Keeps the first contradiction: a replica that has one connects no more, until a person has looked at it. */
+/** Keeps the first contradiction. A replica that has one does not connect until a person has looked at it. */
 export interface WitnessNotes {
-  /** The note, or `undefined`. */
+  /** Returns the note, or `undefined`. */
   get(): WitnessNote | undefined;
-  /** Keeps the first one, durably; later ones change nothing. Throws `IO`. */
+  /** Stores the first note durably; later ones change nothing. Throws `IO`. */
   keep(note: WitnessNote): void;
-  /** Somebody has looked at it: the origin is heard again, and noted again where it still contradicts. Throws `IO`. */
+  /**
+   * Removes the note after a person has looked at it: the replica connects again, and makes a new note if the origin
+   * still contradicts. Throws `IO`.
+   */
   forget(): void;
 }
 
@@ -43,7 +46,7 @@ export class MemoryWitnessNotes implements WitnessNotes {
   }
 }
 
-/** A note in a JSON file of its own. */
+/** A note in its own JSON file. */
 export class FileWitnessNotes implements WitnessNotes {
   readonly #disk: Disk;
   readonly #path: string;
@@ -53,7 +56,7 @@ export class FileWitnessNotes implements WitnessNotes {
     this.#path = path;
   }
 
-  /** Throws `LOG_DAMAGED` for a file that is none: it may have been a note. */
+  /** Throws `LOG_DAMAGED` for an invalid file, since it may have been a note. */
   get(): WitnessNote | undefined {
     const bytes = readDiskFile(this.#disk, this.#path);
     return bytes === undefined ? undefined : parse(bytes, this.#path);
@@ -93,7 +96,7 @@ function noNote(path: string, cause?: unknown): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${path} is no note of a witness`, { cause });
 }
 
-/** The note as an error: why the replica does not connect. */
+/** Returns the note as an error that says why the replica does not connect. */
 export function witnessed({ sequence, reason }: WitnessNote): ChronicleError {
   return new ChronicleError(
     "INTEGRITY_VIOLATION",

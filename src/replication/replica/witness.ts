@@ -5,7 +5,7 @@ import type { MessageOf } from "../protocol/messages.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
 
-/** What a witness compares with, and where it keeps what it has seen. */
+/** Input and storage of a witness. */
 export interface WitnessOptions {
   readonly upstream: UpstreamLines;
   readonly notes: WitnessNotes;
@@ -15,20 +15,20 @@ export interface WitnessOptions {
 type Told = MessageOf<"HelloAck">["head"];
 
 /**
- * Holds what the origin says against what this replica holds. Each method throws `INTEGRITY_VIOLATION` for a history that
- * contradicts it, after a note of it was kept.
+ * Compares what the origin says with what this replica holds. Each method stores a note and then throws
+ * `INTEGRITY_VIOLATION` for a history that contradicts it.
  */
 export class Witness {
   readonly #options: WitnessOptions;
   #workspace = "";
-  /** A head of which this replica does not hold the event yet. */
+  /** A head whose event this replica does not hold yet. */
   #ahead: Told | undefined;
 
   constructor(options: WitnessOptions) {
     this.#options = options;
   }
 
-  /** The origin has named its workspace and its head. */
+  /** Checks the head that the origin named with its workspace. */
   async met(workspace: string, head: Told): Promise<void> {
     this.#workspace = workspace;
     const held = this.#options.upstream.head;
@@ -36,7 +36,7 @@ export class Witness {
     await this.#compare(head);
   }
 
-  /** The origin vouches for a head; with a verifier key, its signature has to be right. */
+  /** Checks a head that the origin vouches for. With a verifier key, its signature must be valid. */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
     const { vkey } = this.#options;
@@ -50,19 +50,22 @@ export class Witness {
     await this.#compare({ sequence, hash: head_hash });
   }
 
-  /** This replica holds more events than before. */
+  /** Called when this replica holds more events than before. */
   async grown(): Promise<void> {
     const ahead = this.#ahead;
     this.#ahead = undefined;
     if (ahead !== undefined) await this.#compare(ahead);
   }
 
-  /** The origin says that it does not know what this replica holds. */
+  /** Called when the origin says that it does not know the head of this replica. */
   diverged(): never {
     return this.#contradicts(this.#options.upstream.head, "", "its log does not hold that event");
   }
 
-  /** Runs the check of a line that should follow `tail`; one that is sound by itself and follows another event contradicts. */
+  /**
+   * Runs the check of a line that should follow `tail`. A line that is valid by itself but follows another event is a
+   * contradiction.
+   */
   watch<Result>(tail: Head, check: () => Result): Result {
     try {
       return check();
@@ -81,7 +84,7 @@ export class Witness {
       return;
     }
     const held = sequence === 0 ? "" : await upstream.hashAt(sequence);
-    // Of what was before the state that this replica starts on nothing is known.
+    // Nothing is known of the events before the state on which this replica started.
     if (held === undefined || held === hash) return;
     this.#contradicts({ seq: sequence, hash: held }, hash, `its event ${sequence} is another one`);
   }

@@ -14,7 +14,7 @@ import type { WriteJournal } from "./write-journal.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** What a push is made of. */
+/** Options of a push. */
 export interface WriteBackPushOptions {
   readonly sandboxId: string;
   readonly journal: WriteJournal;
@@ -22,16 +22,16 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * A batch without an answer is sent again after `beats` heartbeats, and one more for each `pieceBytes` of it, since a slow line needs
- * them. After `MOST_TRIES` the connection is given up.
+ * A batch without an answer is sent again after `beats` heartbeats, plus one for each `pieceBytes` of it, since a slow
+ * line needs them. After `MOST_TRIES` the connection is given up.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 const MOST_TRIES = 50;
 
-/** How long it waits before it sends what the origin could not take. In ms. */
+/** Delay before resending what the origin could not take, in ms. */
 const AGAIN_MS = 1_000;
 
-/** A batch that has no answer yet. */
+/** A batch without an answer. */
 interface InFlight {
   readonly message: WriteBack;
   /** Entries without an answer. */
@@ -45,16 +45,16 @@ interface InFlight {
 }
 
 /**
- * Sends the replica's own changes to its origin, in their order, one batch at a time, beside the loop that receives. A batch
- * is sent until it is answered; what was answered is settled in the journal before the next one goes. Everything before the
- * entry that the origin says to have decided about is not sent again, whatever this side remembers.
+ * Sends the replica's own changes to its origin, in order, one batch at a time, beside the loop that receives. A batch
+ * is sent until it is answered; the journal settles the answers before the next batch goes. Entries that the origin
+ * says to have decided are not sent again, whatever this side remembers.
  */
 export class WriteBackPush {
   readonly #channel: Channel;
   readonly #options: WriteBackPushOptions;
-  /** Entries up to here are answered. `undefined`: it is not known yet. */
+  /** The last answered entry. `undefined` until it is known. */
   #settled: number | undefined;
-  /** The origin's last event when this conversation began: all answers of earlier ones are in what it held then. */
+  /** The origin's last event when this conversation began: all earlier answers are within its history up to then. */
   #head = 0;
   #flight: InFlight | undefined;
   #isNoted = true;
@@ -67,17 +67,17 @@ export class WriteBackPush {
     this.#options = options;
   }
 
-  /** The last entry that was answered, or sent. */
+  /** The last entry that was answered or sent. */
   get localSeq(): number {
     return this.#flight?.message.entries.at(-1)?.local_seq ?? this.#settled ?? 0;
   }
 
-  /** Entries that were sent and have no answer. */
+  /** Number of entries that were sent and have no answer. */
   get pending(): number {
     return this.#flight?.open.size ?? 0;
   }
 
-  /** The origin has decided about everything up to here; its own last event is `head`. */
+  /** Called when the origin says that it has decided all entries up to `settled`; `head` is its own last event. */
   begin(settled: number, head: number): void {
     this.#settled = settled;
     this.#head = head;
@@ -85,14 +85,14 @@ export class WriteBackPush {
     this.note();
   }
 
-  /** There may be something to send. */
+  /** Called when there may be something to send. */
   note(): void {
     this.#isNoted = true;
     if (!this.#isRunning && !this.#isEnded && this.#settled !== undefined && this.#pause === undefined)
       void this.#run();
   }
 
-  /** An answer has come; one that nobody waits for came twice, or is to a batch of an earlier conversation. */
+  /** Takes an answer. Ignores one that nobody waits for: it came twice, or is to a batch of an earlier conversation. */
   took(message: MessageOf<"WriteBackResult">): void {
     const flight = this.#flight;
     const answer = answerFromWire(message);
@@ -105,10 +105,10 @@ export class WriteBackPush {
       journal.settled(last, answer).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Time has passed. */
+  /** Called with each heartbeat: sends an overdue batch again. */
   beat(): void {
     const flight = this.#flight;
-    // What has not left yet need not be sent again.
+    // Data that is still queued need not be sent again.
     if (flight === undefined || this.#channel.pendingBytes > 0) return;
     flight.beats += 1;
     if (flight.beats < flight.patience) return;
@@ -119,16 +119,16 @@ export class WriteBackPush {
     else void this.#send(flight.message);
   }
 
-  /** The content of an entry that is on its way; nothing else is the origin's to ask for. */
+  /** Opens the content of an entry that is being sent; the origin may ask for nothing else. */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
     if (flight?.contents.has(hash) !== true) return undefined;
-    // The batch has arrived, and is being worked on.
+    // The request shows that the batch has arrived and is being processed.
     flight.beats = flight.tries = 0;
     return this.#options.journal.open(hash);
   }
 
-  /** The conversation is over. */
+  /** Called at the end of the conversation. */
   end(): void {
     this.#isEnded = true;
     this.#pause?.[Symbol.dispose]();
@@ -180,7 +180,10 @@ export class WriteBackPush {
     await this.#options.journal.settled(upTo, answer, this.#head);
   }
 
-  /** `undefined`: it has no answer; the conversation is over, or the origin can take nothing at present. */
+  /**
+   * Sends a batch until it is answered. Returns `undefined` if there is no answer: the conversation is over, or the
+   * origin can take nothing at present.
+   */
   async #deliver(message: WriteBack): Promise<WriteBackAnswer | undefined> {
     const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();
     const open = new Set(message.entries.map(({ local_seq }) => local_seq));
@@ -199,7 +202,7 @@ export class WriteBackPush {
   }
 
   async #send(message: WriteBack): Promise<void> {
-    // A channel that has ended ends the session, which ends this.
+    // A channel that has ended ends the session, which calls `end`.
     await this.#channel.send(message).catch(() => undefined);
   }
 

@@ -6,7 +6,7 @@ import { pathText, type SimMachine } from "./sim-machine.ts";
 import type { SimPlace } from "./sim-path.ts";
 import type { SimNode } from "./sim-state.ts";
 
-/** open(2), never following a link in the last component. Counted as a change where it creates the file. */
+/** open(2), never following a link in the last component. Counts as a change if it creates the file. */
 export function openFile(machine: SimMachine, path: DiskPath, how: OpenHow, mode: number): number {
   machine.faults.checkRunning("open");
   const text = pathText(path);
@@ -37,7 +37,7 @@ function createFile(
   });
 }
 
-/** Throws what open(2) throws for a node that exists. */
+/** Throws as open(2) would for a node that exists. */
 export function checkOpens(machine: SimMachine, node: SimNode, how: OpenHow, path: string): void {
   if (how === "create") throw systemError("EEXIST", "open", path);
   if (how === "folder" && node.kind !== "dir") throw systemError("ENOTDIR", "open", path);
@@ -64,7 +64,7 @@ export function readBytes(machine: SimMachine, fd: number, into: Uint8Array, pos
   return piece.length;
 }
 
-/** pwrite(2), or write(2) without a position or at the end. An injected failure has written the first half. */
+/** pwrite(2), or write(2) without a position or at the end. An injected failure writes the first half. */
 export function writeSome(machine: SimMachine, fd: number, bytes: Uint8Array, position: number | null): number {
   const open = machine.descriptor(fd, "write");
   if (open.how === "read" || open.how === "folder") throw systemError("EBADF", "write", open.path);
@@ -91,7 +91,7 @@ function put(machine: SimMachine, open: SimDescriptor, bytes: Uint8Array, positi
   return count;
 }
 
-/** How many of `wanted` bytes at `at` the budget still holds. */
+/** Returns how many of `wanted` bytes at `at` fit into the budget. */
 function fitting(machine: SimMachine, node: SimNode, at: number, wanted: number): number {
   const { capacityBytes } = machine.options;
   if (capacityBytes === undefined) return wanted;
@@ -115,13 +115,13 @@ export function truncateFile(machine: SimMachine, fd: number, length: number): v
   });
 }
 
-/** The last change of a file that a sync which begins now makes durable; `undefined`: there is none. */
+/** Returns the last change of a file that a sync beginning now makes durable; `undefined` if there is none. */
 export function lastChange(machine: SimMachine, fd: number): FileChange | undefined {
   const node = machine.state.node(machine.descriptor(fd, "sync").node);
   return node.kind === "file" ? node.file.pending.at(-1) : undefined;
 }
 
-/** fdatasync(2); of a folder's descriptor, what `syncFolder` does. `since`: it began when this was the last change. */
+/** fdatasync(2); for a folder's descriptor, like `syncFolder`. `since`: the last change when the sync began. */
 export function syncFile(machine: SimMachine, fd: number, since?: { readonly last: FileChange | undefined }): void {
   const open = machine.descriptor(fd, "sync");
   const node = machine.state.node(open.node);
@@ -147,7 +147,7 @@ export function syncNames(machine: SimMachine, call: "sync" | "syncFolder", fold
   });
 }
 
-/** Makes one file or folder durable; of a file, what came after `since` may be lost. */
+/** Makes one file or folder durable; changes of a file after `since` may be lost. */
 export function saveNode(machine: SimMachine, id: number, since?: { readonly last: FileChange | undefined }): void {
   const node = machine.state.own(id);
   node.savedMode = node.mode;

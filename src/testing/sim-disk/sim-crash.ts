@@ -3,18 +3,19 @@ import { simRandom, type SimRandom } from "./sim-random.ts";
 import { ROOT, slotKey, type NameChange, type SimNode, type SimState } from "./sim-state.ts";
 
 /**
- * What a power loss leaves of everything that no sync covered.
- * - `forget`: nothing.
- * - `keep`: everything, as if all of it had been written out just in time.
- * - `seed`: in each folder, the operations up to a random one; in each file, the writes up to a random one, which is torn
- *   at a random byte; sometimes single sectors never made it (old bytes, or zeros where there were none), and sometimes
- *   the length did while the bytes did not. Names and contents are independent: a new name may come with no content.
+ * The fate of unsynced changes in a power loss.
+ * - `forget`: nothing is left.
+ * - `keep`: everything is left, as if all of it had been written out just in time.
+ * - `seed`: in each folder, the operations up to a random one are left; in each file, the writes up to a random one,
+ * which is torn at a random byte. Sometimes single sectors were never written (old bytes remain, or zeros where there
+ * were none), and sometimes the length was written but not the bytes. Names and contents are independent: a new name
+ * may come with no content.
  */
 export type CrashFate = "forget" | "keep" | { readonly seed: number };
 
 const SECTOR = 512;
 
-/** The state that is found after a crash: everything in it is durable, and no descriptor is open. `state` stays as it is. */
+/** Returns the state found after a crash: all of it durable, with no open descriptors. Does not change `state`. */
 export function crashed(state: SimState, fate: CrashFate): SimState {
   const after = state.fork();
   restoreNames(after, survivors(after.pendingNames, fate));
@@ -28,7 +29,7 @@ export function crashed(state: SimState, fate: CrashFate): SimState {
   return after;
 }
 
-/** The name operations that survive: in each folder the ones up to some point, each of them whole. */
+/** Returns the name operations that survive: in each folder those up to some point, each of them whole. */
 function survivors(pending: readonly NameChange[], fate: CrashFate): ReadonlySet<NameChange> {
   if (fate === "keep") return new Set(pending);
   if (fate === "forget" || pending.length === 0) return new Set();
@@ -64,7 +65,7 @@ function restoreNames(state: SimState, kept: ReadonlySet<NameChange>): void {
   state.pendingNames = [];
 }
 
-/** The nodes that the root leads to, and by how many names. */
+/** Returns the nodes reachable from the root, each with its number of names. */
 function reachable(state: SimState): ReadonlyMap<number, number> {
   const links = new Map<number, number>([[ROOT, 1]]);
   const folders = [ROOT];
@@ -114,7 +115,7 @@ function contentAfter(file: SimFile, fate: CrashFate): Buffer {
 }
 
 function randomContent(file: SimFile, random: SimRandom): Buffer {
-  // Often nothing at all was written out yet: a file that was never synced is then empty behind its new name.
+  // Often nothing at all was written out yet: a new name then leads to an empty file if it was never synced.
   if (random.below(4) === 0) return contentAfter(file, "forget");
   const count = random.below(file.pending.length + 1);
   const kept: FileChange[] = file.pending.slice(0, count);
@@ -129,7 +130,7 @@ function randomContent(file: SimFile, random: SimRandom): Buffer {
   return Buffer.concat([bytes, Buffer.alloc(file.size - bytes.length)]);
 }
 
-/** Puts back what was there before, in some of the sectors that the kept writes touched, and only in their bytes. */
+/** Restores the earlier bytes in some of the sectors that the kept writes touched, within the written ranges. */
 function dropSectors(bytes: Buffer, saved: SimFile["saved"], kept: readonly FileChange[], random: SimRandom): void {
   for (const change of kept) {
     if ("length" in change) continue;

@@ -6,13 +6,13 @@ import type { SimState } from "./sim-state.ts";
 export interface SimDescriptor {
   readonly node: number;
   readonly how: OpenHow;
-  /** The path it was opened with, for plans and messages. */
+  /** The path with which it was opened, for plans and messages. */
   readonly path: string;
-  /** Where the next read or write without a position begins. */
+  /** The position of the next read or write without a given one. */
   position: number;
 }
 
-/** The descriptors of the simulated process. Numbers are reused, the lowest first, as a kernel does. */
+/** The descriptors of the simulated process. Numbers are reused, the lowest first, as in a kernel. */
 export class SimDescriptors {
   readonly #most: number;
   readonly #open = new Map<number, SimDescriptor>();

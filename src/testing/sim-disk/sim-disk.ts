@@ -24,11 +24,12 @@ import { dumpTree, folderAt, namesTo, plantNode, plantTree, type SimTree } from 
 const BOUNDLESS_BYTES = 2 ** 40;
 
 /**
- * A disk in memory that behaves as Linux does, deterministically, and can lose power, run full and fail.
+ * A disk in memory that behaves like Linux, deterministically, and can lose power, run full and fail.
  *
- * Durability, stricter than most file systems: bytes, mode and time of a file survive from a `sync` of it on; a name
- * from a `syncFolder` of a folder that the operation changed (either one, for a rename: it is one operation); a new file
- * whose name survived and whose bytes did not is empty. `crash` returns the disk that is found afterwards.
+ * Its durability is stricter than that of most file systems. Bytes, mode and time of a file survive from a `sync` of it
+ * on. A name survives from a `syncFolder` of a folder that the operation changed (either one, for a rename: it is one
+ * operation). A new file whose name survived and whose bytes did not is empty. `crash` returns the disk found
+ * afterwards.
  */
 export class SimDisk implements Disk {
   readonly #machine: SimMachine;
@@ -37,24 +38,24 @@ export class SimDisk implements Disk {
     this.#machine = new SimMachine(options, state);
   }
 
-  /** A disk with this tree on it, durably. */
+  /** Makes a disk with this tree on it, durably. */
   static fromTree(tree: SimTree, options: SimDiskOptions = {}): SimDisk {
     const state = newState(options);
     plantTree(state, tree);
     return new SimDisk(options, state);
   }
 
-  /** How many operations were counted so far. */
+  /** Number of operations counted so far. */
   get operations(): number {
     return this.#machine.faults.operations;
   }
 
-  /** Whether the plan has stopped the machine. */
+  /** True if the plan has stopped the machine. */
   get stopped(): boolean {
     return this.#machine.faults.stopped;
   }
 
-  /** How many descriptors are open. */
+  /** Number of open descriptors. */
   get openDescriptors(): number {
     return this.#machine.descriptors.count;
   }
@@ -68,12 +69,12 @@ export class SimDisk implements Disk {
     this.#machine.faults.plan = plan;
   }
 
-  /** The disk that is found after the power went at this moment. This one stays as it is. */
+  /** Returns the disk found after a power loss at this moment. This one stays as it is. */
   crash(fate: CrashFate, options: SimDiskOptions = {}): SimDisk {
     return new SimDisk(this.#inherited(options), crashed(this.#machine.state, fate));
   }
 
-  /** A second disk in the same state, unsynced changes included, without open descriptors. Costs little. */
+  /** Returns a second disk in the same state, including unsynced changes, without open descriptors. Cheap. */
   fork(options: SimDiskOptions = {}): SimDisk {
     const state = this.#machine.state.fork();
     if (this.openDescriptors > 0) {
@@ -82,13 +83,16 @@ export class SimDisk implements Disk {
     return new SimDisk(this.#inherited(options), state);
   }
 
-  /** Everything below a folder, for comparing, uncounted: relative path → kind, mode, links, size, hash. See `dumpTree`. */
+  /**
+   * Returns everything below a folder, for comparing, uncounted: relative path → kind, mode, links, size, hash. See
+   * `dumpTree`.
+   */
   dump(path = "/"): Readonly<Record<string, string>> {
     const node = this.#machine.existing(this.#machine.resolve(path, "always"), "dump", path);
     return dumpTree(this.#machine.state, node.id);
   }
 
-  /** A file's bytes, uncounted; `undefined` where there is no file. Works on a stopped machine, too. */
+  /** Returns a file's bytes, uncounted; `undefined` if there is no file. Also works on a stopped machine. */
   content(path: DiskPath): Buffer | undefined {
     const place = this.#lookUp(path);
     const node = place && this.#machine.state.node(place.node);
@@ -116,7 +120,7 @@ export class SimDisk implements Disk {
     syncFile(this.#machine, fd);
   }
 
-  /** At some later time of this turn: others may come in between, and what they write to the file is not made durable. */
+  /** Runs later in this turn: other tasks may run in between, and what they write to the file is not made durable. */
   async syncBeside(fd: number): Promise<void> {
     const last = lastChange(this.#machine, fd);
     await new Promise<void>((resolve) => setImmediate(resolve));
@@ -184,7 +188,7 @@ export class SimDisk implements Disk {
     unlinkName(this.#machine, path);
   }
 
-  /** At some later time of this turn: others may come in between. */
+  /** Runs later in this turn: other tasks may run in between. */
   async unlinkAllBeside(paths: readonly DiskPath[]): Promise<void> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     for (const path of paths) this.unlink(path);
@@ -214,7 +218,6 @@ export class SimDisk implements Disk {
     });
   }
 
-  /** Everything belongs to one user. */
   /** Everything here belongs to one user. */
   keepTo(): void {}
 
@@ -265,7 +268,7 @@ export class SimDisk implements Disk {
     this.#machine.check(this.#existing(path, "always", "access"), "write", pathText(path));
   }
 
-  /** Nothing gets the inode of something else here. */
+  /** No inode is reused here. */
   birthOf(): undefined {
     return undefined;
   }
@@ -275,7 +278,7 @@ export class SimDisk implements Disk {
   }
 
   realpath(path: string): string {
-    // Of what was opened and then removed the kernel tells no path, so nothing below it is found either.
+    // The kernel reports no path for an opened and then removed folder, so nothing below it is found either.
     const anchor = /^\/proc\/self\/fd\/\d+/.exec(path)?.[0] ?? "/";
     if (this.#existing(anchor, "always", "realpath").nlink === 0) throw systemError("ENOENT", "realpath", path);
     const node = this.#existing(path, "always", "realpath");

@@ -1,6 +1,6 @@
 import { systemError, SimulatedCrash } from "./sim-error.ts";
 
-/** Operations that change the disk. An `open` counts here when it creates the file. */
+/** Operations that change the disk. An `open` is one if it creates the file. */
 export type MutatingOperation =
   | "open"
   | "write"
@@ -18,26 +18,27 @@ export type MutatingOperation =
   | "setMtime"
   | "clone";
 
-/** Operations that only read; `open` of what exists is one. */
+/** Operations that only read; `open` of an existing file is one. */
 export type ReadingOperation = "open" | "read" | "list" | "lstat" | "checkWrite";
 
-/** One counted operation, told to the plan before it happens. */
+/** One counted operation, passed to the plan before it happens. */
 export interface SimOperation {
-  /** 0, 1, 2 … among the counted operations. */
+  /** Its number among the counted operations, from 0. */
   readonly index: number;
   readonly name: MutatingOperation | ReadingOperation;
-  /** The path it names; for a descriptor, the path that it was opened with. */
+  /** The path it names; for a descriptor, the path with which that was opened. */
   readonly path: string;
   readonly reads: boolean;
 }
 
 /**
- * What becomes of an operation.
+ * The plan's decision about an operation.
  * - `go`: it happens.
- * - `{errno}`: it fails with that code. A `write` has then written its first half, and a failed `sync` leaves its writes
- *   beyond the reach of later syncs. With `lasting`, every later operation fails that can fail with this errno.
+ * - `{errno}`: it fails with that code. A failed `write` has written its first half, and later syncs do not cover the
+ * writes of a failed `sync`. With `lasting`, every later operation that can fail with this errno does.
  * - `stop-before`, `stop-after`: the machine stops before or after it.
- * - `stop-torn`: the machine stops in the middle: a write, a sync or a clone is half done; another operation is not begun.
+ * - `stop-torn`: the machine stops in the middle: a write, a sync or a clone is half done; another operation is not
+ * begun.
  */
 export type SimVerdict =
   | "go"
@@ -49,12 +50,12 @@ export type SimVerdict =
 /** Decides about each counted operation. */
 export type SimPlan = (operation: SimOperation) => SimVerdict;
 
-/** How one operation is carried out, whole and in part. */
+/** The whole and partial effects of one operation. */
 export interface SimSteps<T> {
   readonly whole: () => T;
-  /** What has happened when the machine stops in the middle. */
+  /** The effect if the machine stops in the middle. */
   readonly torn?: () => void;
-  /** What has happened when it fails with an errno. */
+  /** The effect if it fails with an errno. */
   readonly failed?: () => void;
 }
 
@@ -71,7 +72,7 @@ const TAKING_SPACE: ReadonlySet<string> = new Set([
 const OPENING: ReadonlySet<string> = new Set(["open", "list", "syncFolder", "syncAll", "clone"]);
 const BY_DESCRIPTOR: ReadonlySet<string> = new Set(["read", "write", "sync", "truncate"]);
 
-/** Whether a real disk could fail this operation with this errno. */
+/** True if a real disk could fail this operation with this errno. */
 export function canFailWith(name: SimOperation["name"], errno: string): boolean {
   if (errno === "ENOSPC" || errno === "EDQUOT") return TAKING_SPACE.has(name);
   if (errno === "EMFILE" || errno === "ENFILE") return OPENING.has(name);
@@ -79,12 +80,12 @@ export function canFailWith(name: SimOperation["name"], errno: string): boolean 
   return true;
 }
 
-/** Whether a stop in the middle of this operation differs from one before it. */
+/** True if a stop in the middle of this operation differs from one before it. */
 export function canTear(name: SimOperation["name"]): boolean {
   return name === "write" || name === "sync" || name === "syncFolder" || name === "clone";
 }
 
-/** Counts operations, and fails or stops the ones that the plan names. */
+/** Counts operations, and fails or stops those that the plan selects. */
 export class SimFaults {
   plan: SimPlan | undefined;
   readonly #countsReads: boolean;
@@ -97,7 +98,7 @@ export class SimFaults {
     this.#countsReads = countsReads;
   }
 
-  /** How many operations were counted. */
+  /** Number of counted operations. */
   get operations(): number {
     return this.#operations;
   }
@@ -111,13 +112,13 @@ export class SimFaults {
     if (this.#stopped) throw new SimulatedCrash(`an earlier operation (now: ${where})`);
   }
 
-  /** Counts an operation that only reads, where reads are counted, and fails or stops it. */
+  /** Counts a reading operation, if these are counted, and fails or stops it. */
   observe(name: ReadingOperation, path: string): void {
     if (this.#countsReads) this.#run(name, path, { whole: () => undefined }, true);
     else this.checkRunning(name);
   }
 
-  /** Counts an operation that changes the disk, and carries it out as the plan says. */
+  /** Counts an operation that changes the disk, and executes it as the plan says. */
   mutate<T>(name: MutatingOperation, path: string, steps: SimSteps<T>): T {
     return this.#run(name, path, steps, false);
   }

@@ -122,7 +122,10 @@ function onTwo(label: string, act: (disk: Disk, from: string, to: string) => unk
     .map(([from, to]) => step(`${label} ${from} ${to}`, (p) => act(p.disk, full(p, from), full(p, to))));
 }
 
-/** What a stat says that both disks must agree on; how many links a folder has is the file system's own affair. */
+/**
+ * Returns the parts of a stat that both disks must agree on; the link count of a folder is the file system's own
+ * affair.
+ */
 function shown(stat: ReturnType<Disk["lstat"]>): unknown {
   if (stat === undefined) return "nothing";
   const { kind, mode, size, nlink } = stat;

@@ -1,16 +1,15 @@
 /**
- * The content of a simulated file: what a reader sees, what a sync has made durable, and the changes in between.
- *
- * `bytes` may be longer than `size`, and may be shared: with `saved` (the durable content is a prefix that is never
- * overwritten in place) and with the files of a forked disk (then `bytesOwner` is not the disk at hand).
+ * The content of a simulated file: the visible content, the durable one, and the changes in between. `bytes` may be
+ * longer than `size`, and may be shared: with `saved` (the durable content is a prefix that is never overwritten in
+ * place) and with the files of a forked disk (then `bytesOwner` is not the disk at hand).
  */
 export interface SimFile {
   bytes: Buffer;
   size: number;
   bytesOwner: object | undefined;
-  /** What survives every crash. */
+  /** The content that survives every crash. */
   saved: { readonly bytes: Buffer; readonly size: number };
-  /** What was done since, oldest first. Belongs to this record alone. */
+  /** The changes since then, oldest first. Never shared with another record. */
   pending: FileChange[];
 }
 
@@ -21,19 +20,19 @@ export type FileChange =
 
 const NOTHING = Buffer.alloc(0);
 
-/** A file with nothing in it, durably. */
+/** Makes an empty, durable file. */
 export function emptyFile(): SimFile {
   return { bytes: NOTHING, size: 0, bytesOwner: undefined, saved: { bytes: NOTHING, size: 0 }, pending: [] };
 }
 
-/** A file with this content, durably. */
+/** Makes a durable file with this content. */
 export function durableFile(content: Uint8Array): SimFile {
   const bytes = Buffer.from(content);
   const saved = { bytes, size: bytes.length };
   return { bytes, size: bytes.length, bytesOwner: undefined, saved, pending: [] };
 }
 
-/** What a reader sees. A view: copy it before the file changes. */
+/** Returns the visible content. It is a view: copy it before the file changes. */
 export function contentOf(file: SimFile): Buffer {
   return file.bytes.subarray(0, file.size);
 }
@@ -45,14 +44,14 @@ export function writeBytes(file: SimFile, at: number, bytes: Uint8Array, owner: 
   file.pending.push({ at, bytes: Buffer.from(bytes), lost: false });
 }
 
-/** Cuts the file, or extends it with zeros. */
+/** Truncates the file, or extends it with zeros. */
 export function setLength(file: SimFile, length: number, owner: object): void {
   if (length === file.size) return;
   applyLength(file, length, owner);
   file.pending.push({ length, lost: false });
 }
 
-/** Makes the first `count` pending changes durable (all: a sync; fewer: a sync that was cut short). Lost ones stay so. */
+/** Makes the first `count` pending changes durable (all: a sync; fewer: an interrupted sync). Lost ones stay lost. */
 export function saveChanges(file: SimFile, count = file.pending.length): void {
   if (count === file.pending.length && !file.pending.some((change) => change.lost)) {
     file.saved = { bytes: file.bytes, size: file.size };
@@ -69,7 +68,9 @@ export function saveChanges(file: SimFile, count = file.pending.length): void {
   file.pending = [...lost, ...file.pending.slice(count)];
 }
 
-/** Does what was saved later stand in its place? A page that was written anew is not what a failed sync has left of it. */
+/**
+ * True if a later saved change replaces this one. A page that was written again is not the leftover of a failed sync.
+ */
 function isReplaced(change: FileChange, later: readonly FileChange[]): boolean {
   const saved = later.filter(({ lost }) => !lost);
   if ("length" in change) return saved.length > 0;
@@ -79,12 +80,14 @@ function isReplaced(change: FileChange, later: readonly FileChange[]): boolean {
   );
 }
 
-/** A sync failed: what was pending may or may not reach the disk, and no later sync will say so. */
+/**
+ * Marks pending changes as lost after a failed sync: they may or may not reach the disk, and no later sync reports it.
+ */
 export function loseChanges(file: SimFile): void {
   file.pending = file.pending.map((change) => ({ ...change, lost: true }));
 }
 
-/** Makes `target` show the content of `source` without copying it, as one unsynced change. */
+/** Gives `target` the content of `source` without copying it, as one unsynced change. */
 export function shareContent(source: SimFile, target: SimFile): void {
   source.bytesOwner = undefined;
   target.bytes = source.bytes;
@@ -93,7 +96,7 @@ export function shareContent(source: SimFile, target: SimFile): void {
   if (source.size > 0) target.pending = [{ at: 0, bytes: source.bytes.subarray(0, source.size), lost: false }];
 }
 
-/** The durable content with some changes made to it. */
+/** Applies some changes to the durable content. */
 export function replay(saved: SimFile["saved"], changes: readonly FileChange[]): SimFile {
   const owner = {};
   const file: SimFile = { ...saved, bytesOwner: undefined, saved, pending: [] };
@@ -120,7 +123,7 @@ function applyLength(file: SimFile, length: number, owner: object): void {
   file.size = length;
 }
 
-/** Sees to it that bytes from `from` on can be changed up to `capacity` without being seen by anybody else. */
+/** Ensures that bytes from `from` on can be changed up to `capacity` without affecting any other owner. */
 function makeWritable(file: SimFile, from: number, capacity: number, owner: object): void {
   const disturbs = file.bytes === file.saved.bytes && from < file.saved.size;
   if (file.bytesOwner === owner && !disturbs && capacity <= file.bytes.length) return;

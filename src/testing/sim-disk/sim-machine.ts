@@ -5,40 +5,46 @@ import { SimFaults, type SimPlan } from "./sim-faults.ts";
 import { findPath, resolvePath, type FollowLast, type SimPathView, type SimPlace } from "./sim-path.ts";
 import type { NameSlot, SimNode, SimState } from "./sim-state.ts";
 
-/** How a simulated disk behaves. Everything has a default; forks and crashed disks keep all but `onOperation`. */
+/** Options of a simulated disk, all optional. Forks and crashed disks keep all but `onOperation`. */
 export interface SimDiskOptions {
   /** Decides about each counted operation; see `SimPlan`. */
   readonly onOperation?: SimPlan;
-  /** Count reading operations too, and ask about them. Default false. */
+  /** True to count reading operations too, and ask the plan about them. Default false. */
   readonly countsReads?: boolean;
-  /** Bytes of content that fit. A write that does not fit is short, the next one fails with `ENOSPC`. Default: no limit. */
+  /**
+   * Bytes of content that fit. A write that does not fit is short, and the next one fails with `ENOSPC`. Default: no
+   * limit.
+   */
   readonly capacityBytes?: number;
-  /** Refuse with `EACCES` what the owner's permission bits do not allow. Default false: like root. */
+  /** True to refuse with `EACCES` what the owner's permission bits do not allow. Default false: like root. */
   readonly enforceModes?: boolean;
-  /** The time in nanoseconds. Default: a counter that each change moves by a microsecond. */
+  /** Returns the time in nanoseconds. Default: a counter that each change advances by a microsecond. */
   readonly clock?: () => bigint;
-  /** Whether `clone` works. Default true. */
+  /** True if `clone` works. Default true. */
   readonly clones?: boolean;
-  /** Whether `syncAll` works. Default false, as on the operating system's disk. */
+  /** True if `syncAll` works. Default false, as on the operating system's disk. */
   readonly syncsAll?: boolean;
-  /** Whether a failed `syncFolder` leaves the names beyond the reach of later ones, as a failed `sync` leaves bytes. Default false. */
+  /**
+   * True if later syncs do not cover the names of a failed `syncFolder`, as with the bytes of a failed `sync`. Default
+   * false.
+   */
   readonly losesNames?: boolean;
-  /** The most bytes that one `read` or `write` moves. Default: no limit. */
+  /** The maximum number of bytes that one `read` or `write` moves. Default: no limit. */
   readonly mostBytes?: number;
-  /** How many descriptors may be open; then `EMFILE`. Default 1024. */
+  /** The maximum number of open descriptors; above it, `EMFILE`. Default 1024. */
   readonly mostDescriptors?: number;
-  /** Absolute paths of folders, made at the start, that are file systems of their own: `EXDEV` between them. */
+  /** Absolute paths of folders, made at the start, that are separate file systems: `EXDEV` between them. */
   readonly mounts?: readonly string[];
   /** The owner of everything. Default 1000. */
   readonly uid?: number;
 }
 
-/** What is wanted of a node, as its owner's permission bits tell it. */
+/** A right to a node, as given by its owner's permission bits. */
 type SimRight = "read" | "write" | "search";
 
 const BIT: Readonly<Record<SimRight, number>> = { read: 0o400, write: 0o200, search: 0o100 };
 
-/** What the verbs of a simulated disk share: its state, faults and descriptors, and the checks that a kernel makes. */
+/** The common part of a simulated disk's operations: its state, faults and descriptors, and the checks of a kernel. */
 export class SimMachine {
   readonly options: SimDiskOptions;
   readonly state: SimState;
@@ -58,17 +64,17 @@ export class SimMachine {
     };
   }
 
-  /** Where a path leads, uncounted and also on a stopped machine. */
+  /** Resolves a path, uncounted, and also on a stopped machine. */
   resolve(path: DiskPath, follow: FollowLast): SimPlace {
     return resolvePath(this.#view, path, follow);
   }
 
-  /** The same; `undefined` where a folder on the way is missing. */
+  /** Like `resolve`; returns `undefined` if a folder on the way is missing. */
   find(path: DiskPath, follow: FollowLast): SimPlace | undefined {
     return findPath(this.#view, path, follow);
   }
 
-  /** The node that a path leads to; throws `ENOENT` where there is none. */
+  /** Returns the node of a place; throws `ENOENT` if there is none. */
   existing(place: SimPlace, call: string, path: DiskPath): SimNode {
     if (place.node === 0) throw systemError("ENOENT", call, pathText(path));
     return this.state.node(place.node);
@@ -81,7 +87,7 @@ export class SimMachine {
     return found;
   }
 
-  /** Throws `EACCES` where permissions are enforced and the owner lacks this right. */
+  /** Throws `EACCES` if permissions are enforced and the owner lacks this right. */
   check(node: SimNode, right: SimRight, path: string): void {
     if (this.options.enforceModes === true && (node.mode & BIT[right]) === 0) throw systemError("EACCES", right, path);
   }
@@ -93,7 +99,7 @@ export class SimMachine {
     this.check(folder, "search", path);
   }
 
-  /** The place for a new name; throws `EEXIST` where it is taken and `ENOENT` where its folder was removed. */
+  /** Returns the place for a new name; throws `EEXIST` if it is taken and `ENOENT` if its folder was removed. */
   newName(path: DiskPath, call: string): SimPlace {
     this.faults.checkRunning(call);
     const place = this.resolve(path, "new");
@@ -117,7 +123,7 @@ export class SimMachine {
     this.state.changeNames(slots);
   }
 
-  /** Lets time pass, as every change does. */
+  /** Advances the time, as every change does. */
   tick(): void {
     this.state.clockNs = this.options.clock?.() ?? this.state.clockNs + 1000n;
   }
@@ -138,12 +144,12 @@ export class SimMachine {
   }
 }
 
-/** The change that makes this place lead to `after` (0: to nothing). */
+/** Returns the change that makes this place lead to `after` (0: to nothing). */
 export function slotOf(place: SimPlace, after: number): NameSlot {
   return { folder: place.folder, name: place.name, before: place.node, after };
 }
 
-/** A path for messages and plans; bytes that are not UTF-8 show as U+FFFD. */
+/** Returns a path for messages and plans; bytes that are not UTF-8 become U+FFFD. */
 export function pathText(path: DiskPath): string {
   return typeof path === "string" ? path : path.toString("utf8");
 }

@@ -5,7 +5,7 @@ import { pathText, slotOf, type SimMachine } from "./sim-machine.ts";
 import { byteText, type SimPlace } from "./sim-path.ts";
 import { ROOT, type SimNode } from "./sim-state.ts";
 
-/** What rmdir(2) says of a path that ends in no name. */
+/** Errnos of rmdir(2) for a path that does not end in a name. */
 const NAMELESS_FOLDER = { dot: "EINVAL", dotdot: "ENOTEMPTY", root: "EBUSY", anchor: "ENOTDIR", name: "" } as const;
 
 /** mkdir(2). */
@@ -57,7 +57,7 @@ export function renameName(machine: SimMachine, from: DiskPath, to: DiskPath): v
   });
 }
 
-/** link(2): a link to a symbolic link is one to the link itself. */
+/** link(2): a link to a symbolic link leads to that link itself. */
 export function linkName(machine: SimMachine, from: DiskPath, to: DiskPath): void {
   machine.faults.checkRunning("link");
   const source = machine.resolve(from, "trailing");
@@ -82,7 +82,7 @@ export function symlinkName(machine: SimMachine, target: Buffer, path: DiskPath)
   });
 }
 
-/** ioctl_ficlone(2), behind an open that creates: a crash in the middle leaves the name with nothing in it. */
+/** ioctl_ficlone(2), after an open that creates the file: a crash in the middle leaves an empty file. */
 export function cloneFile(machine: SimMachine, from: DiskPath, to: DiskPath): boolean {
   machine.faults.checkRunning("clone");
   const source = machine.existing(machine.resolve(from, "always"), "clone", from);
@@ -117,7 +117,7 @@ function replaceProblem(node: SimNode, old: SimNode): string | undefined {
   return old.names.size > 0 ? "ENOTEMPTY" : undefined;
 }
 
-/** Whether a folder is `above` or lies below it. */
+/** True if a folder is `above` or lies below it. */
 function isWithin(machine: SimMachine, folder: number, above: number): boolean {
   for (let id = folder; id !== ROOT && id !== 0; id = machine.state.node(id).parent) if (id === above) return true;
   return above === ROOT;

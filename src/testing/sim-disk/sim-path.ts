@@ -2,30 +2,30 @@ import type { DiskPath } from "../../disk/disk.ts";
 import { systemError } from "./sim-error.ts";
 import { ROOT, type SimNode, type SimState } from "./sim-state.ts";
 
-/** What a path leads to. */
+/** The result of resolving a path. */
 export interface SimPlace {
-  /** The folder that holds the last name. */
+  /** The folder that contains the last name. */
   readonly folder: number;
-  /** The last name, one character a byte; `""` where the path does not end in one. */
+  /** The last name, one character per byte; `""` if the path does not end in one. */
   readonly name: string;
-  /** Why there is no name: the path ends in `.` or `..`, is the root, or is a bare `/proc/self/fd/<fd>`. */
+  /** The reason why there is no name: the path ends in `.` or `..`, is the root, or is a bare `/proc/self/fd/<fd>`. */
   readonly end: "name" | "dot" | "dotdot" | "root" | "anchor";
-  /** The node it leads to; 0 where nothing has that name. */
+  /** The node of the path; 0 if nothing has that name. */
   readonly node: number;
-  /** The path ended in `/`. */
+  /** True if the path ended in `/`. */
   readonly trailing: boolean;
 }
 
 /**
- * Whether a symbolic link in the last component is followed: always, only with a `/` behind it, or not even then.
- * `new`: as `never`, for a name to be made; it does not matter yet that what has the name is no folder.
+ * Whether a symbolic link in the last component is followed: always, only before a trailing `/`, or never. `new`: as
+ * `never`, for a name that is to be made; the name may then still belong to something that is no folder.
  */
 export type FollowLast = "always" | "trailing" | "never" | "new";
 
-/** What resolving needs to know beside the state. */
+/** The context of resolving a path, beside the state. */
 export interface SimPathView {
   readonly state: SimState;
-  /** The node behind a descriptor. */
+  /** Returns the node of a descriptor. */
   readonly nodeOfDescriptor: (fd: number) => number | undefined;
   /** Throws if a folder may not be searched. */
   readonly checkSearch: (folder: SimNode, path: string) => void;
@@ -39,7 +39,7 @@ const LONGEST_PATH = 4095;
 // oxlint-disable-next-line no-control-regex
 const ASCII = /^[\0-\x7f]*$/;
 
-/** A path as text with one character a byte. Refuses NUL as Node does. */
+/** Returns a path as text with one character per byte. Refuses NUL, as Node does. */
 export function byteText(path: DiskPath): string {
   const text = typeof path === "string" ? bytesOf(path) : path.toString("latin1");
   if (!text.includes("\0")) return text;
@@ -51,8 +51,8 @@ function bytesOf(path: string): string {
 }
 
 /**
- * Walks a path as the kernel does: links in the middle are followed, `..` goes to the real parent, an open folder is
- * reached through `/proc/self/fd`. Throws `ENOENT` (a folder on the way is missing, or the path is not absolute),
+ * Resolves a path as the kernel does: follows links in the middle, takes `..` to the real parent, and reaches an open
+ * folder through `/proc/self/fd`. Throws `ENOENT` (a folder on the way is missing, or the path is not absolute),
  * `ENOTDIR`, `ELOOP`, `ENAMETOOLONG`, `EACCES`.
  */
 export function resolvePath(view: SimPathView, path: DiskPath, follow: FollowLast): SimPlace {
@@ -61,7 +61,10 @@ export function resolvePath(view: SimPathView, path: DiskPath, follow: FollowLas
   return place;
 }
 
-/** The same; `undefined` where a folder on the way is missing, as it often is: errors cost much. */
+/**
+ * Like `resolvePath`, but returns `undefined` if a folder on the way is missing: that is frequent, and errors are
+ * expensive.
+ */
 export function findPath(view: SimPathView, path: DiskPath, follow: FollowLast): SimPlace | undefined {
   const text = byteText(path);
   if (!text.startsWith("/")) throw systemError("ENOENT", "resolve", text);
@@ -92,7 +95,7 @@ class Walk {
     this.#names = componentsOf(text);
   }
 
-  /** `undefined`: a folder on the way is missing. */
+  /** Returns `undefined` if a folder on the way is missing. */
   run(trailing: boolean): SimPlace | undefined {
     let end: SimPlace["end"] = "root";
     for (let name = this.#names[this.#next++]; name !== undefined; name = this.#names[this.#next++]) {
@@ -139,7 +142,7 @@ class Walk {
     return folder.names.get(name) ?? 0;
   }
 
-  /** Goes on from `/proc/self/fd/<fd>`, if that is what comes next. */
+  /** Continues from `/proc/self/fd/<fd>` if that comes next. */
   #anchor(): boolean {
     const [self, fd, number] = this.#names.slice(this.#next, this.#next + 3);
     if (self !== "self" || fd !== "fd" || number === undefined || !/^\d+$/.test(number)) return false;
@@ -151,7 +154,7 @@ class Walk {
     return true;
   }
 
-  /** Replaces a symbolic link by its target, unless it is the last name and stays unfollowed. */
+  /** Replaces a symbolic link by its target, unless it is the last name and is not to be followed. */
   #follows(id: number, last: boolean): boolean {
     const node = this.#view.state.node(id);
     if (node.kind !== "symlink" || (last && !this.#followLast)) return false;

@@ -1,10 +1,10 @@
-/** Random numbers that a seed determines. */
+/** Random numbers determined by a seed. */
 export interface SimRandom {
-  /** A whole number from 0 up to, not including, `limit`; 0 where `limit` is 0. */
+  /** Returns an integer from 0 up to, not including, `limit`; 0 if `limit` is 0. */
   below(limit: number): number;
 }
 
-/** Mulberry32 (Tommy Ettinger, public domain): short, fast, and good enough to choose what a crash spares. */
+/** Mulberry32 (Tommy Ettinger, public domain): short, fast, and good enough to choose what survives a crash. */
 export function simRandom(seed: number): SimRandom {
   let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   return {

@@ -1,36 +1,36 @@
 import type { NodeKind } from "../../disk/disk.ts";
 import { emptyFile, type SimFile } from "./sim-file.ts";
 
-/** One file, folder, link or special file of a simulated disk, whatever its names are. */
+/** One file, folder, link or special file of a simulated disk, independent of its names. */
 export interface SimNode {
   readonly id: number;
   readonly kind: NodeKind;
   readonly dev: number;
-  /** Only the state with this token may change the record in place; others take a copy first. */
+  /** Only the state with this token may change the record in place; others copy it first. */
   owner: object;
   mode: number;
   mtimeNs: bigint;
   ctimeNs: bigint;
-  /** How many names lead here. */
+  /** Number of names that lead here. */
   nlink: number;
-  /** Descriptors that are open. */
+  /** Number of open descriptors. */
   open: number;
-  /** What `mode` and `mtimeNs` are after a crash that spares nothing. */
+  /** The values of `mode` and `mtimeNs` after a crash that loses everything unsynced. */
   savedMode: number;
   savedMtimeNs: bigint;
-  /** A folder's names, as text with one character a byte, and the nodes they lead to. */
+  /** A folder's names, as text with one character per byte, and their nodes. */
   names: Map<string, number>;
-  /** The folder that holds a folder. */
+  /** A folder's parent. */
   parent: number;
   /** A file's content. */
   file: SimFile;
-  /** Where a symbolic link leads. */
+  /** The target of a symbolic link. */
   target: Buffer;
-  /** Bytes of the disk's budget that this node takes. */
+  /** Bytes of the disk's budget that this node uses. */
   charged: number;
 }
 
-/** One name that an operation changed: the node it led to before and after; 0 for none. */
+/** One name that an operation changed, with its node before and after; 0 for none. */
 export interface NameSlot {
   readonly folder: number;
   readonly name: string;
@@ -38,7 +38,7 @@ export interface NameSlot {
   readonly after: number;
 }
 
-/** One operation on names, whole or not at all: two slots for a rename, one for anything else. */
+/** One atomic operation on names: two slots for a rename, one for any other. */
 export type NameChange = readonly NameSlot[];
 
 export const ROOT = 1;
@@ -47,23 +47,24 @@ const NO_NAMES: Map<string, number> = new Map();
 const NO_TARGET = Buffer.alloc(0);
 const NO_FILE = emptyFile();
 
-/**
- * Everything that a simulated disk holds. Forking copies one map; nodes are copied when one side first changes them.
- */
+/** The whole state of a simulated disk. Forking copies one map; nodes are copied when one side first changes them. */
 export class SimState {
   nodes = new Map<number, SimNode>();
   /** Changes of names that no `syncFolder` has made durable yet, oldest first. */
   pendingNames: NameChange[] = [];
-  /** Those of them that a sync has failed to make durable: no later one does, but with a later change of the same name. */
+  /**
+   * Those of `pendingNames` that a failed sync has lost: a later sync makes them durable only with a later change of
+   * the same name.
+   */
   lostNames = new Set<NameChange>();
   usedBytes = 0;
   clockNs = 1_700_000_000_000_000_000n;
   #nextId = ROOT;
-  /** Nodes that nothing leads to, but that a crash could bring back while names are pending. */
+  /** Nodes without names or descriptors that a crash could bring back while names are pending. */
   #unused = new Set<number>();
   #token: object = {};
 
-  /** Who may change shared bytes in place: this state, until it is forked. */
+  /** The token that permits changing shared bytes in place: held by this state until it is forked. */
   get token(): object {
     return this.#token;
   }
@@ -81,14 +82,14 @@ export class SimState {
     return twin;
   }
 
-  /** A node, for reading. */
+  /** Returns a node for reading. */
   node(id: number): SimNode {
     const node = this.nodes.get(id);
     if (node === undefined) throw new Error(`The simulated disk has no node ${id}.`);
     return node;
   }
 
-  /** A node, for changing it. Records read before may be stale afterwards. */
+  /** Returns a node for changing it. Records read before may be stale afterwards. */
   own(id: number): SimNode {
     const node = this.node(id);
     if (node.owner === this.#token) return node;
@@ -132,7 +133,7 @@ export class SimState {
     node.charged = charged;
   }
 
-  /** Gives back what a node took once no name and no descriptor leads to it. */
+  /** Releases a node's budget once no name and no descriptor leads to it. */
   releaseUnused(node: SimNode): void {
     if (node.nlink > 0 || node.open > 0) return;
     this.charge(node, -node.charged);
@@ -140,8 +141,8 @@ export class SimState {
   }
 
   /**
-   * Makes the names in a folder durable, or only the first `count` of its pending changes. A change drags along what it
-   * rests on: earlier changes of the same names, in other folders too.
+   * Makes the names in a folder durable, or only the first `count` of its pending changes. A change includes those on
+   * which it depends: earlier changes of the same names, in other folders too.
    */
   saveNames(folder: number, count = Number.POSITIVE_INFINITY): void {
     const own = this.#pendingIn(folder).filter((change) => !this.lostNames.has(change));
@@ -158,12 +159,15 @@ export class SimState {
     if (this.pendingNames.length === 0) this.#forgetUnused();
   }
 
-  /** How many changes of names in a folder are pending. */
+  /** Returns the number of pending changes of names in a folder. */
   pendingOf(folder: number): number {
     return this.#pendingIn(folder).length;
   }
 
-  /** A sync of a folder failed: what was changed in it may or may not reach the disk, and no later sync will say so. */
+  /**
+   * Marks the changes of a folder's names as lost after a failed sync: they may or may not reach the disk, and no later
+   * sync reports it.
+   */
   loseNames(folder: number): void {
     for (const change of this.#pendingIn(folder)) this.lostNames.add(change);
   }
@@ -195,7 +199,7 @@ export class SimState {
   }
 }
 
-/** Names one name of one folder. */
+/** Returns a key for one name of one folder. */
 export function slotKey(slot: NameSlot): string {
   return `${slot.folder}/${slot.name}`;
 }

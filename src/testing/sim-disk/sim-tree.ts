@@ -3,7 +3,7 @@ import type { NodeKind } from "../../disk/disk.ts";
 import { contentOf, durableFile } from "./sim-file.ts";
 import { ROOT, type SimNode, type SimState } from "./sim-state.ts";
 
-/** What stands at one path of a tree: a file (its content, or that and more), a link, a folder or a FIFO. */
+/** An item at one path of a tree: a file (its content, or that with mode and time), a link, a folder or a FIFO. */
 type SimTreeItem =
   | string
   | Uint8Array
@@ -12,7 +12,7 @@ type SimTreeItem =
   | { readonly folder: number }
   | { readonly special: number };
 
-/** Absolute paths and what stands there. Parents are made (mode 0o755); files are 0o644; numbers are modes. */
+/** Absolute paths and their items. Parents are made (mode 0o755); files are 0o644; numbers are modes. */
 export type SimTree = Readonly<Record<string, SimTreeItem>>;
 
 /** Puts a tree on a disk, durably. */
@@ -69,7 +69,7 @@ function plantItem(state: SimState, folder: number, name: string, item: SimTreeI
   }
 }
 
-/** The names from the root to a node; of a file with several, one of them. */
+/** Returns the names from the root to a node; for a file with several names, one of these paths. */
 export function namesTo(state: SimState, id: number): string[] {
   if (id === ROOT) return [];
   for (const folder of state.nodes.values()) {
@@ -79,7 +79,10 @@ export function namesTo(state: SimState, id: number): string[] {
   throw new Error(`Nothing leads to node ${id} of the simulated disk.`);
 }
 
-/** Everything below a folder, sorted by path: `file 644 1 12 <sha256>` (links, size), `dir 755`, `symlink -> target`. */
+/**
+ * Returns everything below a folder, sorted by path: `file 644 1 12 <sha256>` (links, size), `dir 755`, `symlink ->
+ * target`.
+ */
 export function dumpTree(state: SimState, from: number): Readonly<Record<string, string>> {
   const lines: [string, string][] = [];
   const visit = (folder: number, prefix: string): void => {

@@ -13,7 +13,7 @@ import { block, blockFor, heldBy } from "./apply-step.ts";
 import { hashFile } from "../files/inspect.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** What the checks before the first change know. */
+/** Input of the checks that run before the first change. */
 export interface CheckContext {
   readonly steps: readonly Step[];
   readonly cache: StatCache;
@@ -21,8 +21,8 @@ export interface CheckContext {
 }
 
 /**
- * Looks at every path before anything is changed, and decides what is to be done or why it cannot be. Steps are in
- * order, folders before what they hold.
+ * Inspects every path before anything is changed, and decides what each step does or why it is blocked. Steps are in
+ * path order, folders before their contents.
  */
 export function checkSteps(context: CheckContext): void {
   const planned = new Map(context.steps.map((step) => [step.path, step]));
@@ -48,7 +48,7 @@ function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<Works
     return;
   }
   const above = planned.get(parentOf(step.path));
-  // In a folder that is yet to be made there is nothing to look at.
+  // A folder that does not exist yet has no contents to inspect.
   const isNew = above?.todo === "create" && above.after?.kind === "dir" && above.blocked === undefined;
   step.present = isNew ? undefined : present(step, planned);
   if (step.blocked !== undefined) return;
@@ -59,7 +59,7 @@ function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<Works
   else block(step, "changed", "it is not what it was");
 }
 
-/** What is never set on a folder it keeps, where it has it by itself. */
+/** Keeps the masked mode bits (never set by us) that a kept folder already has. */
 function keepOwnBits(step: Step): void {
   const { present, after, mask } = step;
   if (present?.kind !== "dir" || after?.kind !== "dir") return;
@@ -67,11 +67,14 @@ function keepOwnBits(step: Step): void {
   if (kept !== 0) step.after = { ...after, mode: after.mode | kept };
 }
 
-/** What stands at the very name. What another name is taken for goes first, where it is to go; else it is in the way. */
+/**
+ * Returns the stat of what has exactly this name. If the disk takes another name for this one, that name must go first
+ * (`alias`) if its removal is planned; otherwise it blocks the step.
+ */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
   const found = fs.lstat(step.inner);
-  // A root that is a single file is that file, as a scan takes it, also after its name was spelled otherwise.
+  // A root that is a single file is that file even after its name was respelled, as in a scan.
   const isRoot = step.root.root.only === step.inner;
   if (found === undefined || !foldsNames(traits) || isRoot || fs.isNamedSo(step.inner)) return found;
   if (step.after === undefined) return undefined;
@@ -79,7 +82,7 @@ function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileSta
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
   if (other !== undefined && other.after === undefined) step.alias = other;
   else if (name !== undefined) block(step, "not-held", takenFor(name));
-  // It may be any of those that are to go.
+  // We cannot tell which name was found: it may be any of those that are to be removed.
   else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
   return undefined;
 }
@@ -88,14 +91,14 @@ function takenFor(name: string): string {
   return `the disk takes it for ${JSON.stringify(name)}, which is there`;
 }
 
-/** The step itself, and those of its folder that take something away. */
+/** The step itself and the removals in the same folder. */
 function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): Step[] {
   const folder = parentOf(step.path);
   const beside = [...planned.values()].filter((one) => one.after === undefined && parentOf(one.path) === folder);
   return [step, ...beside];
 }
 
-/** The name under which the folder lists what is found by the name of a step. */
+/** Returns the name under which the folder lists what `lstat` finds by the name of the step. */
 function nameStanding({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
   const folder = parentOf(inner);
   const names = fs.list(folder).map(({ name }) => decodeName(name));
@@ -103,11 +106,11 @@ function nameStanding({ root: { fs, traits }, inner }: Step, found: FileStat): s
     const stat = fs.lstat(childOf(folder, name));
     return stat?.ino === found.ino && stat.dev === found.dev;
   };
-  // Some disks make up the numbers of inodes, others fold letters by tables of their own.
+  // Some disks make up inode numbers, others fold letters by tables of their own: try the names first, then the inodes.
   return names.find((name) => isOneName(name, nameOf(inner), traits.names)) ?? names.find(isFound);
 }
 
-/** Of new names that would be one the first comes. */
+/** Blocks all but the first of new names that the disk takes for the same name. */
 function holdSecondNames(steps: readonly Step[]): void {
   for (const [root, own] of Map.groupBy(steps.filter(isCreated), (step) => step.root)) {
     if (!foldsNames(root.traits)) continue;
@@ -127,8 +130,9 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * A name that takes the place of another one, which the disk takes for it: both change, or neither, with all that lies in them.
- * Else what lies there would go under the one, and not come under the other. What the disk cannot hold is under neither.
+ * If a step replaces another name that the disk takes for its own, both change or neither does, with all their
+ * contents. Otherwise the contents would vanish under one name and not appear under the other. Entries that the disk
+ * cannot hold are under neither name.
  */
 export function holdAliases(steps: readonly Step[]): void {
   for (const step of steps) {
@@ -150,13 +154,13 @@ export function removalsWith(steps: readonly Step[], alias: Step): Step[] {
   return inFolder(steps, alias).filter(({ after }) => after === undefined);
 }
 
-/** A step, with those of what lies in its folder. */
+/** Returns the step and the steps of its folder's contents. */
 export function inFolder(steps: readonly Step[], step: Step): Step[] {
   const isFolder = step.present?.kind === "dir" || step.after?.kind === "dir";
   return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
 }
 
-/** Finishing an interrupted run: what is gone, already done, or a folder on its way to its mode. */
+/** True when resuming an interrupted run finds the path gone, already done, or a folder on its way to its mode. */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
   const { present, after } = step;
@@ -177,13 +181,13 @@ function decide(step: Step): void {
   } else step.todo = "replace";
 }
 
-/** Decided only after the present state was found to be `before` or `after`: hashes need not be compared again. */
+/** Called only after the present state was found to be `before` or `after`, so hashes need no second comparison. */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
   if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
   return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
 }
 
-/** Is what is there this entry? Notes a match with `after` in the step. */
+/** True if the path holds this entry. Notes a match with `after` in the step. */
 function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
   const { present } = step;
   if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
@@ -193,7 +197,7 @@ function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): b
   return same;
 }
 
-/** Links have no modes, nor has anything on some disks. */
+/** Links have no modes; some disks keep none at all. */
 function hasMode({ root }: Step, present: FileStat, entry: Entry): boolean {
   return present.mode === entry.mode || present.kind === "symlink" || !root.traits.modes;
 }
@@ -212,7 +216,7 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
   return read.hash;
 }
 
-/** What `readlink` says of a name that is a link no more: somebody exchanged it, or a folder on the way. */
+/** Errnos of `readlink` when a concurrent edit replaced the link, or a folder above it. */
 const EXCHANGED: ReadonlySet<string> = new Set(["EINVAL", "ENOENT", "ENOTDIR", "ELOOP"]);
 
 function targetHash({ root, inner }: Step): string | undefined {
@@ -224,7 +228,7 @@ function targetHash({ root, inner }: Step): string | undefined {
   }
 }
 
-/** Is there a real folder to hold the path, or will there be one? Blocks the step if not. */
+/** True if a real folder holds the path, or will. Blocks the step if not. */
 function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
   const { fs } = step.root;
   const isGoing = step.after === undefined;
@@ -232,7 +236,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   for (const folder of foldersAbove(step.inner)) {
     path = parentOf(path);
     const above = planned.get(path)?.after;
-    // For what goes: what takes the folder's place may be there already, then this went before.
+    // If a removal finds the folder's replacement already there, the path was removed before it.
     if (above?.kind === "dir" || (isGoing && above !== undefined)) return true;
     const stat = fs.lstat(folder);
     if (stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
@@ -262,7 +266,7 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
         const name = decodeName(bytes);
         const child = planned.get(childOf(step.path, name));
         const blocked = child?.blocked;
-        // What an apply that was cut off has staged there goes with the folder.
+        // Files staged there by an interrupted apply are removed with the folder.
         const goes = isStagedBeside(name) || (child?.todo === "remove" && blocked === undefined);
         return { name, goes, blocked };
       }),
@@ -274,8 +278,8 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
 }
 
 /**
- * Nothing can be made in a folder that will not be made; and what lies in one that is there, and not in the record, stays out of the
- * record as long as that does: somebody has made it, or exchanged it, meanwhile.
+ * Blocks a step whose folder will not be made. Also blocks a step whose folder exists but is not recorded: somebody
+ * made or exchanged that folder meanwhile, so its contents stay out of the record as long as it does.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -285,7 +289,10 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
     block(step, above.blocked.reason, `its folder is blocked: ${above.blocked.detail}`);
 }
 
-/** A folder is not gone while something stays that lies in it: it was not there for a moment, as where somebody exchanges it. */
+/**
+ * Blocks the removal of a folder that still holds something: the folder was only gone for a moment, as when somebody
+ * exchanges it.
+ */
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
   if (step.blocked === undefined || step.before === undefined) return;
@@ -294,8 +301,8 @@ function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): 
 }
 
 /**
- * Folders and what lies in them are blocked together, as far as the record would have one without the other. Steps are in order. Asked
- * again once all was put into place: a folder may have turned out to be another only then.
+ * Blocks folders and their contents together where the record would otherwise have one without the other. Steps are in
+ * path order. Called again once all is in place, because only then may a folder turn out to be a different one.
  */
 export function blockTogether(
   steps: readonly Step[],

@@ -169,7 +169,7 @@ for (const [where, staging] of [
 
 const LOG = "/store/log";
 
-/** Where each change is begun with a line in a log. */
+/** Returns a `begin` that appends a line to a log for each change. */
 function beginOn(disk: SimDisk): () => Promise<void> {
   return async () => {
     const fd = disk.open(LOG, "append");
@@ -224,7 +224,7 @@ test("what a run has left that nobody knows of is removed a day later", async ()
   const left = () =>
     [disk.lstat("/store/staging/GONE"), disk.lstat("/base/.chronicle-tmp/AWAY")].map((one) => one?.kind);
   expect(left()).toEqual(["dir", "dir"]);
-  // What stands in a user's folder is not left there for so long, if only one process can have put it there.
+  // Staging in a user's folder is removed sooner if only one process can have put it there.
   const places = () => ["GONE", "AWAY"].map((token) => disk.lstat(`/base/kept/.chronicle-tmp-${token}`)?.kind);
   expect(places()).toEqual(["dir", "dir"]);
   hours += 1;

@@ -13,7 +13,7 @@ import { ConfinedFs } from "../files/confined-fs.ts";
 import { DiskWorktree } from "../disk/disk-worktree.ts";
 import { beneath } from "./early-stage.ts";
 
-/** What an apply does with files that were staged before it. */
+/** Tests how an apply uses files that were staged before it. */
 
 /** Content by path; folders end in `/`. */
 const GOAL = {
@@ -30,7 +30,7 @@ const GOAL = {
   "was-file/d": "content of d",
 } as const;
 
-/** What was staged: some of the goal, some that is not as the goal wants it, and some that nobody wants. */
+/** Early-staged files: some of the goal, some that differ from the goal, and some that nobody wants. */
 const EARLY = {
   "top.txt": GOAL["top.txt"],
   "src/a": GOAL["src/a"],
@@ -88,7 +88,7 @@ function plant(): SimDisk {
   return SimDisk.fromTree({ "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 }, ...BEFORE });
 }
 
-/** Writes `EARLY`, as whoever fetches contents does; answers what each file is then. */
+/** Writes `EARLY`, as a fetch of contents does; returns the stat of each file then. */
 function stageEarly(disk: SimDisk, worktree: DiskWorktree, { isEnded = true } = {}): Map<string, FileStat> {
   const stage = worktree.early;
   if (stage === undefined) throw new Error("there is a folder");
@@ -154,11 +154,11 @@ for (const [where, staging] of [
       expect(disk.lstat(`/base/${name}`)?.mode).toBe(0o750);
     expect(disk.list("/store/staging")).toEqual([]);
     expect(disk.openDescriptors).toBe(0);
-    // Known without a look: a scan has nothing to read but what was there before.
+    // Known without reading: a scan only reads what was there before.
     const found: string[] = [];
     await worktree.scan({}, (batch) => found.push(...batch.map(({ path }) => path)));
     expect(found.filter((path) => path in GOAL)).toEqual([]);
-    // And durable with the apply, though nobody had synced it before.
+    // It is durable with the apply, though nobody had synced it before.
     expect(treeOf(disk.crash("forget"))).toEqual(DONE);
   });
 

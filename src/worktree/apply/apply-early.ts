@@ -6,15 +6,15 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { comparePaths } from "../../core/values/path.ts";
 import { beneath, foldersOf } from "./early-stage.ts";
 
-/** What was staged early, in the place where the apply stages. */
+/** Early-staged files, moved to where the apply stages. */
 export interface AdoptedTree {
   readonly root: ApplyRoot;
   readonly folders: ReadonlySet<WorkspacePath>;
-  /** Where a path lies in it. */
+  /** Returns the path of an early-staged file in the staging folder. */
   readonly pathOf: (inner: WorkspacePath) => WorkspacePath;
 }
 
-/** Notes in each step that its file is staged already: with this content, this mode, and the time that is wanted. */
+/** Notes in each step that its file is already staged with the right content and mode, and the time that is wanted. */
 export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepMtime }: ApplyRequest): void {
   if (keepMtime === true) return;
   for (const step of steps) {
@@ -27,8 +27,8 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
 }
 
 /**
- * Takes what was staged early into the prepared place of this apply: from here on it is this apply's, and is cleaned up with
- * it. What no step asks for goes. `undefined`: there is nothing for any step; then it stays where it is.
+ * Moves the early-staged files into this apply's prepared staging, which from then on owns them and cleans them up.
+ * Removes those that no step needs. Returns `undefined`, and moves nothing, if no step can use any of them.
  */
 export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree | undefined {
   const root = steps.find((step) => step.early !== undefined)?.root;
@@ -48,7 +48,7 @@ export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree
   return adopted;
 }
 
-/** A folder that goes into place must hold nothing but what is asked for. */
+/** Removes files that no step asks for: a folder that is renamed into place must hold nothing else. */
 function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, folders, pathOf }: AdoptedTree): void {
   const { fresh } = root.staging;
   const asked = new Set(steps.filter((step) => step.early !== undefined).map((step) => step.inner));
@@ -59,7 +59,7 @@ function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, fold
     try {
       fresh.removeFolder(pathOf(path));
     } catch (error) {
-      // It is there already, and leads to what is asked for.
+      // It already exists, and leads to files that are asked for.
       const errno = errnoOf(error);
       if (errno !== "ENOTEMPTY" && errno !== "EEXIST") throw error;
     }

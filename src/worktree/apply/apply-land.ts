@@ -14,7 +14,7 @@ import type { LooseModes } from "./loose-modes.ts";
 import { isCertain, isRacy, isSameContent } from "../files/same-stat.ts";
 import { sha256 } from "../../core/values/hash.ts";
 
-/** What putting things into place works with. */
+/** Context for putting steps into place. */
 export interface LandContext {
   readonly disk: Disk;
   readonly steps: readonly Step[];
@@ -22,7 +22,7 @@ export interface LandContext {
   readonly modes: LooseModes;
   readonly nowNs: () => bigint;
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
-  /** How to take back what was done, last one last. */
+  /** Undo actions, to be run in reverse order. */
   readonly undo: (() => void)[];
 }
 
@@ -30,8 +30,8 @@ export interface LandContext {
 const NO_LINKS: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /**
- * Gives every file that will be replaced or removed a second name in the trash, before anything is changed: whoever
- * may not do that is told so while nothing has happened yet.
+ * Links every file that will be replaced or removed into the trash before anything is changed, so that a missing
+ * permission is reported while nothing has happened yet.
  */
 export function setAside(context: LandContext): void {
   for (const step of context.steps) {
@@ -71,7 +71,7 @@ function linkAside(step: Step): void {
   }
 }
 
-/** Puts one step into place. A step that cannot be done is blocked; trouble of the disk is thrown. */
+/** Puts one step into place. Blocks a step that cannot be done; throws disk failures. */
 export function land(context: LandContext, step: Step): void {
   if (!isLive(step) || step.landed) return;
   try {
@@ -83,7 +83,7 @@ export function land(context: LandContext, step: Step): void {
   if (step.blocked !== undefined) putBackAlias(context, step, step.blocked);
 }
 
-/** What went for the sake of a name that could not be made stays under its own, with all that lay in it. */
+/** Puts an alias and its contents back if the name that it made way for could not be created. */
 function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
   if (step.alias === undefined) return;
   for (const gone of removalsWith(context.steps, step.alias)) {
@@ -93,7 +93,7 @@ function putBackAlias(context: LandContext, step: Step, { reason, detail }: Bloc
   for (const coming of inFolder(context.steps, step)) block(coming, reason, detail);
 }
 
-/** A folder is writable until what lay in it is back, too. */
+/** A folder stays writable until its contents are back, too. */
 function putBackRemoved({ modes }: LandContext, step: Step): void {
   const { root, inner, present } = step;
   if (present?.kind !== "dir") return putBack(step, removedTo(step));
@@ -110,7 +110,7 @@ function landOne(context: LandContext, step: Step): void {
 
 function landNew(context: LandContext, step: Step): void {
   const { fs } = step.root;
-  // What lies in a new folder came along with it.
+  // The contents of a new folder came along with it.
   if (step.carrier !== undefined) {
     if (!step.carrier.landed) block(step, "changed", "its folder was not put into place");
     return;
@@ -126,14 +126,14 @@ function landNew(context: LandContext, step: Step): void {
   context.undo.push(() => takeBack(context, step));
 }
 
-/** A rename changes the time of change. */
+/** Reads the stat again, since a rename changes the ctime. */
 function lookAtLanded(step: Step): void {
   const staged = step.stat;
   step.stat = step.root.fs.lstat(step.inner);
   step.isCertain = staged !== undefined && step.stat !== undefined && isCertain(staged, step.stat);
 }
 
-/** Gives a staged file its name, unless something has that name by now. */
+/** Gives a staged file its name, unless that name is taken by now. */
 function moveToFree(step: Step, staged: WorkspacePath): void {
   const { stagedIn } = step;
   const { fs } = step.root;
@@ -149,12 +149,15 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
   try {
     stagedIn.unlink(staged);
   } catch (error) {
-    // It has its name; the second one goes when the staging folder is emptied.
+    // It has its name; the second one is removed when the staging folder is emptied.
     if (errnoOf(error) === undefined) throw error;
   }
 }
 
-/** Has something the name? Where it was taken for another one, which is gone, the system may still think so for a moment: then the list tells. */
+/**
+ * True if the name is taken. If it was an alias of a removed name, the system may still report that one for a moment,
+ * so the folder listing decides.
+ */
 function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
   if (alias === undefined) return fs.lstat(inner) !== undefined;
   return fs.list(parentOf(inner)).some(({ name }) => isOneName(decodeName(name), nameOf(inner), traits.names));
@@ -178,20 +181,20 @@ function landReplaced(context: LandContext, step: Step): void {
   context.undo.push(() => putBack(step, aside(step)));
 }
 
-/** What somebody wrote at the last moment is kept beside its path; where no copy can be made, it has its name again. */
+/** Keeps a concurrent edit as a conflict copy beside its path; if no copy can be made, gives the file its name back. */
 function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
   try {
     keepConflict(context, step, from);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     tryPutBack(step, from);
-    // It is the only one: the apply ends here, before staging is emptied, and is finished later as after a crash.
+    // This is the only copy: stop before staging is emptied, and finish later as after a crash.
     if (step.root.staging.trash.lstat(from) !== undefined) throw codedError(error);
     block(step, "changed", "it was written meanwhile");
   }
 }
 
-/** The caller looks whether it went: a path that were only blocked for it would not keep staging from being emptied. */
+/** The caller checks whether it worked: merely blocking the path would not keep staging from being emptied. */
 function tryPutBack(step: Step, from: WorkspacePath): void {
   try {
     putBack(step, from);
@@ -200,7 +203,10 @@ function tryPutBack(step: Step, from: WorkspacePath): void {
   }
 }
 
-/** The stat of what lies aside, which is exactly what is about to be replaced; blocks the step if that was changed. */
+/**
+ * Returns the stat of the file that is set aside, which is exactly what is about to be replaced. Blocks the step if
+ * that was changed.
+ */
 function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   const { fs, staging } = step.root;
   const now = fs.lstat(step.inner);
@@ -210,7 +216,7 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
     return undefined;
   }
   if (kept !== undefined && (kept.ino !== now.ino || kept.dev !== now.dev)) {
-    // Another file by that name since it was linked: an editor saved by renaming.
+    // The name has another file since it was linked: an editor saved by renaming.
     staging.trash.unlink(aside(step));
     kept = undefined;
   }
@@ -225,12 +231,14 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   return seen;
 }
 
-/** Without hard links there is a moment without the file; a run that is finished later makes it again. */
+/** Without hard links the path is missing for a moment; a resumed run makes it again. */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
 }
 
-/** Does a file set aside hold what it held at an earlier look? Where times could hide a write, its bytes are compared. */
+/**
+ * True if a file that was set aside still holds its earlier content. Compares bytes if the times could hide a write.
+ */
 function isStill(context: LandContext, step: Step, earlier: FileStat, now: FileStat): boolean {
   const isTold = step.root.traits.ctime;
   if (isTold && isSameContent(earlier, now) && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs())) return true;
@@ -264,7 +272,7 @@ function landMode(context: LandContext, step: Step): void {
   step.stat = fs.fstat(file);
 }
 
-/** Takes away what is there: a file or link goes to the trash, a folder only if it is empty. */
+/** Removes what is there: a file or link moves to the trash, a folder is removed only if it is empty. */
 export function remove(context: LandContext, step: Step): void {
   if (!isLive(step)) return;
   try {
@@ -296,7 +304,7 @@ function removeOne(context: LandContext, step: Step): void {
   context.undo.push(() => putBack(step, removedTo(step)));
 }
 
-/** Gives the old file its name again, unless somebody has worked on what has it now. */
+/** Gives the old file its name back, unless somebody has changed the file that has it now. */
 function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
   if (staging.trash.lstat(from) === undefined) return;
@@ -306,7 +314,7 @@ function putBack(step: Step, from: WorkspacePath): void {
   step.landed = false;
 }
 
-/** Undoes a creation, as far as it is still what was made. */
+/** Undoes a creation, as far as the path still holds what was made. */
 function takeBack(context: LandContext, step: Step): void {
   const { fs } = step.root;
   const carried = context.steps.filter((one) => one === step || one.carrier === step);
@@ -319,7 +327,7 @@ function takeBack(context: LandContext, step: Step): void {
   }
 }
 
-/** Did the step change a name in the folder that holds it? */
+/** True if the step changed a name in its folder. */
 export function changesNames(step: Step): boolean {
   return step.landed && step.carrier === undefined && step.todo !== "chmod";
 }

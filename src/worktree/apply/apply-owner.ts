@@ -6,9 +6,9 @@ import type { Step } from "./apply-step.ts";
 import type { Wanted } from "./apply-workers.ts";
 
 /**
- * To whom what was made for a step is to be given; `undefined`: it belongs to them. A file that replaces one belongs to who had that.
- * What root makes anew belongs to the owner of the folder that receives it: nothing records whose it was, and a user who
- * had Chronicle run as root once could not read it otherwise.
+ * Returns the owner to give a new file to, or `undefined` if it already belongs to them. A file that replaces another
+ * gets that one's owner. A file that root makes anew gets the owner of its folder: no record says whose it was, and a
+ * user who once ran Chronicle as root could not read it otherwise.
  */
 export function ownerFor(step: Step, made: FileStat): Owner | undefined {
   const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);
@@ -27,7 +27,10 @@ function folderOwner(step: Step): Owner | undefined {
   return { uid: folder.uid, gid: folder.gid };
 }
 
-/** Gives an open file, or an empty folder, to its owner. Where that is not permitted, the step notes who had what it replaces. */
+/**
+ * Gives an open file, or an empty folder, to its owner. If that is not permitted, notes the owner of the replaced file
+ * in the step.
+ */
 export function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   const owner = ownerFor(step, disk.fstat(fd));
   if (owner === undefined) return false;
@@ -35,7 +38,7 @@ export function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean
   return true;
 }
 
-/** The same of a file that others have written. */
+/** Like `giveToOwner`, for a file that the workers have written. */
 export function giveStaged(disk: Disk, step: Step): void {
   const { stat, staged, stagedIn } = step;
   if (stat === undefined || staged === undefined) return;
@@ -46,13 +49,13 @@ export function giveStaged(disk: Disk, step: Step): void {
     giveToOwner(disk, step, file);
     step.stat = disk.fstat(file.fd);
   } catch (error) {
-    // It may not be read, by who has made it either.
+    // Even the process that made the file may not be allowed to read it.
     if (errnoOf(error) !== "EACCES") throw error;
     step.lostOwner = replacedOwner(step);
   }
 }
 
-/** The same of all that were written. */
+/** Calls `giveStaged` for all that the workers were to write. */
 export function giveWritten(disk: Disk, wanted: Wanted): void {
   for (const steps of wanted.values()) for (const step of steps) giveStaged(disk, step);
 }

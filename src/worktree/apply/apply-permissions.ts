@@ -3,7 +3,7 @@ import { parentOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import { block, blockFor, type Step } from "./apply-step.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 
-/** Blocks the steps of which the system says beforehand that they cannot be done. After `checkSteps`. */
+/** Blocks the steps that the system already refuses. Called after `checkSteps`. */
 export function checkPermissions(steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.blocked !== undefined || step.todo === "nothing") continue;
@@ -16,7 +16,7 @@ export function checkPermissions(steps: readonly Step[]): void {
   }
 }
 
-/** The folder in which a name would be changed; of a folder that is yet to be made the one that holds it. */
+/** Returns the folder in which a name would be changed, or the innermost existing folder above it. */
 function innermost({ root: { fs }, inner }: Step): WorkspacePath {
   let folder = parentOf(inner);
   while (folder !== ROOT && fs.lstat(folder)?.kind !== "dir") folder = parentOf(folder);
@@ -28,13 +28,16 @@ function isMountPoint({ root: { fs }, inner, present, todo }: Step): boolean {
   return fs.lstat(parentOf(inner))?.dev !== present.dev;
 }
 
-/** Does the file lie on another file system than its root? Nothing staged for the root can be renamed into place there. */
+/** True if the path lies on another file system than its root: nothing staged for the root can be renamed there. */
 function isMountedAbove(step: Step): boolean {
   const { fs } = step.root;
   return fs.lstat(innermost(step))?.dev !== fs.lstat(ROOT)?.dev;
 }
 
-/** A folder whose owner has not the permission is opened for the moment, if it is one's own (see `LooseModes`). */
+/**
+ * Checks that the folder is writable. One's own folder without the write permission is opened for the moment (see
+ * `LooseModes`).
+ */
 function checkFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.checkWrite(folder);

@@ -4,15 +4,18 @@ import { releaseRoots, rootsOf, type ApplyRoot, type Step } from "./apply-step.t
 import { receiversOf } from "../files/folder-places.ts";
 
 /**
- * Where new files are staged: a few in the folders that receive them, which costs nothing and is right in all of them, as in an
- * editor that saves. Of many it is asked first in which folders that matters, because each name that comes and goes in a folder
- * wakes whoever watches it, and because what was staged early lies in the store.
+ * Chooses where new files are staged. A few are staged in the folders that receive them, as an editor does when it
+ * saves: that costs nothing and is right in every folder. For many, a program is asked first in which folders it
+ * matters, because each name that comes and goes wakes the folder's watchers, and early-staged files lie in the store.
  */
 
-/** A program is asked for more; it takes about as long as 200 files. */
+/** The program that is asked takes about as long as 200 files. */
 const FEW = 256;
 
-/** Decides of which folders new files are staged elsewhere. What was staged early for the others is staged anew. */
+/**
+ * Decides for which folders new files are staged elsewhere. Files that were staged early for the other folders are
+ * staged anew.
+ */
 export async function choosePlaces({ disk, early }: ApplyContext, steps: readonly Step[]): Promise<void> {
   const anew = steps.filter(({ todo, blocked }) => blocked === undefined && (todo === "create" || todo === "replace"));
   if (anew.length <= FEW && early === undefined) return;
@@ -25,14 +28,14 @@ export async function choosePlaces({ disk, early }: ApplyContext, steps: readonl
   }
 }
 
-/** Removes what an interrupted run may have left in the folders that it was to change: its notes may be lost. */
+/** Removes what an interrupted run may have left in the folders that it was to change, since its notes may be lost. */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
     staging.places.clear(receiversOf(those.filter(({ after }) => after !== undefined).map(({ inner }) => inner)));
   }
 }
 
-/** The folders that are there and get something. */
+/** Returns the existing folders that receive new files. */
 function receivers(anew: readonly Step[], root: ApplyRoot): Set<WorkspacePath> {
   const made = new Set(anew.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
   const direct = anew.filter((step) => step.root === root && !made.has(parentOf(step.path)));

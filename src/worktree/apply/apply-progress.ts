@@ -1,9 +1,9 @@
-/** A change is told after so many paths at least. */
+/** Progress is reported in steps of at least this many paths. */
 const STEP = 64;
 
 /**
- * How far an apply is, for people: files count when they are staged, which takes most of the time; where there is nothing to
- * stage, paths count as they are put into place or removed. It never goes back.
+ * The progress of an apply, as shown to people. Files count when they are staged, which takes most of the time; if
+ * there is nothing to stage, paths count when they are put into place or removed. It never decreases.
  */
 export class ApplyProgress {
   readonly #tell: ((done: number, total: number) => void) | undefined;
@@ -16,18 +16,18 @@ export class ApplyProgress {
     this.#total = total;
   }
 
-  /** So many more files are staged. */
+  /** Adds this many newly staged files. */
   staged(files: number): void {
     this.#staged += files;
     this.#reached(this.#staged);
   }
 
-  /** So many paths in all are what they are to be. */
+  /** Notes that this many paths in all are in their final state. */
   placed(paths: number): void {
     this.#reached(paths);
   }
 
-  /** Tells it, whatever was told before. */
+  /** Reports completion, whatever was reported before. */
   finished(): void {
     this.#tell?.(this.#total, this.#total);
   }

@@ -12,37 +12,37 @@ import type { TrashBin } from "./trash-bin.ts";
 import { SyncsBeside } from "./syncs-beside.ts";
 import type { ApplyRequest, BlockReason } from "../worktree.ts";
 
-/** Everything of an apply that comes before the first change that anybody can see. */
+/** The phases of an apply that come before the first visible change. */
 
-/** What an apply works with. */
+/** Context of an apply. */
 export interface ApplyContext {
   readonly disk: Disk;
   readonly roots: readonly OpenRoot[];
   readonly cache: StatCache;
-  /** A folder in the store for staging, if it is on the device of a root. */
+  /** A folder in the store for staging, used if it is on the device of a root. */
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
-  /** Writes what is many. */
+  /** Writes files when there are many. */
   readonly crew?: RestoreWorkers | undefined;
   readonly bin: TrashBin;
-  /** What is staged already. It is this apply's, whatever becomes of that. */
+  /** Files that are already staged. They belong to this apply, whether it succeeds or not. */
   readonly early?: EarlyTree | undefined;
 }
 
-/** What is asked for, and who is told how far it is. */
+/** The request and its progress. */
 export interface Asked {
   readonly request: ApplyRequest;
   readonly progress: ApplyProgress;
-  /** Makes what is staged durable, where that is not to be waited for at once. */
+  /** Makes staged files durable without waiting for each at once. */
   readonly syncs?: SyncsBeside;
 }
 
-/** False: something cannot be done, and then nothing is to be. */
+/** False if a step is blocked and the request then wants no change at all. */
 export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
   return !steps.some((step) => stopsAll(step, request.onBlocked));
 }
 
-/** Would the new bytes fit? Blocks everything if not. */
+/** True if the new bytes would not fit; then blocks everything. */
 export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
   for (const open of context.roots) {
     let bytes = 0;
@@ -60,15 +60,15 @@ export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boole
 }
 
 /**
- * Up to so many changes are staged while what is to stand before them becomes durable: a journaling file system makes both
- * durable in hardly more time than one.
+ * Up to this many changes are staged while the intent becomes durable: a journaling file system makes both durable in
+ * hardly more time than one.
  */
 const BESIDE = 32;
 
-/** Stages what is new and sets aside what goes. False: nothing is to be changed. */
+/** Stages new files and sets old ones aside. Returns false if nothing is to be changed. */
 export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {
   const { begin } = asked.request;
-  // What was staged early is made durable all at once.
+  // Early-staged files are made durable all at once.
   if (begin !== undefined && run.steps.length <= BESIDE && context.early === undefined)
     return readyBeside(context, run, { ...asked, begin });
   await begin?.();
@@ -78,8 +78,8 @@ export async function makeReady(context: ApplyContext, run: LandContext, asked: 
 }
 
 /**
- * The same for a few. All that can be known beforehand is known before it is begun: whether there is room, whether names may be
- * linked. What is staged becomes durable meanwhile.
+ * Like `makeReady`, for a few changes. Checks all that can be known (free space, permission to link) before the
+ * operation begins. Staged files become durable meanwhile.
  */
 async function readyBeside(
   context: ApplyContext,
@@ -91,7 +91,7 @@ async function readyBeside(
   try {
     setAside(run);
     if (mayGoOn(steps, asked.request)) await stage(context, steps, { ...asked, syncs });
-    // What is open may have another name once others have had a turn.
+    // An open folder may have another name after other tasks have had a turn.
     releaseAll(steps);
     if (mayGoOn(steps, asked.request)) await asked.begin();
   } catch (error) {
@@ -102,7 +102,7 @@ async function readyBeside(
   return (await staged(steps, () => syncs.end())) && mayGoOn(steps, asked.request);
 }
 
-/** What keeps it from being taken away is told by whoever does that later. */
+/** Errors are ignored here: a later removal reports whatever prevents it. */
 function discardQuietly(steps: readonly Step[]): void {
   for (const { staging } of rootsOf(steps)) {
     try {
@@ -113,12 +113,15 @@ function discardQuietly(steps: readonly Step[]): void {
   }
 }
 
-/** What staging meets that will not pass by itself: it is said, else the operation would stay open for ever. */
+/**
+ * Staging errors that do not pass by themselves. They are reported as blocks, or the operation would stay open for
+ * ever.
+ */
 const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
   ENOSPC: "no-space",
   EDQUOT: "no-space",
   EFBIG: "no-space",
-  // A name in a new folder that this file system does not take.
+  // This file system refuses a name in a new folder.
   EINVAL: "not-permitted",
   EILSEQ: "not-permitted",
   ENAMETOOLONG: "not-permitted",
@@ -135,7 +138,7 @@ async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked
   return staged(steps, () => stageSteps({ disk, steps, request, crew, syncs, early, onStaged }));
 }
 
-/** False: the disk has said why not, and nothing is to be changed. */
+/** Runs `work`. Returns false if the disk has refused it: then nothing is to be changed. */
 async function staged(steps: readonly Step[], work: () => Promise<void>): Promise<boolean> {
   try {
     await work();

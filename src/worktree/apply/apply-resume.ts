@@ -8,8 +8,8 @@ import { hashFile } from "../files/inspect.ts";
 import { loosened } from "./loose-modes.ts";
 
 /**
- * Looks at what an interrupted run has set aside. Bytes that are recorded, or that still have their own name, need
- * their second one no more; anything else was written at the last moment, and is kept as a conflict copy.
+ * Settles the files that an interrupted run has set aside. Drops the second name of bytes that are recorded or still
+ * have their own name; keeps anything else as a conflict copy, since it was written at the last moment.
  */
 export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   const { staging } = root;
@@ -25,8 +25,8 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 }
 
 /**
- * Keeps a copy beside the path. Where no folder takes another name, the file has its own one again, which takes no new one: else every
- * later change of the workspace would fail here. The path is told as changed then.
+ * Keeps a copy beside the path. If no folder takes another name, gives the file its own name back, which needs no new
+ * one: otherwise every later change of the workspace would fail here. The path is then reported as changed.
  */
 function keepOrGiveBack(run: LandContext, step: Step, path: WorkspacePath): void {
   try {
@@ -37,7 +37,7 @@ function keepOrGiveBack(run: LandContext, step: Step, path: WorkspacePath): void
   }
 }
 
-/** Does nothing have the name of the step, or only what the run itself has put there? */
+/** True if the step's name is free, or holds only what the run itself put there. */
 function isFree({ root: { fs }, inner, after }: Step): boolean {
   const now = fs.lstat(inner);
   if (now === undefined) return true;

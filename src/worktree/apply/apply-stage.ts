@@ -18,46 +18,45 @@ import { splitForWorkers, stageByWorkers, type Wanted } from "./apply-workers.ts
 import { giveStaged, giveToOwner, giveWritten, ownerFor } from "./apply-owner.ts";
 import { block, releaseAll, rootsOf } from "./apply-step.ts";
 
-/** Up to this many files are made durable one by one; more by one `syncAll`, where the platform can. */
+/** Up to this many files are made durable one by one; more by one `syncAll`, if the platform has it. */
 const FEW = 256;
 /** Contents up to this size are held in memory when several paths want them. */
 const HELD_BYTES = 8 * 1024 * 1024;
-/** Others get a turn after so much was written; for each content as much is counted as its name costs. */
+/** Yields to other tasks after this many bytes. Each content also counts `CONTENT_COST`, the cost of its name. */
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 const SETGID = 0o2000;
-/** No disk refuses it, also one that keeps no modes. */
+/** Every disk accepts this mode, even one that keeps no modes. */
 const OWN_MODE = 0o600;
 const OWN_FOLDER_MODE = 0o700;
 
-/** What staging works with. */
+/** Context of staging. */
 export interface StageContext {
   readonly disk: Disk;
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
-  /** Writes what is many. */
+  /** Writes files when there are many. */
   readonly crew: RestoreWorkers | undefined;
-  /** Files, which are few, are made durable by these; whoever gives them waits for their end. */
+  /** Makes the files durable, if they are few. The caller that passes it waits for its end. */
   readonly syncs?: SyncsBeside | undefined;
-  /** What is staged already. */
+  /** Files that are already staged. */
   readonly early: EarlyTree | undefined;
-  /** Is told of each few files that are written. */
+  /** Called after every few files that are written. */
   readonly onStaged: (files: number) => void;
 }
 
 /**
- * Writes every new file, link and folder into staging, durably; nothing that the user sees changes. A new folder is
- * staged with all that it will hold, and goes into place by one rename.
- * A content that is missing or damaged blocks its steps; a disk without room, or one that does not
- * take a name, throws what it says.
+ * Writes every new file, link and folder into staging, durably; nothing changes visibly. A new folder is staged with
+ * all its contents, and put into place by one rename. A missing or damaged content blocks its steps. Throws the disk's
+ * error if there is no room, or a name is refused.
  */
 export async function stageSteps(context: StageContext): Promise<void> {
   const early = context.early === undefined ? undefined : adoptEarly(context.steps, context.early);
   const wanted = placeFolders(context, early);
   if (early !== undefined) context.onStaged(context.steps.filter((step) => step.early !== undefined).length);
   if (context.syncs !== undefined) return stageBeside(context, wanted);
-  // Nothing that was staged early has been synced.
+  // Early-staged files have not been synced.
   const each = early === undefined && countOf(wanted) <= FEW;
   if (each || context.crew === undefined) await stageContents(context, wanted, each);
   else await stageWithCrew(context, context.crew, wanted);
@@ -74,11 +73,13 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
   if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
 }
 
-/** What is not for the crew is written here beside it; what it has left, afterwards. */
+/**
+ * Lets the workers write what they can. This thread writes the rest beside them, and afterwards what they have left.
+ */
 async function stageWithCrew(context: StageContext, crew: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
-  // Both come to their end before anybody may empty the place where they write.
+  // Both must end before anybody may empty the folder in which they write.
   const [left, here] = await Promise.allSettled([
     stageByWorkers(crew, forWorkers, context),
     stageContents(context, others, false),
@@ -121,7 +122,10 @@ function countOf(wanted: Wanted): number {
   return count;
 }
 
-/** Gives each new path its place, makes the staged folders, and answers who needs which content. */
+/**
+ * Chooses the staging path of each new path, makes the staged folders, and returns the steps by the content that they
+ * need.
+ */
 function placeFolders({ disk, steps }: StageContext, early: AdoptedTree | undefined): Wanted {
   const wanted = new Map<Hash, Step[]>();
   const carriers = new Map<WorkspacePath, Step>();
@@ -168,7 +172,7 @@ function makeStaged(disk: Disk, step: Step, after: Entry, isThere: boolean): voi
   giveToOwner(disk, step, folder);
 }
 
-/** What was staged early lies where the store stages: is that where this path is to be staged? */
+/** True if this path is to be staged where the store stages, which is where the early-staged files lie. */
 function isBesideEarly({ root, inner }: Step, above: Step | undefined): boolean {
   if (above?.staged !== undefined) return above.stagedIn === root.staging.fresh;
   return root.staging.places.placeIn(parentOf(inner), "") === undefined;
@@ -225,7 +229,7 @@ function dropStaged(step: Step): void {
   }
 }
 
-/** Stages the content for one step; answers it if it is small enough to be held. */
+/** Stages the content for one step. Returns its bytes if it is small enough to be held. */
 async function stageFirst(
   context: StageContext,
   step: Step,
@@ -234,7 +238,7 @@ async function stageFirst(
 ): Promise<readonly Uint8Array[] | undefined> {
   if (reader.size <= HELD_BYTES) {
     const pieces: Uint8Array[] = [];
-    // Read to the end before it is believed: only then was it checked.
+    // Read it to the end before using it: only then is its hash checked.
     for await (const piece of reader.pieces()) pieces.push(piece);
     stageHeld(context, step, pieces, each);
     return pieces;
@@ -265,7 +269,7 @@ function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Arra
   finishFile(context, step, file, { size, each });
 }
 
-/** The same large content for another path: cloned where the file system can. */
+/** Copies a large staged content to another path, cloning it if the file system can. */
 function copyStaged(context: StageContext, first: Step, step: Step, each: boolean): void {
   const from = first.stagedIn;
   using source = from.openRead(first.staged ?? first.path);
@@ -299,7 +303,7 @@ function finishFile(
   giveToOwner(disk, step, file);
   const { modes } = step.root.traits;
   const made = modes ? withMode(disk, file, after.mode) : disk.fstat(file.fd);
-  // Writing and giving away clear these bits, so they come last.
+  // Writing and changing the owner clear these bits, so they come last.
   if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
   if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, after.mtimeMs);
   if (done.each) disk.sync(file.fd);
@@ -323,7 +327,7 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
   }
 }
 
-/** Files were synced if they were few. */
+/** Syncs one staged path. Files are already synced if they were few (`each`). */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
   if (step.staged === undefined) return;

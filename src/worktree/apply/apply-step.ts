@@ -13,62 +13,65 @@ export interface ApplyRoot extends OpenRoot {
 }
 
 /**
- * What a step does. `create`: makes what is not there (after `clear`, if something of another kind is). `replace`: a
- * file or link in place of one. `chmod`: only the mode.
+ * The action of a step. `create`: makes what is not there (after `clear`, if something of another kind is). `replace`:
+ * replaces a file or link. `chmod`: changes only the mode.
  */
 export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
 
-/** Why a path cannot be changed. */
+/** The reason why a path cannot be changed. */
 export interface Blocked {
   readonly reason: BlockReason;
   readonly detail: string;
-  /** A folder that is not empty only because of what was changed in it meanwhile. */
+  /** True for a folder that is not empty only because its contents were changed meanwhile. */
   readonly isMeanwhile?: boolean;
 }
 
-/** One change on its way. */
+/** One change in progress. */
 export interface Step {
-  /** Its place among all changes in order: names its files in staging. */
+  /** Its position among all changes in path order; names its files in staging. */
   readonly index: number;
   readonly path: WorkspacePath;
   /** The path beneath the root. */
   readonly inner: WorkspacePath;
   readonly root: ApplyRoot;
   readonly before: Entry | undefined;
-  /** With the mode that is to be set on disk. */
+  /** The target entry, with the mode that is to be set on disk. */
   after: Entry | undefined;
-  /** The mode that `after` had when it was asked for. */
+  /** The mode that the request gave to `after`. */
   readonly asked: number | undefined;
-  /** Bits of the mode that are neither set nor taken away. */
+  /** Mode bits that are neither set nor cleared. */
   readonly mask: number;
-  /** What was there when it was checked. */
+  /** The stat found by the check. */
   present: FileStat | undefined;
-  /** It was found to be `after` already. */
+  /** True if the path was found to be `after` already. */
   isAfter: boolean;
   todo: Todo;
-  /** Something of another kind must go first. */
+  /** True if something of another kind must be removed first. */
   clear: boolean;
-  /** What stands under another name that the disk takes for this one, and must go first. */
+  /** The removal of another name that the disk takes for this one; it must be done first. */
   alias: Step | undefined;
   blocked: Blocked | undefined;
-  /** Its new file was staged before the apply began. */
+  /** The stat of its file that was staged before the apply began. */
   early: FileStat | undefined;
-  /** Where its new file lies in staging. */
+  /** The path of its new file in staging. */
   staged: WorkspacePath | undefined;
-  /** The way to it. */
+  /** The file system through which `staged` is reached. */
   stagedIn: ConfinedFs;
-  /** To whom the replaced file belonged, where its new one could not be given to them. */
+  /** The owner of the replaced file, if the new one could not be given to them. */
   lostOwner: Owner | undefined;
-  /** The new folder that takes this path along when it is renamed into place: staged inside it. */
+  /** The new folder in which this path is staged, and which takes it along when it is renamed into place. */
   carrier: Step | undefined;
-  /** The state after it was staged or landed. */
+  /** The stat after it was staged or landed. */
   stat: FileStat | undefined;
-  /** It is in place as it was staged, and a later change will show in its times. */
+  /** True if it is in place as it was staged, and a later change will show in its times. */
   isCertain: boolean;
   landed: boolean;
 }
 
-/** Is this path a reason to change nothing at all? A folder that merely stays is none, nor is what the disk cannot hold anyway. */
+/**
+ * True if this path's block means that nothing may change at all. A folder that merely stays is no such block, nor is
+ * an entry that the disk cannot hold anyway.
+ */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
   onBlocked: OnBlocked,
@@ -78,12 +81,15 @@ export function stopsAll(
   return blocked.reason !== "not-empty" || after !== undefined;
 }
 
-/** Was the path changed meanwhile, or something in the folder, so that it cannot go? */
+/** True if the path was changed meanwhile, or if something in the folder was, so that it cannot be removed. */
 function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
   return reason === "changed" || isMeanwhile === true;
 }
 
-/** Why a folder cannot go that still holds these; `undefined`: all of them go. A name whose own block is not known stays. */
+/**
+ * Returns why a folder with these children cannot be removed, or `undefined` if all of them go. A child that stays for
+ * an unknown reason counts as well.
+ */
 export function heldBy(
   children: Iterable<{ readonly name: string; readonly goes: boolean; readonly blocked: Blocked | undefined }>,
 ): Blocked | undefined {
@@ -97,7 +103,7 @@ export function heldBy(
   return found;
 }
 
-/** Says why a step is not done; the first reason stays. */
+/** Notes why a step is not done; the first reason wins. */
 export function block(step: Step, reason: BlockReason, detail: string): void {
   step.blocked ??= { reason, detail };
 }
@@ -106,7 +112,7 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   EACCES: "not-permitted",
   EPERM: "not-permitted",
   EROFS: "not-permitted",
-  // What this file system calls no name, though another one does.
+  // Names that this file system refuses, though another one takes them.
   EINVAL: "not-permitted",
   EILSEQ: "not-permitted",
   ENAMETOOLONG: "not-permitted",
@@ -125,7 +131,7 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   ENOTEMPTY: "not-empty",
 };
 
-/** Blocks a step for what the disk said; anything that is trouble, not an answer, is thrown on. */
+/** Blocks a step for an expected error of the disk; rethrows any other. */
 export function blockFor(step: Step, error: unknown): void {
   const errno = errnoOf(error);
   const reason = errno === undefined ? undefined : REASONS[errno];
@@ -138,12 +144,12 @@ export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
   return [...new Set(steps.map((step) => step.root))];
 }
 
-/** Before others get a turn: what is open may have another name afterwards. */
+/** Closes what is open before other tasks get a turn, since it may have another name afterwards. */
 export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }
 
-/** The same, where the roots are known: to find them, every step is looked at. */
+/** Like `releaseAll`, if the roots are known: finding them visits every step. */
 export function releaseRoots(roots: readonly ApplyRoot[]): void {
   for (const { fs, staging } of roots) {
     fs.release();

@@ -7,12 +7,12 @@ import type { ApplyRequest } from "../worktree.ts";
 /** Steps by the content that they need. */
 export type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 
-/** Larger contents have files of their own in a store, and are read piece by piece. */
+/** Larger contents have files of their own in a store, and are read in pieces. */
 const MOST_BYTES = 8 * 1024 * 1024;
-/** Setuid and setgid are cleared by writing: such files are for who sets them last. */
+/** Writing clears setuid and setgid, so files with these bits are not for the workers. */
 const SET_ID = 0o6000;
 
-/** Parts what is wanted: plain files, and all that is large, or no file, or needs care. */
+/** Splits the contents: plain files are for the workers; anything large, not a file, or in need of care is not. */
 export function splitForWorkers(wanted: Wanted): { readonly forWorkers: Wanted; readonly others: Wanted } {
   return { forWorkers: those(wanted, isPlainFile), others: those(wanted, (step) => !isPlainFile(step)) };
 }
@@ -31,7 +31,7 @@ function isPlainFile({ after, staged }: Step): boolean {
   return after.size <= MOST_BYTES && (after.mode & SET_ID) === 0;
 }
 
-/** Lets the crew write these files; answers what it has left. */
+/** Lets the workers write these files; returns those that they have left. */
 export async function stageByWorkers(
   crew: RestoreWorkers,
   wanted: Wanted,
@@ -54,7 +54,7 @@ export async function stageByWorkers(
 function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
   if (after?.hash === undefined) throw new TypeError(`${path} holds no content`);
   const { hash, size, mtimeMs } = after;
-  // Where no modes are kept some disks refuse to set one.
+  // Some disks that keep no modes refuse to set one.
   const mode = root.traits.modes ? after.mode : 0o600;
   return {
     hash,

@@ -28,17 +28,20 @@ import { LooseModes } from "./loose-modes.ts";
 import { makeRoots } from "./make-roots.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
-/** Setuid, setgid and sticky are not set unless asked for; a folder has setgid and sticky back, which give nobody any rights. */
+/**
+ * Setuid, setgid and sticky are not set unless asked for. A folder keeps setgid and sticky, which give nobody any
+ * rights.
+ */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
-/** Steps before others get a turn. */
+/** Yields to other tasks after this many steps. */
 const TURN = 2048;
 /** Up to this many folders are made durable one by one. */
 const FEW_FOLDERS = 256;
 
 /**
- * Brings paths from `before` to `after`: see `Worktree.apply`. In phases, each of which may be the last one before the
- * power goes: look at everything; stage all that is new, durably, and set old files aside (`makeReady`); put into place, folders first;
+ * Brings paths from `before` to `after`: see `Worktree.apply`. Works in phases, each of which a power loss may end:
+ * check everything; stage all new files durably and set old files aside (`makeReady`); put into place, folders first;
  * remove, children first; make names durable; empty the trash.
  */
 export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
@@ -71,7 +74,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
-/** What an apply would do now: see `Worktree.check`. A root that is not there is made by an apply. */
+/** Reports what an apply would do now: see `Worktree.check`. Missing roots are left out, since an apply makes them. */
 export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
   const { changes, onBlocked, permissions = false } = request;
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
@@ -94,7 +97,7 @@ export function checkChanges(context: ApplyContext, request: CheckRequest): Chec
   }
 }
 
-/** Removes what an apply with this token left behind, and sets back the modes of folders that it had loosened. */
+/** Removes what an apply with this token left behind, and sets back the folder modes that it had loosened. */
 export function cleanUpApply(context: ApplyContext, token: string): void {
   for (const open of context.roots) {
     using fs = open.fs;
@@ -116,7 +119,7 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  // What was cut off may have been so because something else is mounted there now.
+  // The interruption may be due to another file system that is mounted there now.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
@@ -176,7 +179,7 @@ function masked(entry: Entry | undefined, mask: number): Entry | undefined {
   return entry === undefined || (entry.mode & mask) === 0 ? entry : { ...entry, mode: entry.mode & ~mask };
 }
 
-/** False when a step could not be done and none may be skipped. */
+/** Puts all steps into place. Returns false if a step could not be done and none may be skipped. */
 async function putIntoPlace(
   run: LandContext,
   roots: readonly ApplyRoot[],
@@ -209,7 +212,7 @@ async function putIntoPlace(
   return true;
 }
 
-/** What must go before something of another kind can take its place. */
+/** Returns the removals that must come before something of another kind can take the path. */
 function earlyRemovals(steps: readonly Step[]): Set<Step> {
   const early = new Set<Step>();
   let cleared: WorkspacePath | undefined;
@@ -222,7 +225,7 @@ function earlyRemovals(steps: readonly Step[]): Set<Step> {
   return early;
 }
 
-/** The places of an apply, whether the files that it set aside go later, and the time at which it began to look. */
+/** The roots of an apply, whether the files that it set aside are removed later, and when it began to look. */
 interface Finishing {
   readonly roots: readonly ApplyRoot[];
   readonly later: boolean;
@@ -234,7 +237,7 @@ async function finish(
   run: LandContext,
   { roots, later, startedNs }: Finishing,
 ): Promise<ApplyReport> {
-  // While the folders can still be opened and written: one that is closed to its owner could not be synced.
+  // Must happen while the folders can still be opened and written: a folder closed to its owner could not be synced.
   for (const { staging } of roots) staging.places.clear();
   await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   setFolderModes(run.steps);
@@ -249,7 +252,7 @@ async function finish(
   return reportOf(run, applied);
 }
 
-/** Last, since a folder without write permission takes no new names. */
+/** Sets folder modes last, since a folder without write permission takes no new names. */
 function setFolderModes(steps: readonly Step[]): void {
   for (const step of steps.toReversed()) {
     const { after, blocked, todo } = step;
@@ -264,7 +267,7 @@ function setFolderModes(steps: readonly Step[]): void {
   }
 }
 
-/** Makes the names in the folders of these steps durable. `onLost`: a folder is not there any more. */
+/** Makes the names in the folders of these steps durable. Calls `onLost` if a folder is gone. */
 async function syncNames(
   disk: Disk,
   steps: readonly Step[],
@@ -292,7 +295,10 @@ async function syncNames(
 
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** Somebody exchanged the folder: what was done in it was done elsewhere. One that this run took away needs no sync. */
+/**
+ * Blocks the steps whose folder somebody exchanged, since they were done elsewhere. A folder that this run itself
+ * removed needs no sync.
+ */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
   return (steps, error) => {
@@ -302,13 +308,16 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
   };
 }
 
-/** A file that somebody has written since the apply began is read at the next look: nobody has read it here. */
+/**
+ * Updates the stat cache. A file that somebody has written since the apply began is read at the next scan, since it was
+ * not read here.
+ */
 function rememberAll({ cache }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);
 }
 
-/** The applied paths, each with the stat that was seen when its content was known, in path order. */
+/** Yields the applied paths in path order, each with the stat that was seen when its content was known. */
 function* knownNow(applied: readonly Step[]): Generator<NotedPath> {
   for (const step of applied) {
     const { after, path, inner, root, isCertain } = step;
@@ -323,17 +332,17 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
   return reportOf(run, []);
 }
 
-/** A step could not be done after others were: what was done is undone, as far as nobody changed it since. */
+/** Undoes all steps after one of them failed, as far as nobody has changed the paths since. */
 async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promise<ApplyReport> {
   for (const undo of run.undo.toReversed()) {
     try {
       undo();
     } catch (error) {
-      // Somebody works there: what cannot be taken back stays, and is reported as applied.
+      // Somebody is working there: what cannot be undone stays, and is reported as applied.
       if (errnoOf(error) === undefined) throw error;
     }
   }
-  // The names that were set back must be durable too, wherever a step may have got to.
+  // The restored names must be durable too, however far a step may have come.
   const tried = run.steps.filter((step) => step.todo !== "nothing");
   await syncNames(run.disk, tried, (_steps, error) => {
     if (errnoOf(error) === undefined || isDiskFailure(errnoOf(error))) throw error;
@@ -341,7 +350,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
   run.modes.restore();
   for (const { staging } of roots) staging.purge();
   releaseRoots(roots);
-  // What is on disk decides: nothing may be reported as done that was taken back.
+  // The disk decides: nothing that was undone may be reported as done.
   return reportOf(
     run,
     doneTogether(run.steps, (step) => step.todo !== "nothing" && isAfter(step)),
@@ -349,7 +358,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
 }
 
 function isAfter({ root: { root, fs, traits }, path, inner, after }: Step): boolean {
-  // Another name may stand there, which the disk takes for this one.
+  // The name may belong to another entry, which the disk takes for this one.
   const isThere = !foldsNames(traits) || root.only === inner || fs.isNamedSo(inner);
   const found = isThere ? inspectPath(fs, path, inner)?.entry : undefined;
   return sameEntry(heldEntry(traits, found, after), after);

@@ -28,7 +28,7 @@ export class BlockedPaths {
     if (!this.has(path)) this.#blocked.set(path, { reason, detail });
   }
 
-  /** Blocks a folder that is to go, unless all that it holds goes, too. */
+  /** Blocks the removal of a folder, unless all its contents are removed too. */
   blockHolding(folder: WorkspacePath, children: readonly WorkspacePath[]): void {
     const held = heldBy(
       children.map((child) => {
@@ -44,20 +44,20 @@ export class BlockedPaths {
     if (held !== undefined && !this.has(folder)) this.#blocked.set(folder, held);
   }
 
-  /** Is one of them a reason to change nothing at all? */
+  /** True if a block means that nothing may change at all. */
   stopAll(onBlocked: OnBlocked): boolean {
     return [...this.#blocked].some(([path, blocked]) =>
       stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
     );
   }
 
-  /** What an apply does, given what is blocked. */
+  /** Reports what an apply would do, given the blocked paths. */
   report(onBlocked: OnBlocked): CheckReport {
     const paths = this.stopAll(onBlocked) ? [] : [...this.#changes.keys()];
     return { applied: paths.filter((path) => !this.has(path)), blocked: this.told() };
   }
 
-  /** For the report. */
+  /** Lists the blocked paths for the report. */
   told(): BlockedPath[] {
     return [...this.#blocked].map(([path, { reason, detail }]) => ({ path, reason, detail }));
   }

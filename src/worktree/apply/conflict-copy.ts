@@ -3,7 +3,7 @@ import type { Step } from "./apply-step.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { childOf, nameOf, parentOf, pathInRoot, pathToBytes } from "../../core/values/path.ts";
 
-/** Where conflict copies are noted. */
+/** The list in which conflict copies are noted. */
 export interface ConflictList {
   readonly token: string;
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
@@ -13,8 +13,8 @@ export interface ConflictList {
 const MAX_NAME_BYTES = 255;
 
 /**
- * Gives a file from the trash, written by somebody at the last moment, a free name beside its path; further up where
- * its folder is gone, or takes no new name. Throws the disk's error where no folder does: the file is still in the trash then.
+ * Gives a trashed file that somebody wrote at the last moment a free name beside its path, or further up if its folder
+ * is gone or takes no new name. If no folder does, throws the disk's error and leaves the file in the trash.
  */
 export function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): void {
   const { fs, root } = step.root;
@@ -52,10 +52,13 @@ function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): Work
   }
 }
 
-/** The longest ending that a name keeps when it is cut, in bytes. */
+/** The longest extension that a shortened name keeps, in bytes. */
 const MAX_ENDING_BYTES = 32;
 
-/** A name of so many bytes at most, cut between characters. It keeps its beginning and its ending, by which secrets are known. */
+/**
+ * Shortens a name to at most this many bytes, between characters. It keeps its beginning and its extension, by which
+ * secrets are recognised.
+ */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");
   const ending = dot > 0 && pathToBytes(name.slice(dot)).length <= MAX_ENDING_BYTES ? name.slice(dot) : "";

@@ -22,7 +22,7 @@ function changesOf(before: typeof FULL, after: typeof FULL): Change[] {
   });
 }
 
-/** Are all that is there in folders, once these changes were made? */
+/** True if, after these changes, everything above an existing path is a folder. */
 function isTree(before: typeof FULL, done: readonly Change[]): boolean {
   const state = new Map(PATHS.map((path, i) => [path, entry(path, before[i])]));
   for (const { path, after } of done) state.set(path, after);

@@ -2,9 +2,9 @@ import type { Change } from "../../core/values/change.ts";
 import { parentOf } from "../../core/values/path.ts";
 
 /**
- * Of changes that the disk shows as done, those that the record can have together: no folder is gone while something stays that lies in
- * it, and nothing has come into a folder that has not. Where somebody exchanges folders, each may have been seen at another moment.
- * `changes` are in order, folders before what they hold.
+ * Returns the changes that are done on disk and that the record can hold together: no folder is gone while its contents
+ * stay, and nothing is in a folder that was not made. If somebody exchanges folders, each path may have been seen at
+ * another moment. `changes` are in path order, folders before their contents.
  */
 export function doneTogether<C extends Change>(changes: readonly C[], isDone: (change: C) => boolean): C[] {
   const planned = new Map(changes.map((change) => [change.path, change]));

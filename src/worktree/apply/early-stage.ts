@@ -5,82 +5,81 @@ import type { OpenRoot } from "../scan/scan.ts";
 import { parentOf, ROOT } from "../../core/values/path.ts";
 import { type Staging, stagingFor, stagingPlaces } from "./staging.ts";
 
-/** No operation is called so: they have ULIDs. */
+/** No operation has this token: theirs are ULIDs. */
 const TOKEN = "early";
 
-/** So much is made durable at once, while more is being written: what is left at the end is then little. In bytes. */
+/** Bytes after which a sync starts while more is being written, so that little is left at the end. */
 const PORTION_BYTES = 128 * 1024 * 1024;
 
-/** A file that is staged. */
+/** A staged file. */
 export interface EarlyFile {
   readonly entry: Pick<Entry, "hash" | "mode">;
   readonly stat: FileStat;
 }
 
-/** Files as an apply may take them over: at their paths beneath a folder of our own. */
+/** Files that an apply may take over, at their paths beneath a folder of our own. */
 export interface EarlyTree {
-  /** Where they lie. */
+  /** The staging that holds them. */
   readonly staging: Staging;
-  /** The folder that holds them. */
+  /** The folder beneath which they lie. */
   readonly folder: WorkspacePath;
   readonly files: ReadonlyMap<WorkspacePath, EarlyFile>;
   /**
-   * Some of it is being made durable, beside what comes before it is taken over: rejects where that has failed. Whoever makes the
-   * rest durable waits for it first: of one failure only one of the two would be told.
+   * The sync that is under way for some of it; rejects if that has failed. The caller that makes the rest durable must
+   * wait for it first, because a failure is reported to only one of the two.
    */
   readonly syncing: Promise<void>;
 }
 
-/** What an early stage is for. */
+/** Options of an early stage. */
 export interface EarlyStageOptions {
   readonly disk: Disk;
-  /** The root whose files they will be. */
+  /** The root that will receive the files. */
   readonly open: OpenRoot;
   /** The store's staging folder. */
   readonly candidate: string | undefined;
 }
 
 /**
- * Where files are written before it is decided that they come into the folder: while their contents are being fetched. There
- * is no intent for them yet, so nothing of them outlives who writes them: a later process sweeps what it finds. Nobody may rely
- * on what is durable in it; an apply that takes it over makes all of it so, with what it stages itself.
- *
- * One process has it at a time: whoever follows the origin.
+ * Stages files while their contents are being fetched, before it is decided that they come into the folder. No intent
+ * covers them yet, so they do not outlive their process: a later one removes what it finds. Nothing in it counts as
+ * durable; an apply that takes it over makes it all durable with its own staged files. Only one process uses it at a
+ * time: the one that follows the origin.
  */
 export class EarlyStage {
   readonly #options: EarlyStageOptions;
   #staging: Staging | undefined;
   #files = new Map<WorkspacePath, EarlyFile>();
   #isWhole = false;
-  /** Bytes that were noted since something began to be made durable. */
+  /** Bytes noted since the last sync began. */
   #fresh = 0;
   #isSyncing = false;
-  /** Rejects where something of what is there could not be made durable. */
+  /** Rejects if a file that is there could not be made durable. */
   #syncing = Promise.resolve();
 
   constructor(options: EarlyStageOptions) {
     this.#options = options;
   }
 
-  /** Files are going to be written: answers the folder for them, as an absolute base and the path beneath it. */
+  /** Prepares for writing files. Returns their folder, as an absolute base and the path beneath it. */
   begin(): { readonly base: string; readonly folder: WorkspacePath } {
     this.#isWhole = false;
     this.#staging ??= this.#prepared();
     return { base: this.#staging.fresh.root, folder: folderIn(this.#staging) };
   }
 
-  /** Room where the files will be, in bytes. */
+  /** Free space for the files, in bytes. */
   get freeBytes(): number {
     const { disk, open } = this.#options;
     return disk.space(open.root.folder).freeBytes;
   }
 
-  /** Is it staged? */
+  /** True if the path is staged. */
   has(path: WorkspacePath): boolean {
     return this.#files.has(path);
   }
 
-  /** It was written, and holds its content. */
+  /** Notes a file that was written with its whole content. */
   note(path: WorkspacePath, file: EarlyFile): void {
     this.#files.set(path, file);
     this.#fresh += file.stat.size;
@@ -88,20 +87,23 @@ export class EarlyStage {
   }
 
   /**
-   * Nothing is being written now. What is there are the files that were noted, and the folders that lead to them. The rest of it
-   * begins to become durable: who takes it over has less to wait for.
+   * Ends the writing: the stage now holds exactly the noted files and the folders that lead to them. Starts a sync of
+   * the rest, so that whoever takes it over has less to wait for.
    */
   end(): void {
     this.#isWhole = true;
     if (this.#files.size > 0) this.#sync();
   }
 
-  /** Resolves when nothing is being made durable, however that has gone. */
+  /** Resolves once no sync is under way, whether it failed or not. */
   async quiet(): Promise<void> {
     await this.#syncing.catch(() => undefined);
   }
 
-  /** Hands over what is there; `undefined`: nothing, or it is not whole yet. From now on there is nothing. */
+  /**
+   * Hands over the staged files, and empties the stage. Returns `undefined` if there are none, or the stage is not
+   * complete yet.
+   */
   take(): EarlyTree | undefined {
     const staging = this.#staging;
     if (staging === undefined || !this.#isWhole) return undefined;
@@ -111,7 +113,7 @@ export class EarlyStage {
     return { staging, folder: folderIn(staging), files, syncing };
   }
 
-  /** Removes everything, also what an earlier process has left. */
+  /** Removes everything, including what an earlier process has left. */
   clear(): void {
     this.#forget();
     for (const staging of stagingPlaces(this.#options.open, { ...this.#options, token: TOKEN })) {
@@ -126,7 +128,7 @@ export class EarlyStage {
   #forget(): void {
     this.#staging = undefined;
     this.#files = new Map();
-    // Only about what is not there any more: nobody needs to be told.
+    // A failure concerns only files that are gone, so nobody needs to know.
     this.#syncing = this.#syncing.catch(() => undefined);
   }
 
@@ -137,7 +139,7 @@ export class EarlyStage {
     this.#syncing = this.#syncing
       .then(async () => void (await disk.syncAllBeside(open.root.folder)))
       .finally(() => (this.#isSyncing = false));
-    // Whoever takes it over is told; what nobody takes is thrown away.
+    // The apply that takes it over gets the error; if none does, the files are discarded anyway.
     this.#syncing.catch(() => undefined);
   }
 
@@ -171,7 +173,7 @@ export function foldersOf(files: Iterable<WorkspacePath>): Set<WorkspacePath> {
   return folders;
 }
 
-/** Removes what an apply has not taken. */
+/** Removes what an apply has not taken over. */
 export function dropEarly({ staging }: EarlyTree): void {
   try {
     staging.purge();
@@ -180,7 +182,7 @@ export function dropEarly({ staging }: EarlyTree): void {
   }
 }
 
-/** A path beneath a folder. */
+/** Joins a folder and a path beneath it. */
 export function beneath(folder: WorkspacePath, path: WorkspacePath): WorkspacePath {
   return `${folder}/${path}` as WorkspacePath;
 }

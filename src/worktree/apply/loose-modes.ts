@@ -5,11 +5,14 @@ import { foldersWith, parentOf, pathFromBytes, pathToBytes } from "../../core/va
 
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** Folders that were made writable for the moment, with the mode to set back. Noted in staging before it is done. */
+/**
+ * Folders that were made writable for the moment, with the mode to set back. Each is noted in staging before it is
+ * loosened.
+ */
 export class LooseModes {
   readonly #modes = new Map<ApplyRoot, Map<WorkspacePath, number>>();
 
-  /** Takes over what an interrupted run has noted. */
+  /** Loads the notes of an interrupted run. */
   load(root: ApplyRoot): void {
     const { staging } = root;
     if (staging.fresh.lstat(staging.notePath) === undefined) return;
@@ -23,7 +26,7 @@ export class LooseModes {
     this.#modes.set(root, new Map(notedIn(bytes.toString("utf8"))));
   }
 
-  /** Makes a folder writable for its owner; false if it is already. */
+  /** Makes a folder writable for its owner; returns false if it already is. */
   loosen(root: ApplyRoot, folder: WorkspacePath): boolean {
     const stat = root.fs.lstat(folder);
     if (stat?.kind !== "dir" || (stat.mode & 0o700) === 0o700) return false;
@@ -35,7 +38,7 @@ export class LooseModes {
     return true;
   }
 
-  /** A folder was made anew, writable for its owner: it gets this mode with the others. */
+  /** Notes the mode of a folder that was made anew, writable for its owner; `restore` sets it with the others. */
   owe(root: ApplyRoot, folder: WorkspacePath, mode: number): void {
     if ((mode & 0o700) === 0o700) return;
     const modes = this.#modes.get(root) ?? new Map<WorkspacePath, number>();
@@ -43,7 +46,7 @@ export class LooseModes {
     if (!modes.has(folder)) modes.set(folder, mode);
   }
 
-  /** Sets everything back. */
+  /** Sets all modes back. */
   restore(): void {
     for (const [root, modes] of this.#modes) {
       for (const [folder, mode] of [...modes].toReversed()) {
@@ -66,12 +69,12 @@ export class LooseModes {
     fresh.write(file, Buffer.from(JSON.stringify([...modes])));
     fresh.sync(file);
     fresh.renameFile(next, notePath);
-    // Durable with every folder on the way, before the first folder is loosened.
+    // The note and every folder above it must be durable before the first folder is loosened.
     for (const folder of foldersWith(notePath)) fresh.syncFolder(folder);
   }
 }
 
-/** Does something in a folder; where that is not permitted, once more with the folder made writable. */
+/** Does something in a folder; if that is not permitted, makes the folder writable and tries again. */
 export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   try {
     act();
@@ -81,7 +84,7 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   }
 }
 
-/** What a note says. Torn before anything was loosened, or written by somebody else, it says nothing. */
+/** Parses a note. Returns nothing for one that was torn (before anything was loosened) or written by somebody else. */
 function notedIn(text: string): [WorkspacePath, number][] {
   try {
     const noted = JSON.parse(text) as unknown;

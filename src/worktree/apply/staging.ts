@@ -18,12 +18,12 @@ interface StagingNames {
 const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /**
- * Where one apply keeps its new files (`new/<n>`) and the old ones that it moved aside (`old/<n>`), on the device of
- * the root: in the store's staging folder if that is on the same one, else in `<root>/.chronicle-tmp/`. New files for which it
- * matters in which folder they were made are staged there (`places`).
+ * The staging of one apply: its new files (`new/<n>`) and the old ones that it moved aside (`old/<n>`), on the device
+ * of the root. It lies in the store's staging folder if that is on the same device, else in `<root>/.chronicle-tmp/`.
+ * New files that must be made in a particular folder are staged there (`places`).
  */
 export class Staging {
-  /** Two ways into the same place, so that going to and fro does not open folders again and again. */
+  /** Two views of the same folder, so that switching between new and old does not reopen folders again and again. */
   readonly fresh: ConfinedFs;
   readonly trash: ConfinedFs;
   readonly places: FolderPlaces;
@@ -59,8 +59,8 @@ export class Staging {
   }
 
   /**
-   * Makes the folders, and empties `new`; and `old`, unless what it holds may be needed: of a run that was cut off before it
-   * had changed anything there are only second names in it.
+   * Makes the folders and empties `new`. Empties `old` too, unless it may be needed: if a run was interrupted before it
+   * changed anything, `old` holds only second names.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -74,25 +74,27 @@ export class Staging {
     makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
   }
 
-  /** Does it exist: left by an earlier run, or by this one? */
+  /** True if it exists, left by an earlier run or made by this one. */
   exists(): boolean {
     return this.fresh.lstat(this.#prefix) !== undefined;
   }
 
-  /** Does its file system have hard links? Some say no with the errno that also means "not permitted". */
+  /**
+   * True if its file system has hard links. Tried, because some refuse with the errno that also means "not permitted".
+   */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
     return this.#hasLinks;
   }
 
-  /** The indexes of the files set aside that are still there. */
+  /** The indexes of the set-aside files that are still there. */
   leftAside(): string[] {
     const folder = childOf(this.#prefix, "old");
     if (this.trash.lstat(folder) === undefined) return [];
     return this.trash.list(folder).map(({ name }) => decodeName(name));
   }
 
-  /** Removes everything in it, and it. */
+  /** Removes the staging with all its contents. */
   purge(): void {
     this.release();
     this.places.clear();
@@ -101,7 +103,7 @@ export class Staging {
     this.release();
   }
 
-  /** The same beside what else this thread does: the system frees what each old file took. */
+  /** Like `purge`, but unlinks old files without blocking this thread: unlinking frees their space. */
   async purgeBeside(): Promise<void> {
     const old = childOf(this.#prefix, "old");
     using bin = new ConfinedFs(this.#disk, this.#base);
@@ -109,13 +111,13 @@ export class Staging {
       const names = bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
       await this.#disk.unlinkAllBeside(names.map((path) => bin.at(path)));
     } catch (error) {
-      // Something else lies there, too: that is for `purge`, which meets again what is trouble.
+      // Something else lies there, too: `purge` removes it, and meets a real failure again.
       if (errnoOf(error) === undefined) throw error;
     }
     this.purge();
   }
 
-  /** The little that an apply leaves which went as ever: nothing new, and old files. False: there is something else, too. */
+  /** Removes what a normal apply leaves: nothing new, and old files. Returns false if there is something else, too. */
   #purgeKnown(): boolean {
     const old = childOf(this.#prefix, "old");
     try {
@@ -152,7 +154,7 @@ export class Staging {
   }
 }
 
-/** Every place where a token's staging for a root may have been left. */
+/** Returns every place where a token's staging for a root may have been left. */
 export function stagingPlaces({ root }: Pick<OpenRoot, "root">, options: StagingOptions): Staging[] {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
@@ -161,7 +163,7 @@ export function stagingPlaces({ root }: Pick<OpenRoot, "root">, options: Staging
   return [stagingIn(candidate, { root }, disk, own), inRoot];
 }
 
-/** Can an apply be called so? */
+/** True if the text can be the token of an apply. */
 export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
@@ -171,17 +173,17 @@ function ownName(rootId: string | undefined, token: string): string {
   return rootId === undefined ? token : `${token}.${rootId}`;
 }
 
-/** Where staging for a root can lie. */
+/** Options of `stagingFor`. */
 export interface StagingOptions {
   readonly disk: Disk;
   /** A folder in the store, created when it is needed. */
   readonly candidate: string | undefined;
   readonly token: string;
-  /** What was found out about these folders before may not hold any more. */
+  /** True if earlier findings about these folders may no longer hold. */
   readonly probesAgain?: boolean;
 }
 
-/** The staging place of one root for a token: the same one each time, as long as devices stay what they are. */
+/** Returns the staging of one root for a token: the same one each time, as long as devices stay the same. */
 export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
@@ -190,7 +192,7 @@ export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Sta
   return stagingInRoot({ root }, disk, own);
 }
 
-/** The place for staging in the root's own folder. Nothing is made yet. */
+/** Returns the staging in the root's own folder. Makes nothing yet. */
 export function stagingInRoot({ root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
   return new Staging(disk, root.folder, { prefix: `${STAGING_FOLDER}/${own}`, root: root.folder, own });
 }
@@ -199,10 +201,10 @@ function stagingIn(candidate: string, { root }: Pick<OpenRoot, "root">, disk: Di
   return new Staging(disk, candidate, { prefix: own, root: root.folder, own });
 }
 
-/** By root, the pair of folders between which a file can be renamed, as was tried. */
+/** By root, the pair of folders between which a rename was found to work. */
 const reachable = new WeakMap<ConfinedFs, string>();
 
-/** Can a file be renamed from the staging folder into the root? */
+/** True if a file can be renamed from the staging folder into the root. */
 function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
   try {
     if (disk.lstat(folder) === undefined) {
@@ -226,7 +228,7 @@ function isTried(fs: ConfinedFs, disk: Disk, folder: string): boolean {
   const name = ".chronicle-no-such-name" as WorkspacePath;
   using target = new ConfinedFs(disk, folder);
   try {
-    // One device can be mounted twice: the kernel says so before it looks for the name, so nothing is changed.
+    // One device can be mounted twice: the kernel refuses that before it looks up the name, so nothing is changed.
     fs.renameFile(name, name, target);
     return false;
   } catch (error) {

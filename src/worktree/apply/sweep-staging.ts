@@ -7,19 +7,23 @@ import { removeTree } from "../files/remove-staged.ts";
 import { isToken, type Staging, stagingInRoot, stagingPlaces } from "./staging.ts";
 import type { TrackedRoot } from "../worktree.ts";
 
-/** Nothing is staged for so long, in ns by the disk's own clock: what is older than the last to come there was left. */
+/**
+ * Longer than any staging lasts, in ns by the disk's own clock: a folder that is older than the latest one by this much
+ * was left behind.
+ */
 const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 
-/** Where an apply may stage. */
+/** The folders in which an apply may stage. */
 export interface StagingFolders {
   readonly roots: readonly TrackedRoot[];
-  /** The folder in the store. */
+  /** The staging folder in the store. */
   readonly candidate: string | undefined;
 }
 
 /**
- * Removes what runs have left that were cut off before anything stood of them in the log: nobody else will ever ask for it,
- * and all that it holds has other names, or was never put into place. With nothing interrupted open, after an apply.
+ * Removes what runs left that were interrupted before the log said anything of them. Nobody will ever ask for it, and
+ * all that it holds has other names or was never put into place. Called after an apply, when no interrupted operation
+ * is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {
@@ -30,8 +34,8 @@ export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): 
 }
 
 /**
- * Removes those of the folders in which applies stage that nothing has come to for so long. Not every file system keeps the note of one
- * in the order in which both were made (btrfs), so that one may stay of which nothing is known.
+ * Removes the met staging folders that have not changed for `LONG_AGO_NS`. Some file systems (btrfs) do not persist a
+ * folder and its note in the order in which they were made, so a folder without a note may be left.
  */
 export function sweepMet(
   disk: Disk,
@@ -53,14 +57,14 @@ export function sweepMet(
 }
 
 /**
- * Removes what runs that were cut off have left in the folders that were to receive something, for the store's own staging folder: one
- * operation of a workspace goes on at a time, so whoever is about to begin one knows that nobody else needs it.
+ * Removes what interrupted runs left in the folders that receive files, as noted in the store's staging folder. A
+ * workspace runs one operation at a time, so a caller that is about to begin one knows that nobody else needs it.
  */
 export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): void {
   for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
 }
 
-/** Have runs noted anything there, whether they go on or were cut off? */
+/** True if any run, running or interrupted, has noted something there. */
 export function holdsPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): boolean {
   for (const staging of stagingsOf(disk, roots, candidate)) {
     try {
@@ -94,11 +98,11 @@ function clearPlaces(staging: Staging): void {
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;
-  /** Removes first what it has left elsewhere. */
+  /** Removes first what the run has left elsewhere. */
   readonly clear?: (own: string) => void;
 }
 
-/** What cannot be removed is left for the next time. */
+/** Removes the staging folders that were left behind. A folder that cannot be removed is left for the next time. */
 function sweep(disk: Disk, { base, folder, clear }: Place): void {
   if (disk.lstat(base)?.kind !== "dir") return;
   using fs = new ConfinedFs(disk, base);
@@ -108,7 +112,7 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
     for (const { name, kind } of fs.list(folder)) {
       const left = childOf(folder, decodeName(name));
       if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
-      // Modes that were loosened for the moment are to be set back first: that is its operation's business.
+      // Its operation must set back loosened modes first.
       if (fs.lstat(childOf(left, "modes")) !== undefined) continue;
       clear?.(decodeName(name));
       removeTree(fs, left);

@@ -1,7 +1,7 @@
 import type { Disk } from "../../disk/disk.ts";
 import type { OpenedFile } from "../files/confined-fs.ts";
 
-/** Files that are made durable beside whatever else this thread does, and beside one another. Each stays open until then. */
+/** Syncs files in parallel to this thread and to one another. Each file stays open until `end`. */
 export class SyncsBeside {
   readonly #disk: Disk;
   readonly #open = new DisposableStack();
@@ -11,21 +11,21 @@ export class SyncsBeside {
     this.#disk = disk;
   }
 
-  /** The same file; whoever disposes of it does not close it. */
+  /** Returns the same file; disposing of that does not close it. */
   keep(file: OpenedFile): OpenedFile {
     this.#open.use(file);
     return { fd: file.fd, [Symbol.dispose]: () => undefined };
   }
 
-  /** A file that is kept has all its bytes. */
+  /** Starts the sync of a kept file, once all its bytes are written. */
   finished(file: OpenedFile): void {
     const sync = this.#disk.syncBeside(file.fd);
-    // It is told of at the end.
+    // `end` reports the error.
     sync.catch(() => undefined);
     this.#syncs.push(sync);
   }
 
-  /** Resolves once all that were finished are durable, else rejects with what the disk said; all are closed then. */
+  /** Resolves once all finished files are durable, else rejects with the disk's error; all files are closed then. */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#syncs.splice(0));
     this.#open.dispose();

@@ -21,7 +21,7 @@ test("what could not go is told to who asks for it, once, and hinders nobody els
   const bin = new TrashBin();
   const trouble = Object.assign(new Error("EIO"), { code: "EIO" });
   bin.add("one", () => Promise.reject(trouble));
-  // Of several roots of one apply.
+  // Two roots of one apply.
   bin.add("one", async () => undefined);
   bin.add("two", async () => undefined);
   await bin.end();

@@ -1,15 +1,17 @@
-/** What hindered the removal. */
+/** The error that prevented a removal. */
 interface Failure {
   readonly error: unknown;
 }
 
-/** What applies have set aside, on its way out beside what else is done: one after the other, in the order in which they came. */
+/**
+ * Removes what applies have set aside, in the background: one after the other, in the order in which they were added.
+ */
 export class TrashBin {
-  /** By token, what becomes of it. They never reject. */
+  /** The removals by token. They never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `empty` is called when all that came before is gone. */
+  /** Adds a removal. Calls `empty` once all earlier ones are done. */
   add(token: string, empty: () => Promise<void>): void {
     const before = this.#going.get(token);
     const going = this.#last.then(async () => (await attempt(empty)) ?? before);
@@ -18,8 +20,8 @@ export class TrashBin {
   }
 
   /**
-   * Resolves when what was added with this token is gone; false where nothing was, or it was asked about before. Throws what
-   * hindered it.
+   * Resolves to true once the removals with this token are done. Resolves to false if there were none, or the token was
+   * already asked for. Throws the error that prevented one.
    */
   async emptied(token: string): Promise<boolean> {
     const going = this.#going.get(token);
@@ -30,7 +32,7 @@ export class TrashBin {
     return true;
   }
 
-  /** Resolves when nothing is under way any more. What could not go is left to who looks for it. */
+  /** Resolves once no removal is under way. What could not be removed is left for a later sweep. */
   async end(): Promise<void> {
     await this.#last;
   }

@@ -46,53 +46,56 @@ import { TrashBin } from "../apply/trash-bin.ts";
 import { type RootsWatchHandle, watchRoots } from "./watch.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What a worktree on a disk is made of. */
+/** Options of a worktree on a disk. */
 export interface DiskWorktreeOptions {
   readonly disk: Disk;
   readonly roots: readonly TrackedRoot[];
-  /** Where what is remembered is kept for the next process. Disposable. */
+  /** The file that keeps the stat cache for the next process. Disposable. */
   readonly cacheFile: string;
-  /** A folder in the store for staging; used for roots on its device, made when it is needed. */
+  /** A folder in the store for staging, used for roots on its device, made when it is needed. */
   readonly staging: string | undefined;
-  /** Folders of the store: never captured, wherever they lie. */
+  /** Folders of the store, which are never captured, wherever they lie. */
   readonly storeFolders: readonly string[];
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
-  /** Whose git configuration and ignore files hold. Default: nobody's; those of the repositories themselves hold all the same. */
+  /**
+   * The user whose git configuration and ignore files apply. Default: nobody's; those of the repositories themselves
+   * apply all the same.
+   */
   readonly git?: GitUser | undefined;
-  /** Writes what is many. */
+  /** Writes files when there are many. */
   readonly crew?: RestoreWorkers | undefined;
-  /** Says what a folder can hold. Default: everything. */
+  /** Returns what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
 }
 
-/** What is remembered, the log position that it was kept for, and the file that says so. */
+/** The stat cache, the log position it was kept for, and its file. */
 interface Loaded {
   readonly cache: StatCache;
   readonly seq: number | undefined;
   readonly file: CacheFile | undefined;
 }
 
-/** The folders of a workspace on a disk: see `Worktree`. What is remembered is read when it is first needed. */
+/** The folders of a workspace on a disk: see `Worktree`. Loads the stat cache when it is first needed. */
 export class DiskWorktree implements Worktree {
   readonly #options: DiskWorktreeOptions;
   #open: readonly OpenRoot[];
   readonly #watches = new Set<RootsWatchHandle>();
-  /** Tokens of which nothing is left. */
+  /** Tokens that have left nothing behind. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
   readonly #git: { readonly files: GitFiles; readonly user: GitUser };
-  /** What the last look at everything has found not to be applied. */
+  /** The rules that the last full scan found not to be applied. */
   #unapplied: readonly UnappliedRules[] = [];
   #early: EarlyStage | undefined;
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
-  /** The folders that scans have met in which an apply stages, or has left something. */
+  /** The folders met by scans in which an apply stages files, or has left some. */
   readonly #stagingMet = new Set<WorkspacePath>();
-  /** What was cut off before this one began has left nothing in the folders. */
+  /** True if applies that were interrupted before this object was made have left nothing in the folders. */
   #holdsNoPlaces = false;
-  /** Nothing that was read since can have been read earlier: when the last scan began. */
+  /** When the last scan began: nothing that was read since can have been read earlier. */
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {
@@ -127,7 +130,7 @@ export class DiskWorktree implements Worktree {
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) {
       this.#unapplied = report.unapplied;
-      // What the rules leave out is known only now, whatever told that they have changed.
+      // Only now is it known what the rules leave out, whatever reported that they have changed.
       for (const watch of this.#watches) watch.looked();
     }
     return { ...report, unapplied: this.#unapplied };
@@ -139,7 +142,7 @@ export class DiskWorktree implements Worktree {
 
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void {
     const { cache } = this.#load();
-    // Without a scan nobody knows when it was read: then it is never trusted.
+    // Without a scan, the time of reading is unknown, so the stat is never trusted.
     cache.putAll(known, readFromNs ?? this.#readFloorNs ?? 0n);
     this.#remembered = true;
   }
@@ -151,7 +154,7 @@ export class DiskWorktree implements Worktree {
 
   forgetAll(): void {
     const cache = new StatCache();
-    // Git's folders do not depend on the record, and each is looked at anew.
+    // Git's folders do not depend on the record, and each is checked again.
     for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
     this.#loaded = { cache, seq: undefined, file: undefined };
     this.#remembered = false;
@@ -203,7 +206,7 @@ export class DiskWorktree implements Worktree {
     return found;
   }
 
-  /** A cache that cannot be written is no error: the next process reads again what it would have said. */
+  /** A cache that cannot be written is no error: the next process rereads what it would have known. */
   async save(seq: number): Promise<void> {
     const { cache, file } = this.#load();
     this.#loaded = { cache, seq, file };
@@ -269,14 +272,14 @@ export class DiskWorktree implements Worktree {
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {
-    // What an interrupted run is finished with is staged anew: it may be of another time.
+    // A resumed run stages anew: the early-staged files may be of another time.
     const early = request.resume === true ? undefined : this.#early?.take();
-    // Of a failed sync only one is told: nothing is staged while another one's goes on that nobody waits for.
+    // A failed sync is reported only once, so nothing is staged while another sync runs that nobody waits for.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
-    // It has taken everything away itself. What a run before it has left is looked for in all places.
+    // This apply has cleaned up after itself. What an earlier run has left is searched for in all places.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
@@ -303,7 +306,9 @@ export class DiskWorktree implements Worktree {
     this.#stagingMet.clear();
   }
 
-  /** Where files of the first root are written before an apply is asked for them: the next one takes them over. */
+  /**
+   * The early stage for files of the first root, written before an apply asks for them; the next apply takes them over.
+   */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
     if (open === undefined || open.root.id !== undefined || open.root.only !== undefined) return undefined;
@@ -332,7 +337,7 @@ export class DiskWorktree implements Worktree {
     this.#watches.clear();
   }
 
-  /** Folders that the last scan found excluded, and the store's. */
+  /** Returns the folders that the last scan found excluded, and the store's. */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
     const { cache } = this.#load();
@@ -358,7 +363,7 @@ export class DiskWorktree implements Worktree {
     return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
   }
 
-  /** What the folder can hold is asked for when it is needed: another disk may be mounted there by then. */
+  /** The traits are read when they are needed: another disk may be mounted by then. */
   #opened(root: TrackedRoot, fs: ConfinedFs): OpenRoot {
     const { traitsOf = () => HOLDS_ALL } = this.#options;
     return {
@@ -374,7 +379,7 @@ export class DiskWorktree implements Worktree {
     return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
   }
 
-  /** Git's files and user, and git's own folders as they are on disk now. */
+  /** Returns git's files and user, and git's own folders as they are on disk now. */
   #gitNow(): GitNow {
     return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
   }

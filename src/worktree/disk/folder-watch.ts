@@ -5,24 +5,24 @@ import { isStagingName } from "../../core/tree/staging-folder.ts";
 import type { Disk, DiskWatch } from "../../disk/disk.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** Folders that are watched before others get a turn. */
+/** Yields to other tasks after this many folders. */
 const TURN = 1_000;
 const SLASH = Buffer.from("/");
 
-/** What is watched, and who wants to know. */
+/** Options of a folder watch. */
 export interface FolderWatchOptions {
   readonly disk: Disk;
-  /** Absolute. */
+  /** The folder to watch, absolute. */
   readonly folder: string;
-  /** Nothing but this name in the folder counts: the rest is not watched. Default: all does. */
+  /** If given, only this name in the folder is watched. Default: everything. */
   readonly only?: string | undefined;
-  /** Absolute paths of folders that need no watching. */
+  /** Folders that need no watching, as absolute paths. */
   readonly skipped: ReadonlySet<string>;
-  /** Something happened to this path, relative to the folder. Called at once, event by event. */
+  /** Called at once for each event, with the changed path relative to the folder. */
   readonly onChange: (path: WorkspacePath) => void;
-  /** The folder itself may be another one in the same place: it must be watched anew. */
+  /** Called if the folder itself may have been replaced: it must be watched anew. */
   readonly onReplaced: () => void;
-  /** The folder itself is gone, or a folder in it can no longer be watched. */
+  /** Called if the folder itself is gone, or a folder in it can no longer be watched. */
   readonly onLost: () => void;
 }
 
@@ -30,15 +30,14 @@ interface Watched {
   readonly path: WorkspacePath;
   readonly ino: bigint;
   readonly watch: DiskWatch;
-  /** It may be gone, and its watch with it: another folder in its place may have the same number. */
+  /** True if it may be gone, and its watch with it: a new folder in its place may have the same inode number. */
   mayHaveEnded: boolean;
   readonly children: Map<string, Watched>;
 }
 
 /**
- * Watches every folder beneath one, each by itself, where the disk can do that (`Disk.watchFolder`): its events come at
- * once and in the order in which things happened. A folder that appears is watched before it is told of, so whoever
- * then looks at it misses nothing.
+ * Watches every folder beneath one separately, if the disk can do that (`Disk.watchFolder`): events then come at once
+ * and in order. A new folder is watched before it is reported, so whoever then looks at it misses nothing.
  */
 export class FolderWatch {
   readonly #options: FolderWatchOptions;
@@ -49,7 +48,10 @@ export class FolderWatch {
     this.#options = options;
   }
 
-  /** False: the disk cannot do it here. Throws what the system says where it refuses (no watches left, no such folder). */
+  /**
+   * Starts watching. Returns false if the disk cannot do it here. Throws the system's error if it refuses (no watches
+   * left, no such folder).
+   */
   async start(): Promise<boolean> {
     const pending: Watched[] = [];
     try {
@@ -87,7 +89,7 @@ export class FolderWatch {
     return watched;
   }
 
-  /** Watches the folders in a folder; answers those. */
+  /** Watches the folders in a folder; returns them. */
   #enter(above: Watched): Watched[] {
     const found: Watched[] = [];
     for (const { name, kind } of this.#options.disk.list(this.#absolute(above.path))) {
@@ -114,13 +116,13 @@ export class FolderWatch {
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
     const isMeant = this.#isMeant(folder, name);
-    // A folder tells of its own end by its own name, as if that were of something in it.
+    // A folder reports its own end under its own name, as if that were something in it.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
-      // A name came or went: there may be a folder to watch, or one that is no longer what it was.
+      // A name came or went: there may be a folder to watch, or one that was replaced.
       if (listed && isMeant) this.#follow(folder, name);
     } catch {
-      // No watches left, or no permission: whoever wants to know must look by himself from now on.
+      // No watches left, or no permission: the caller must scan from now on.
       return this.#options.onLost();
     }
     if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
@@ -145,7 +147,7 @@ export class FolderWatch {
     const added = this.#add(folder, name);
     const pending = added === undefined ? [] : [added];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      // It may be gone again already: its own event says so.
+      // It may be gone again already, which its own event reports.
       if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") addAll(pending, this.#enter(next));
     }
   }
@@ -154,7 +156,9 @@ export class FolderWatch {
     return this.#options.disk.lstat(this.#options.folder)?.ino !== this.#top?.ino;
   }
 
-  /** Has the folder itself told of its end? What is in it by the same name tells alike, but is there, mostly. */
+  /**
+   * True if the folder itself has reported its end. A child of the same name reports alike, but mostly still exists.
+   */
   #isReplaced(top: Watched): boolean {
     if (!top.mayHaveEnded) return false;
     top.mayHaveEnded = false;

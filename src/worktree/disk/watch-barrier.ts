@@ -1,16 +1,16 @@
 import { errnoOf } from "../../core/values/errors.ts";
 import type { Disk, DiskWatch } from "../../disk/disk.ts";
 
-/** An event that does not come in this time was lost. */
+/** An event that does not come within this time was lost. */
 const WAIT_MS = 500;
 
 /**
- * Says when every event of the past has come. A file is made in a watched folder of our own: events of one process come
- * in the order in which things happened, so once that one is here, all before it are.
+ * Tells when all past events have been delivered. It makes a file in a watched folder of our own: events of one process
+ * come in order, so once that file's event is here, all earlier ones are.
  *
- * The kernel drops events when its queue is full, and says so to nobody who listens through Node. But a full queue is
- * delivered in the end: if fewer events came since the last barrier than the queue holds, none was dropped. Not every event
- * in it is counted (a watch that ends makes one, and so does the barrier): half of the queue is the limit.
+ * The kernel drops events when its queue is full, and does not report it through Node. But a full queue is delivered in
+ * the end: if fewer events came since the last barrier than the queue holds, none was dropped. Some events are not
+ * counted (the end of a watch makes one, and so does the barrier), so the limit is half of the queue.
  */
 export class WatchBarrier {
   readonly #disk: Disk;
@@ -22,14 +22,14 @@ export class WatchBarrier {
   #events = 0;
   #mayHaveLost = false;
 
-  /** `folder`: absolute, made when it is needed. `queue`: how many events the kernel's queue holds. */
+  /** `folder`: absolute, made when it is needed. `queue`: the number of events that the kernel's queue holds. */
   constructor(disk: Disk, folder: string, queue: number) {
     this.#disk = disk;
     this.#folder = folder;
     this.#limit = queue / 2;
   }
 
-  /** False: not possible here. */
+  /** Starts the barrier. Returns false if that is not possible here. */
   start(): boolean {
     try {
       this.#disk.makeFolder(this.#folder);
@@ -42,13 +42,13 @@ export class WatchBarrier {
     return this.#watch !== undefined;
   }
 
-  /** To be called for each event of the folders that are watched. */
+  /** Counts one event of the watched folders. */
   count(): void {
     this.#events += 1;
     if (this.#events >= this.#limit) this.#mayHaveLost = true;
   }
 
-  /** May events have been dropped since this was last asked? Then new folders may not be watched. */
+  /** True if events may have been dropped since the last call: then new folders may not be watched. */
   takeLoss(): boolean {
     const mayHaveLost = this.#mayHaveLost;
     this.#mayHaveLost = false;
@@ -56,7 +56,7 @@ export class WatchBarrier {
     return mayHaveLost;
   }
 
-  /** Resolves when all earlier events have come; false: some may have been lost. */
+  /** Resolves once all earlier events have come; false if some may have been lost. */
   async pass(): Promise<boolean> {
     if (this.#watch === undefined || this.#waiting !== undefined) return false;
     this.#number += 1;
@@ -72,7 +72,7 @@ export class WatchBarrier {
       this.#disk.removeFolder(path);
       return isWhole;
     } catch (error) {
-      // A full disk, a folder that somebody removed: nothing can be said, and everything is looked at.
+      // A full disk, or a folder that somebody removed: nothing can be told, so everything is scanned.
       if (errnoOf(error) === undefined) throw error;
       return false;
     } finally {
@@ -90,10 +90,10 @@ export class WatchBarrier {
 }
 
 const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
-/** The kernel's own default. */
+/** The kernel's default. */
 const QUEUE_LENGTH = 16_384;
 
-/** How many events the kernel keeps for us before it drops them. */
+/** Returns how many events the kernel queues for us before it drops them. */
 export function queueLength(disk: Disk): number {
   try {
     const fd = disk.open(QUEUE_FILE, "read");
@@ -104,7 +104,7 @@ export function queueLength(disk: Disk): number {
       disk.close(fd);
     }
   } catch {
-    // Another system, or a hardened one: what is usual there.
+    // Another system, or a hardened one: use the default.
     return QUEUE_LENGTH;
   }
 }

@@ -173,7 +173,7 @@ describe("watchRoots", () => {
     await until(() => hints.includes(undefined));
     writeFileSync(join(folder, "out/x"), "x");
     await until(() => hints.flat().includes("out/x"));
-    // An ignored folder that is gone is no reason to look at everything once more.
+    // A removed ignored folder is no reason for another full scan.
     rmSync(join(folder, "away"), { recursive: true });
     await until(() => hints.flat().includes("away"));
     ignored.delete(join(folder, "away"));
@@ -248,7 +248,7 @@ describe("watchRoots", () => {
         }
         mkdirSync(join(folder, "late"));
         if (who === "who asks") expect(await handle?.settled()).toBe(false);
-        // A hint of everything takes the place of those that come with it.
+        // A hint of everything replaces those that come with it.
         await until(() => {
           writeFileSync(join(folder, "late/x"), "y");
           return hints.flat().includes("late/x");

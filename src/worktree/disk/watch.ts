@@ -8,41 +8,40 @@ import { FolderWatch } from "./folder-watch.ts";
 import { isInStaging, STAGING_FOLDER, stagingBeside } from "../../core/tree/staging-folder.ts";
 import { queueLength, WatchBarrier } from "./watch-barrier.ts";
 
-/** Events of about the same moment make one hint. */
+/** Events within this time make one hint. */
 const COALESCE_MS = 40;
-/** … but the first ones after a rest, which are mostly all there are, make one as soon as they are together. */
+/** The first events after a pause, which are mostly all there are, make a hint after this shorter time. */
 const TOGETHER_MS = 5;
-/** How often everything is hinted at while hints may be missed. */
+/** The interval of hints of everything while hints may be missed. */
 const BLIND_MS = 3000;
-/** More paths than this at once: a scan of everything is cheaper, and the kernel's queue may have overflowed. */
+/** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
 const MANY = 2000;
-/** After many events, everything is hinted at once more when it has been quiet for so long. */
+/** After many events, everything is hinted at once more after this much quiet. */
 const QUIET_MS = 1500;
-/** The watcher looks at each of these for each event. */
+/** The watcher checks each ignored path for each event. */
 const MOST_IGNORED = 400;
 
-/** What is watched, and who wants to know. */
+/** Options of a watch. */
 export interface WatchOptions {
   readonly disk: Disk;
-  /** A folder of our own, absolute, for the barrier; its parent is there. */
+  /** A folder of our own for the barrier, absolute; its parent exists. */
   readonly barrierFolder: string;
   readonly roots: readonly TrackedRoot[];
-  /** Absolute paths of folders in a root that need no watching: excluded ones, the store. */
+  /** Returns the folders in a root that need no watching, as absolute paths: excluded ones and the store. */
   readonly ignored: (root: TrackedRoot) => readonly string[];
   readonly onHint: (hint: WatchHint) => void;
 }
 
 export interface RootsWatchHandle extends WatchHandle {
-  /** Everything was looked at: what was skipped and is not ignored any more is watched from now on. */
+  /** To be called after a full scan: skipped folders that are no longer ignored are watched from now on. */
   looked(): void;
 }
 
 /**
- * Watches the roots folder by folder where the disk can do that, else with @parcel/watcher. Where neither can (limits of
- * the system, a folder that goes away), hints of everything take their place every few seconds, and the handle says that
- * it is degraded. So it is, beside a watch, on a file system that other machines change as well.
- *
- * No watcher tells when the kernel's queue overflowed; that takes many events, and after many events everything is
+ * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
+ * the system, a folder that goes away), hints of everything every few seconds replace it, and the handle is `degraded`.
+ * On a file system that other machines change as well, the handle is degraded too, with these hints beside the watch.
+ * No watcher reports an overflow of the kernel's queue; that takes many events, so after many events everything is
  * hinted at again.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
@@ -51,10 +50,13 @@ export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandl
   return watch;
 }
 
-/** Whatever watches one root. */
+/** A watch of one root. */
 interface Watching {
   readonly ordered: boolean;
-  /** Absolute paths of folders that it does not watch. What is taken out is watched once it appears, where it is ordered. */
+  /**
+   * Absolute paths of folders that it does not watch. If it is ordered, a path removed from the set is watched once it
+   * appears.
+   */
   readonly skipped: Set<string>;
   close(): Promise<void>;
 }
@@ -102,7 +104,7 @@ class RootsWatch implements RootsWatchHandle {
       const still = new Set(this.#skipped(root));
       const tracked = [...skipped].filter((folder) => !still.has(folder));
       for (const folder of tracked) skipped.delete(folder);
-      // What is gone needs no watch, and a build may remove ignored folders all the time.
+      // A folder that is gone needs no watch, and a build may remove ignored folders all the time.
       if (tracked.some((folder) => disk.lstat(folder)?.kind === "dir")) void this.#renew(root);
     }
   }
@@ -131,7 +133,8 @@ class RootsWatch implements RootsWatchHandle {
       if (this.#closed) await watching.close();
       else this.#watching.set(root, watching);
     } catch {
-      // Whatever the reason (no inotify left, no such folder, no binary for the platform): the handle says degraded.
+      // The reason (no inotify left, no such folder, no binary for the platform) does not matter: the handle is
+      // degraded.
       this.#goBlind();
     }
   }
@@ -193,13 +196,13 @@ class RootsWatch implements RootsWatchHandle {
     if (this.#pending.size > 0 || this.#everything) this.#plan();
   }
 
-  /** Watches a root anew, and hints at everything: folders that were not watched may be tracked or made now. */
+  /** Watches a root anew, and hints at everything, since unwatched folders may be tracked or new by now. */
   async #renew(root: TrackedRoot): Promise<void> {
     const old = this.#watching.get(root);
     if (old === undefined) return;
     this.#watching.delete(root);
     try {
-      // In this order: while the old one lives, the watcher reuses its view of which folders there are.
+      // Close first: while the old watch lives, the watcher reuses its view of the folders.
       await old.close();
       await this.#begin(root);
       this.#everything = true;
@@ -209,7 +212,7 @@ class RootsWatch implements RootsWatchHandle {
     }
   }
 
-  /** Of a folder that was made while events were lost nobody has told: it is not watched. */
+  /** A folder made while events were lost was not reported, so it is not watched. */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
     for (const root of [...this.#watching.keys()]) await this.#renew(root);
@@ -250,8 +253,8 @@ class RootsWatch implements RootsWatchHandle {
 }
 
 /**
- * Ends a subscription. The watcher throws ("Unable to remove watcher") where the kernel was faster: the watch of a folder
- * that is gone is gone with it, and the last look at everything needs no watcher.
+ * Ends a subscription. The watcher throws ("Unable to remove watcher") if the kernel was faster: the watch of a removed
+ * folder ends with it. The error is ignored, since the last full scan needs no watcher.
  */
 async function end(subscription: AsyncSubscription): Promise<void> {
   await subscription.unsubscribe().catch(() => undefined);
@@ -264,7 +267,7 @@ function hintsOf(root: TrackedRoot, events: readonly Event[]): WorkspacePath[] {
   return events.flatMap(({ path }) => (isMeant(path) ? (hintOf(root, path) ?? []) : []));
 }
 
-/** An event's path as a path of the workspace; of a name that is not UTF-8, only its folder can be told. */
+/** Returns an event's path as a workspace path. For a name that is not UTF-8, only its folder is known. */
 function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   if (path === root.folder) return pathInRoot(root.id, ROOT);
   if (!path.startsWith(`${root.folder}/`)) return undefined;

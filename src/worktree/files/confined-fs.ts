@@ -4,22 +4,24 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { decodeName, nameOf, parentOf, pathToBytes } from "../../core/values/path.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 
-/** Folders kept open at most on the way to the last one: deep trees must not use up the process's descriptors. */
+/** Number of folders kept open on the way to the last one: deep trees must not use up the process's descriptors. */
 const KEPT_OPEN = 32;
 
-/** Plain paths longer than this go through the walk: `PATH_MAX` is 4096 bytes, and a character is at most three. */
+/** Longer plain paths are resolved folder by folder: `PATH_MAX` is 4096 bytes, and a character is at most three. */
 const PLAIN_CHARS = 1300;
 
-/** What it means that something on the way to a name is no folder (any more). */
+/** Errnos that mean that something on the way to a name is no folder (any more). */
 const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /** `NAME_MAX`, in bytes: no file system has a longer name. */
 const LONGEST_NAME = 255;
 
-/** Disks of which it is known that names are resolved from open folders: a property of the system, not of a folder. */
+/** Disks that are known to resolve names from open folders: a property of the system, not of a folder. */
 const provenDisks = new WeakSet<Disk>();
 
-/** Can nothing be called so? Of a whole path that is too long to be looked at, that cannot be said. */
+/**
+ * True if a name in the path is too long for any file system. A whole path that is too long to look up may still exist.
+ */
 function hasLongName(path: WorkspacePath): boolean {
   return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
 }
@@ -31,21 +33,20 @@ export interface OpenedFile extends Disposable {
 
 interface OpenFolder {
   readonly name: string;
-  /** -1: was closed to spare descriptors. */
+  /** -1 after it was closed to save descriptors. */
   fd: number;
 }
 
 /**
- * The files beneath one folder, and nothing else: the only code that opens a path of a user.
+ * Accesses the files beneath one folder, and nothing else: the only code that opens a user's paths. Opens every folder
+ * on the way by name from the one before it, never following a link, and resolves names from there by
+ * `/proc/self/fd/<fd>/<name>`. That also covers paths longer than 4096 bytes and names that are not UTF-8. On platforms
+ * without such paths (`confined` false), it checks each folder on the way with `lstat` before it uses a plain path:
+ * best effort, since somebody may replace a folder in between.
  *
- * Every folder on the way is opened by name from the one before it, never following a link, and names are resolved
- * from there by `/proc/self/fd/<fd>/<name>`: also paths longer than 4096 bytes, also names that are not UTF-8. Where
- * the platform has no such paths (`confined` false), each folder on the way is checked with `lstat` before a plain
- * path is used: best effort, since somebody may exchange it in between.
- *
- * The folders on the way to the last path stay open until another is asked for, or until `release`. Call `release`
- * before giving others a turn: a folder that is moved away meanwhile would otherwise still be taken for its old name.
- * Failures throw the errno of the disk; `ENOTDIR` or `ELOOP` when something on the way is a link.
+ * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
+ * before other tasks get a turn: a folder that is moved away meanwhile would otherwise still be used under its old
+ * name. Failures throw the errno of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
  */
 export class ConfinedFs implements Disposable {
   /** Absolute path of the folder. */
@@ -54,7 +55,7 @@ export class ConfinedFs implements Disposable {
   readonly #chain: OpenFolder[] = [];
   #here: string | undefined;
   #confined: boolean | undefined;
-  /** The names in the folder that was asked about last, until something may have changed there. */
+  /** The names in the last listed folder, until something may have changed there. */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
   constructor(disk: Disk, root: string) {
@@ -62,20 +63,20 @@ export class ConfinedFs implements Disposable {
     this.root = root;
   }
 
-  /** Are names resolved from open folders? False: only checked before use. */
+  /** True if names are resolved from open folders; false if they are only checked before use. */
   get confined(): boolean {
     this.#confined ??= provenDisks.has(this.#disk) || this.#probe();
     if (this.#confined) provenDisks.add(this.#disk);
     return this.#confined;
   }
 
-  /** `lstat` by plain path, following links on the way: only to compare known paths with what is known of them. */
+  /** `lstat` by plain path, following links on the way: only for comparing known paths with their remembered stats. */
   peek(path: WorkspacePath): FileStat | undefined {
     if (this.root.length + path.length > PLAIN_CHARS || !path.isWellFormed()) return this.lstat(path);
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
   }
 
-  /** The state of a name; `undefined` when there is none, or when what should hold it is no real folder. */
+  /** Returns the stat of a name; `undefined` if there is none, or its folder is no real folder. */
   lstat(path: WorkspacePath): FileStat | undefined {
     try {
       return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));
@@ -87,8 +88,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Is this the very name that stands in its folder? On some disks other names are taken for it; only the list of names tells.
-   * Also where nothing is there by any of them, or it cannot be told.
+   * True if the folder lists exactly this name. Some disks take other names for it, and only the listing tells. Also
+   * true if nothing is there, or it cannot be told.
    */
   isNamedSo(path: WorkspacePath): boolean {
     if (path === "") return true;
@@ -105,14 +106,14 @@ export class ConfinedFs implements Disposable {
     }
   }
 
-  /** The names in a folder, in no order. */
+  /** Lists the names in a folder, unordered. */
   list(folder: WorkspacePath): FolderItem[] {
     if (this.confined) return this.#disk.list(`/proc/self/fd/${this.#enter(folder)}`);
     this.#enter(folder);
     return this.#disk.list(plain(this.root, folder));
   }
 
-  /** May names in a folder be changed? Throws what the system says where not: see `Disk.checkWrite`. */
+  /** Throws the system's error if names in a folder may not be changed: see `Disk.checkWrite`. */
   checkWrite(folder: WorkspacePath): void {
     const fd = this.#enter(folder);
     this.#disk.checkWrite(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, folder));
@@ -123,7 +124,7 @@ export class ConfinedFs implements Disposable {
     return this.#opened(this.#disk.open(this.at(path), "read"));
   }
 
-  /** Reads at a position; 0 at the end. */
+  /** Reads at a position; returns 0 at the end. */
   read(file: OpenedFile, into: Uint8Array, at: number): number {
     return this.#disk.read(file.fd, into, at);
   }
@@ -137,13 +138,13 @@ export class ConfinedFs implements Disposable {
     return this.#disk.fstat(file.fd);
   }
 
-  /** Opens a folder itself, for its mode. */
+  /** Opens a folder itself, to change its mode. */
   openFolder(path: WorkspacePath): OpenedFile {
     const address: DiskPath = path === "" ? this.root : this.at(path);
     return this.#opened(this.#disk.open(address, "folder"));
   }
 
-  /** The target of a link. */
+  /** Returns the target of a link. */
   readlink(path: WorkspacePath): Buffer {
     return this.#disk.readlink(this.at(path));
   }
@@ -153,7 +154,7 @@ export class ConfinedFs implements Disposable {
     return this.#opened(this.#disk.open(this.at(path), "create", mode));
   }
 
-  /** Writes all of the bytes at the end of what was written. */
+  /** Appends all of the bytes to what was written. */
   write(file: OpenedFile, bytes: Uint8Array): void {
     writeFully(this.#disk, file.fd, bytes, null);
   }
@@ -175,20 +176,20 @@ export class ConfinedFs implements Disposable {
     this.#disk.symlink(target, this.at(path));
   }
 
-  /** Renames here or into another confined folder. */
+  /** Renames within this folder or into another confined one. */
   rename(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
     this.#both(from, to, into, (a, b) => this.#disk.rename(a, b));
-    // The names of the open folders may be others now.
+    // The open folders may have other names now.
     this.#here = undefined;
     this.release();
   }
 
-  /** Renames something that is no folder: what is open stays valid. */
+  /** Renames something that is no folder, so open folders stay valid. */
   renameFile(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
     this.#both(from, to, into, (a, b) => this.#disk.rename(a, b));
   }
 
-  /** Gives a file a second name here or in another confined folder. */
+  /** Gives a file a second name in this folder or another confined one. */
   link(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
     this.#both(from, to, into, (a, b) => this.#disk.link(a, b));
   }
@@ -207,8 +208,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Where a name lies, for one call of the disk: valid until this object is used for another path.
-   * Throws when something on the way is no real folder.
+   * Returns the address of a name for one call of the disk: valid until this object is used for another path. Throws if
+   * something on the way is no real folder.
    */
   at(path: WorkspacePath): DiskPath {
     const fd = this.#enter(parentOf(path));
@@ -216,7 +217,7 @@ export class ConfinedFs implements Disposable {
     return childAddress(fd, nameOf(path));
   }
 
-  /** Closes every folder that was kept open. The object stays usable. */
+  /** Closes every open folder. The object stays usable. */
   release(): void {
     this.#here = undefined;
     this.#listed = undefined;
@@ -241,7 +242,7 @@ export class ConfinedFs implements Disposable {
     act(this.at(from), other.at(to));
   }
 
-  /** The descriptor of a folder, which stays this object's own. */
+  /** Returns the descriptor of a folder, which this object owns. */
   #enter(folder: string): number {
     const last = this.#chain.at(-1);
     if (last !== undefined && this.#here === folder && last.fd >= 0) return last.fd;
@@ -253,7 +254,7 @@ export class ConfinedFs implements Disposable {
     return this.#chain.at(-1)?.fd ?? -1;
   }
 
-  /** Closes what is open beside the way to `parts`; what is left ends in an open folder. */
+  /** Closes the open folders that are not on the way to `parts`; what is left ends in an open folder. */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
     let shared = 0;
@@ -292,7 +293,7 @@ export class ConfinedFs implements Disposable {
   }
 }
 
-/** Is `path` the open folder `here` or on the way to it? */
+/** True if `path` is the open folder `here` or on the way to it. */
 function isOn(here: string, path: string): boolean {
   return path === "" || here === path || here.startsWith(`${path}/`);
 }

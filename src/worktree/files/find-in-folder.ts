@@ -6,29 +6,29 @@ import type { Disk, NodeKind } from "../../disk/disk.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
 
-/** Files up to this size are held in memory once they were read; larger ones are read again when they are asked for. */
+/** Files up to this size stay in memory once read; larger ones are read again when they are asked for. */
 const HELD_BYTES = 8 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
-/** Between two turns of others. */
+/** Yields to other tasks after this many bytes. */
 const BREATH_BYTES = 16 * PIECE_BYTES;
 
-/** A file, or the target of a link, that had a wanted hash when it was read. */
+/** A file or link whose content or target had a wanted hash when it was read. */
 export interface FoundFile {
   readonly hash: Hash;
   readonly size: number;
   /** Its path on the disk, for people. */
   readonly where: string;
-  /** Reads it, again where it is large: then it may have changed. */
+  /** Reads it. A large file is read again, and may have changed by then. */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
-/** What is looked for: sizes in bytes, where they are known. Whoever has found one takes it out. */
+/** The wanted hashes, with sizes in bytes if known. The caller removes one once it is found. */
 export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
 
 /**
- * Looks for contents among all files and links below a folder (absolute, without links on the way). Links are not followed, and
- * nothing special is opened. A file is read only where its size is wanted, and never further than it was long when it was opened.
- * What cannot be read is passed over.
+ * Searches all files and links below a folder (absolute, with links resolved) for the wanted contents. Does not follow
+ * links, and opens no special file. Reads a file only if its size is wanted, and no further than its length when it was
+ * opened. Skips what cannot be read.
  */
 export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFiles): AsyncGenerator<FoundFile, void> {
   using fs = new ConfinedFs(disk, folder);
@@ -65,7 +65,7 @@ class FolderSearch {
     const opened = despiteErrors(() => this.#fs.openRead(path));
     if (opened === undefined) return undefined;
     using file = opened;
-    // Others have their turn while it is read; the file itself stays open.
+    // Other tasks run while it is read; the file itself stays open.
     this.#fs.release();
     return this.#file(path, file);
   }
@@ -95,14 +95,14 @@ class FolderSearch {
     for (let at = 0; at < size;) {
       const count = despiteErrors(() => this.#fs.read(file, bytes.subarray(at), at));
       if (count === undefined) return undefined;
-      // It is shorter by now.
+      // The file has become shorter.
       if (count === 0) return bytes.subarray(0, at);
       at += count;
     }
     return bytes;
   }
 
-  /** False: it could not be read. */
+  /** Reads the file in pieces. Returns false if it could not be read. */
   async #readOn(file: OpenedFile, size: number, take: (piece: Uint8Array) => void): Promise<boolean> {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
     for (let at = 0, breathAt = BREATH_BYTES; at < size;) {
@@ -141,7 +141,7 @@ class FolderSearch {
   }
 }
 
-/** `undefined`: the disk does not let it be done. */
+/** Runs `act`; returns `undefined` if the disk refuses it. */
 function despiteErrors<T>(act: () => T): T | undefined {
   try {
     return act();

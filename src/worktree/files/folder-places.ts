@@ -13,12 +13,12 @@ import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { removeTree } from "./remove-staged.ts";
 
-/** Where a note stands for the tracked folder itself: no folder has this path. */
+/** The note's target for the tracked folder itself: no folder has this path. */
 const TOP = Buffer.from(".");
 
 /**
- * A folder in which nothing can be staged, or a disk without symbolic links for the note: what goes into it is staged elsewhere. A disk
- * without links seldom has groups and access control lists.
+ * Errnos of a folder in which nothing can be staged, or of a disk without symbolic links for the note. Its files are
+ * then staged elsewhere. A disk without links seldom has groups and access control lists.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   "EACCES",
@@ -35,29 +35,29 @@ const REFUSED: ReadonlySet<string> = new Set([
   "EOPNOTSUPP",
 ]);
 
-/** What the places of an apply are made from. */
+/** Options of an apply's places. */
 export interface FolderPlacesOptions {
   readonly disk: Disk;
   /** The tracked folder, absolute. */
   readonly root: string;
   /** The name of this apply's staging. */
   readonly own: string;
-  /** Where it is noted which folders have a place, and the folder for these notes. */
+  /** The file system and the folder in which it is noted which folders have a place. */
   readonly notes: ConfinedFs;
   readonly noteFolder: WorkspacePath;
 }
 
 /**
- * Places for new files inside of the folders that receive them: what is made there has the group, the default access control list
- * and the security label of the folder, as if somebody had made it there, and a rename keeps that. Each is a folder of our own
- * (`.chronicle-tmp-<token>`) that nobody else may enter and no capture looks at.
+ * Places for new files inside the folders that receive them. A file made there has the folder's group, default access
+ * control list and security label, as if somebody had made it there, and a rename keeps these. Each place is a folder
+ * of our own (`.chronicle-tmp-<token>`) that nobody else may enter and that no capture takes.
  *
- * Before one is made, a link in the staging folder notes where: on ext4 and XFS both are entries of one journal, so the link is there
- * after a power cut if the place is, without a sync; on btrfs it may not be (see `sweepMet`). Whoever empties the staging folder
- * removes the places first.
+ * Before a place is made, a link in the staging folder notes it. On ext4 and XFS both are entries of one journal, so
+ * after a power cut the link exists if the place does, without a sync; on btrfs it may not (see `sweepMet`). The caller
+ * removes the places before it empties the staging folder.
  */
 export class FolderPlaces {
-  /** A way of its own into the tracked folder. */
+  /** Its own access to the tracked folder. */
   readonly fs: ConfinedFs;
   readonly #options: FolderPlacesOptions;
   readonly #name: string;
@@ -72,12 +72,12 @@ export class FolderPlaces {
     this.#name = stagingBeside(options.own);
   }
 
-  /** In these folders a file comes out as one that was staged elsewhere. */
+  /** Stages nothing inside these folders: a file staged elsewhere comes out the same there. */
   staysOutOf(folders: ReadonlySet<WorkspacePath>): void {
     this.#plain = folders;
   }
 
-  /** Where a new file for a folder is staged; `undefined`: not in the folder. */
+  /** Returns the path at which a new file for a folder is staged; `undefined` if it is staged elsewhere. */
   placeIn(folder: WorkspacePath, name: string): WorkspacePath | undefined {
     if (this.#plain.has(folder)) return undefined;
     if (!this.#made.has(folder)) this.#made.set(folder, this.#make(folder));
@@ -85,7 +85,10 @@ export class FolderPlaces {
     return place === undefined ? undefined : childOf(place, name);
   }
 
-  /** Removes every place that was made or noted, and what is left in these folders. What does not go stays, and is never captured. */
+  /**
+   * Removes every place that was made or noted, and those in these folders. A place that cannot be removed stays, and
+   * is never captured.
+   */
   clear(folders: Iterable<WorkspacePath> = []): void {
     const noted = this.#noted();
     for (const folder of new Set([...this.#made.keys(), ...noted.values(), ...folders])) {
@@ -97,7 +100,7 @@ export class FolderPlaces {
     this.release();
   }
 
-  /** Are there notes, of this apply or of one that was cut off? */
+  /** True if there are notes, of this apply or of an interrupted one. */
   get isAnyNoted(): boolean {
     return this.#noted().size > 0;
   }
@@ -109,13 +112,13 @@ export class FolderPlaces {
   #make(folder: WorkspacePath): WorkspacePath | undefined {
     const { notes, noteFolder } = this.#options;
     const place = childOf(folder, this.#name);
-    // Another file system that is mounted in the tracked folder is not entered.
+    // Another file system that is mounted in the tracked folder is not used.
     this.#device ??= this.fs.lstat(ROOT)?.dev;
     if (this.fs.lstat(folder)?.dev !== this.#device) return undefined;
     try {
       if (this.#made.size === 0) makeIfMissing(notes, noteFolder);
       notes.symlink(folder === ROOT ? TOP : pathToBytes(folder), childOf(noteFolder, String(this.#made.size)));
-      // Left by a run that was cut off.
+      // Left by an interrupted run.
       if (!makeIfMissing(this.fs, place)) removeTree(this.fs, place);
       makeIfMissing(this.fs, place);
       return place;
@@ -125,7 +128,7 @@ export class FolderPlaces {
     }
   }
 
-  /** By note, the folder that it tells of. */
+  /** Returns the noted folders, by note. */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;
     const found = new Map<WorkspacePath, WorkspacePath>();
@@ -140,7 +143,7 @@ export class FolderPlaces {
   }
 }
 
-/** False: something has that name already. */
+/** Makes a folder; returns false if the name is taken. */
 function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): boolean {
   try {
     fs.makeFolder(folder, 0o700);
@@ -159,7 +162,7 @@ function quietly(act: () => void): void {
   }
 }
 
-/** The folders that may receive something: those that hold one of these paths. */
+/** Returns the folders that may receive files: the parents of these paths. */
 export function receiversOf(paths: Iterable<WorkspacePath>): Set<WorkspacePath> {
   const folders = new Set<WorkspacePath>();
   for (const path of paths) folders.add(parentOf(path));

@@ -3,17 +3,17 @@ import { errnoOf } from "../../core/values/errors.ts";
 import type { Disk, FileSystem } from "../../disk/disk.ts";
 import { assumedTraits, lookAtNames, lookAtOwnName, probeByWriting } from "./probe-folder.ts";
 
-/** Keeps what was found out about file systems, by how they are mounted. */
+/** Caches the traits of file systems, by how they are mounted. */
 export interface TraitsMemory {
   get(mount: string): FolderTraits | undefined;
   set(mount: string, traits: FolderTraits): unknown;
 }
 
-/** How folders are looked at. */
+/** Options of a probe. */
 export interface FolderProbeOptions {
   readonly disk: Disk;
   readonly memory: TraitsMemory;
-  /** May something be tried out in the folder? Commands that only read leave no trace there. */
+  /** True if the folder may be written to for the probe. Read-only commands leave no trace there. */
   readonly mayWrite: boolean;
   readonly newMark: () => string;
 }
@@ -21,11 +21,11 @@ export interface FolderProbeOptions {
 interface Known {
   readonly dev: bigint;
   readonly traits: FolderTraits;
-  /** What it does to names was seen. */
+  /** True if the handling of names was observed. */
   readonly isWhole: boolean;
 }
 
-/** Says what folders can hold: found out once for each, and anew once another device is there. */
+/** Determines what folders can hold: once for each folder, and again if it is on another device. */
 export class FolderProbe {
   readonly #options: FolderProbeOptions;
   readonly #known = new Map<string, Known>();
@@ -34,7 +34,7 @@ export class FolderProbe {
     this.#options = options;
   }
 
-  /** Of a folder that is not there, or cannot be looked at: everything. */
+  /** Returns the traits of a folder; `HOLDS_ALL` if it is missing or cannot be inspected. */
   of(folder: string): FolderTraits {
     const { disk } = this.#options;
     try {
@@ -72,7 +72,7 @@ export class FolderProbe {
   }
 }
 
-/** The rules for names of a folder that takes some for one; `undefined`: it tells all apart. */
+/** Returns the rules of a folder that takes different names for one; `undefined` if it tells all names apart. */
 export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | undefined {
   return foldsNames(traits) ? traits.names : undefined;
 }

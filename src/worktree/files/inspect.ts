@@ -15,15 +15,15 @@ export interface Inspected {
   readonly entry: Entry;
 }
 
-/** A sink that keeps nothing. */
+/** A sink that only computes hashes. */
 const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
-/** The hash of a file's bytes, with the stat that belongs to it. */
+/** Hashes a file; returns the hash with the stat that belongs to it. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
 }
 
-/** A small file's content or a link's target; `undefined` for anything else, and for what cannot be read. */
+/** Returns a small file's content or a link's target; `undefined` for anything else, and for what cannot be read. */
 export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
   const stat = fs.lstat(inner);
   if (stat?.kind === "symlink") return fs.readlink(inner);
@@ -37,7 +37,7 @@ export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefin
   return read.kind === "read" ? content : undefined;
 }
 
-/** The entry that a stat and a hash stand for. `path` is the workspace's, not the root's. */
+/** Makes an entry from a stat and a hash. `path` is the workspace's, not the root's. */
 export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefined): Entry {
   if (stat.kind === "dir") return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
   const kind = stat.kind === "symlink" ? "symlink" : "file";
@@ -46,8 +46,8 @@ export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefi
 }
 
 /**
- * What is on disk at a path; `undefined` when nothing is, or something special. `inner` is the path beneath the root.
- * Throws `IO` for a file that cannot be read.
+ * Returns what is on disk at a path; `undefined` if there is nothing, or something special. `inner` is the path beneath
+ * the root. Throws `IO` for a file that cannot be read.
  */
 export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
   const stat = fs.lstat(inner);

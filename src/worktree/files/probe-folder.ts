@@ -8,20 +8,23 @@ import { folderOf } from "../../disk/write-fully.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { removeTree } from "./remove-staged.ts";
 
-/** Tries out what a folder can hold, in a folder of our own that is gone again afterwards. */
+/** Tests what a folder can hold, in a temporary folder of our own. */
 
-/** Names of a folder that are looked at for one with letters. */
+/** Number of names that are searched for one with letters. */
 const MOST_NAMES = 16;
 /** 2001-09-09 01:46:40.123 UTC. */
 const PAST_MS = 1_000_000_000_123;
 const SECOND_NS = 1_000_000_000;
-/** Two seconds: FAT has no smaller step. */
+/** Two seconds: no file system has a coarser step than FAT. */
 const COARSE_NS = 2 * SECOND_NS;
 
-/** What is tried out; the rest is known otherwise. */
+/** The traits found by testing; the rest is known otherwise. */
 export type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
 
-/** `undefined`: nothing can be written there. `mark`: no other probe of this folder has it. */
+/**
+ * Tests a folder by writing to it; returns `undefined` if that is not possible. `mark` is unique among the probes of
+ * this folder.
+ */
 export function probeByWriting(disk: Disk, folder: string, mark: string): ProbedTraits | undefined {
   using fs = new ConfinedFs(disk, folder);
   const wasThere = fs.lstat(STAGING_FOLDER as WorkspacePath) !== undefined;
@@ -31,7 +34,7 @@ export function probeByWriting(disk: Disk, folder: string, mark: string): Probed
     fs.makeFolder(place, 0o700);
     return new Probe(disk, fs, place).all();
   } catch (error) {
-    // Read-only, full, or of somebody else: what cannot be tried out is not known.
+    // Read-only, full, or another user's: what cannot be tested is unknown.
     if (errnoOf(error) === undefined) throw error;
     return undefined;
   } finally {
@@ -93,7 +96,7 @@ class Probe {
     });
   }
 
-  /** Does a time that is set back show in another one, which nobody can set? */
+  /** Tests whether setting the mtime back changes the ctime, which nobody can set. */
   #times(file: WorkspacePath): Pick<FolderTraits, "ctime" | "timeStepNs"> {
     using opened = this.#fs.openRead(file);
     const isSet = this.#can(() => this.#disk.setMtime(opened.fd, PAST_MS));
@@ -105,7 +108,7 @@ class Probe {
     return this.#takes(name) && this.#has(other);
   }
 
-  /** Can something be called so, and is it called so then? */
+  /** True if a file of this name can be created and is then listed under it. */
   #takes(name: string): boolean {
     const path = this.#at(name);
     if (!this.#can(() => this.#fs.create(path, 0o600)[Symbol.dispose]())) return false;
@@ -123,14 +126,14 @@ class Probe {
   }
 }
 
-/** As far as one time shows it. */
+/** The step of a disk's times, as far as one time shows it. */
 function stepOf({ mtimeNs }: FileStat): number {
   const rest = Number(mtimeNs % BigInt(COARSE_NS));
   if (rest % SECOND_NS !== 0) return rest % 1_000_000 === 0 ? 1_000_000 : 1;
   return rest === 0 ? COARSE_NS : SECOND_NS;
 }
 
-/** What a folder does to the case of names, as far as a look tells; `undefined`: nothing with letters is there to look at. */
+/** Returns how a folder treats the case of names, as far as reading tells; `undefined` if no name in it has letters. */
 export function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
   using fs = new ConfinedFs(disk, folder);
   for (const bytes of disk.someNames(folder, MOST_NAMES)) {
@@ -138,13 +141,16 @@ export function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
     const swapped = swappedCase(name);
     if (swapped === name) continue;
     const isOne = isSame(fs.lstat(childOf(ROOT, name)), fs.lstat(childOf(ROOT, swapped)));
-    // Two names of one file, where names are told apart, are both on the list.
+    // If names are told apart, two names of one file are both listed.
     return isOne && !hasName(fs, swapped) ? { caseInsensitive: true } : {};
   }
   return undefined;
 }
 
-/** The same of the folder that holds this one, where both are on one device: a new folder is as the one that it was made in. */
+/**
+ * Like `lookAtNames`, but by the folder's own name in its parent, if both are on one device: a new folder is like the
+ * one in which it was made.
+ */
 export function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
   const name = folder.slice(folder.lastIndexOf("/") + 1);
@@ -167,7 +173,10 @@ function swappedCase(name: string): string {
   return upper === name ? name.toLowerCase() : upper;
 }
 
-/** What is not known of a folder that can be looked at only: what such a file system has lacked everywhere so far. */
+/**
+ * Returns the assumed traits of a folder that can only be read: this kind of file system has so far lacked the same
+ * everywhere.
+ */
 export function assumedTraits(kind: string): FolderTraits {
   const known = { ...HOLDS_ALL, fileSystem: kind, source: "assumed" } as const;
   if (!WITHOUT_MODES.has(kind)) return known;

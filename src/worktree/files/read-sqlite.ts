@@ -8,13 +8,15 @@ import type { StableSink } from "./read-stable.ts";
 import { isSameStat } from "./same-stat.ts";
 
 /**
- * Reads a live SQLite database together with its `-wal` or `-journal`, so that SQLite can open the copies as it could open the
- * originals after a crash. The database is never opened as one: that may checkpoint it, and would drop its owner's locks.
+ * Reads a live SQLite database together with its `-wal` or `-journal`, so that SQLite can open the copies as it could
+ * open the originals after a crash. The database is never opened as one: that may checkpoint it, and would drop its
+ * owner's locks.
  *
- * The database is read first. A page that a checkpoint wrote into it before that was in the `-wal` before that, and a page that
- * a transaction overwrote was in the `-journal` before that. So they are in what is read of these behind it, if they are still
- * of the same generation: a `-wal` that is begun anew has other salts, a `-journal` another nonce. A half-written frame at
- * the end ends the log for SQLite, by its checksum. Where there is neither, the database must not have changed at all.
+ * The database is read first. A page that a checkpoint wrote into it before that was already in the `-wal`, and a page
+ * that a transaction overwrote was already in the `-journal`. So both are in the other file when it is read afterwards,
+ * if that is still of the same generation: a restarted `-wal` has other salts, a new `-journal` another nonce. A
+ * half-written frame at the end ends the log for SQLite, by its checksum. Without either file, the database must not
+ * have changed at all.
  */
 
 /** One file of a unit, as it was read. */
@@ -22,32 +24,32 @@ export interface UnitPart {
   readonly stat: FileStat;
   readonly hash: Hash;
   readonly size: number;
-  /** It changed while it was read: the copy is only right together with the other one. */
+  /** True if it changed while it was read: the copy is only right together with the other file. */
   readonly moved: boolean;
 }
 
 /** The result of reading a unit. */
 export interface UnitRead {
-  /** False: a writer was at work during every attempt; the copies may not fit each other. */
+  /** False if a writer was at work during every attempt: the copies may not fit each other. */
   readonly proved: boolean;
   readonly database: UnitPart;
-  /** Those that are there. */
+  /** The files beside the database that exist. */
   readonly beside: ReadonlyMap<UnitSuffix, UnitPart>;
 }
 
 const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
-/** Files up to this size are read into memory, and given to the sink once they are proved: the shorter the look, the better. */
+/** Files up to this size are read into memory, and given to the sink once they are proved, to keep the read short. */
 const HELD_BYTES = 64 * 1024 * 1024;
-/** The header of a database; its change counter is in it. */
+/** The header of a database, which contains its change counter. */
 const HEADER_BYTES = 100;
 /** `-wal`: all 32 bytes of its header. `-journal`: magic, number of records, nonce, size of the database, sector, page. */
 const MARK_BYTES = { "-wal": 32, "-journal": 28 } as const;
-/** The number of records in a `-journal`'s header: it grows within one transaction. */
+/** The offset of the number of records in a `-journal`'s header, which grows within one transaction. */
 const RECORDS_AT = 8;
 const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
 
-/** Reads a unit, at most three times; `undefined`: there is no database of this name (any more). */
+/** Reads a unit in at most three attempts. Returns `undefined` if there is no database of this name (any more). */
 export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): UnitRead | undefined {
   for (let attempt = 1; ; attempt += 1) {
     const looked = attemptOf(fs, path, sink);
@@ -56,7 +58,7 @@ export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: Stable
   }
 }
 
-/** A file whose content is in memory, or in the sink already. */
+/** A file whose content is in memory, or already in the sink. */
 interface Looked extends Omit<UnitPart, "hash"> {
   readonly content: Buffer | Hash;
 }
@@ -75,7 +77,7 @@ function stored({ proved, database, beside }: LookedUnit, sink: StableSink): Uni
   return { proved, database: put(database), beside: new Map([...beside].map(([suffix, part]) => [suffix, put(part)])) };
 }
 
-/** Is this file an SQLite database, by its first bytes? */
+/** True if this file is an SQLite database, by its first bytes. */
 export function isDatabaseFile(fs: ConfinedFs, path: WorkspacePath): boolean {
   return isSqliteDatabase(headerOf(fs, path) ?? new Uint8Array());
 }
@@ -101,9 +103,9 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
 }
 
 interface Mark {
-  /** Equal as long as the file goes on. */
+  /** Equal as long as the file is of the same generation. */
   readonly text: string;
-  /** Does it hold what is written into the database meanwhile? */
+  /** True if it holds what is meanwhile written into the database. */
   readonly covers: boolean;
 }
 
@@ -132,7 +134,7 @@ function isEqual(one: Buffer, other: Buffer | undefined): boolean {
   return other !== undefined && one.equals(other);
 }
 
-/** The first bytes of a file; `undefined`: there is none that can be read. */
+/** Returns the first bytes of a file; `undefined` if there is none that can be read. */
 function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: FileStat; start: Buffer } | undefined {
   using file = openedFile(fs, path);
   if (file === undefined) return undefined;
@@ -140,7 +142,7 @@ function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: Fi
   return { stat: fs.fstat(file), start: start.subarray(0, fill(fs, file, start, 0)) };
 }
 
-/** The errors of opening a name under which no file can be read. */
+/** Errnos of opening a name under which no file can be read. */
 const NOT_THERE: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO", "EACCES", "EPERM", "EISDIR"]);
 
 function openedFile(fs: ConfinedFs, path: WorkspacePath): OpenedFile | undefined {
@@ -163,7 +165,10 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
   return { ...read, stat: after, moved: !isSameStat(before, after) || read.size !== after.size };
 }
 
-/** Leaves out frames that are appended during the read: the database at its start does not need them. */
+/**
+ * Reads up to the initial size. Frames appended during the read are left out: the database as read before does not need
+ * them.
+ */
 function readUpTo(
   fs: ConfinedFs,
   file: OpenedFile,

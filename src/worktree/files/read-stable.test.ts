@@ -9,7 +9,7 @@ import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { readStable, SMALL_BYTES } from "./read-stable.ts";
 
-/** Somebody else writes after the n-th look at the open file. */
+/** Somebody else writes after the n-th stat of the open file. */
 class Restless extends SimDisk {
   looks = 0;
   onLook: ((look: number) => void) | undefined;

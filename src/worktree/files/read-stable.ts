@@ -11,24 +11,25 @@ export const SMALL_BYTES = 8 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
 
-/** A file that changes under the reader is read again this often before it is taken as `unstable`. */
+/** Number of times a changing file is reread before it counts as `unstable`. */
 const RETRIES = 3;
 
-/** Where contents go. Both keep the bytes and answer with the hash of exactly these bytes. */
+/** The destination of contents. Both methods store the bytes and return the hash of exactly these bytes. */
 export interface StableSink {
-  /** `content` is only valid during the call: it is overwritten by the next file. */
+  /** `content` is only valid during the call: the next file overwrites it. */
   small(content: Uint8Array): Hash;
-  /** Each piece is only valid until the next is asked for. `source` is the open file, for a clone. */
+  /** Each piece is only valid until the next one is asked for. `source` is the open file, for a clone. */
   large(pieces: Iterable<Uint8Array>, source: { readonly fd: number }): { readonly hash: Hash; readonly size: number };
 }
 
 /**
- * What became of reading one file.
- * - `read`: stored, with the stat seen after the last byte. `unstable`: it changed during every attempt; what was stored
- *   is consistent with its hash, but may never have been the whole file at one moment.
- * - `gone`: nothing has that name (any more), or what should hold it is no folder.
+ * The result of reading one file.
+ *
+ * - `read`: stored, with the stat seen after the last byte. `unstable`: it changed during every attempt; the stored
+ * content matches its hash, but may never have been the whole file at one moment.
+ * - `gone`: nothing has that name (any more), or its folder is no folder.
  * - `unreadable`: `detail` is the errno.
- * - `other`: it is a link, a folder or something special by now.
+ * - `other`: it is by now a link, a folder or something special.
  */
 export type StableRead =
   | {
@@ -37,20 +38,20 @@ export type StableRead =
       readonly hash: Hash;
       readonly size: number;
       readonly unstable: boolean;
-      /** Its first bytes say that it is an SQLite database. */
+      /** True if its first bytes are those of an SQLite database. */
       readonly isDatabase: boolean;
     }
   | { readonly kind: "gone" }
   | { readonly kind: "unreadable"; readonly detail: string }
   | { readonly kind: "other"; readonly stat: FileStat };
 
-/** One per thread, since modules are: grown to the largest small file seen. */
+/** One buffer per thread, since modules are loaded per thread. Grown to the largest small file seen. */
 let buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
- * Reads a file into a sink such that its hash, its bytes and its stat belong together: open, stat, read, stat. When the
- * two differ (size, times, inode), it is read again, at most three times. Synchronous: made for worker threads.
- * The sink's own failures pass through.
+ * Reads a file into a sink such that its hash, bytes and stat belong together: open, stat, read, stat. If the two stats
+ * differ (size, times, inode), rereads it, in at most three attempts. Synchronous, since it is made for worker threads.
+ * Rethrows the sink's own failures.
  */
 export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): StableRead {
   const opened = openFor(fs, path);
@@ -67,7 +68,7 @@ export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink
   }
 }
 
-/** What opening says when the name stood for something else, or nothing, for a moment. */
+/** Errnos of opening a name that was something else, or missing, for a moment. */
 const REPLACED: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"]);
 
 interface Source {
@@ -75,7 +76,7 @@ interface Source {
   stat(): FileStat;
 }
 
-/** A failure to read the user's file, told from a failure of the sink. */
+/** A failure to read the user's file, as opposed to a failure of the sink. */
 class SourceError extends Error {
   readonly errno: string;
   constructor(errno: string) {
@@ -93,7 +94,7 @@ function openFor(fs: ConfinedFs, path: WorkspacePath): OpenedFile | StableRead {
       errno = errnoOf(error);
       if (errno === undefined) throw error;
     }
-    // It may have become a link, or something that cannot be opened: look again once, then take what is there.
+    // It may have become a link, or something that cannot be opened: check again once, then accept what is there.
     const stat = fs.lstat(path);
     if (stat === undefined) return { kind: "gone" };
     if (stat.kind !== "file") return { kind: "other", stat };
@@ -127,7 +128,7 @@ function startOf(source: Source): Uint8Array {
   return start.subarray(0, readPiece(source, start, 0));
 }
 
-/** Reads from the start up to one byte more than expected; answers how many there were of those expected. */
+/** Reads from the start up to one byte more than expected; returns how many bytes of those expected there were. */
 function fill(source: Source, expected: number): number {
   if (buffer.length < expected + 1) buffer = Buffer.allocUnsafe(Math.min(SMALL_BYTES + 1, (expected + 1) * 2));
   let length = 0;

@@ -1,13 +1,13 @@
 import type { FileStat } from "../../disk/disk.ts";
 
-/** How close to its last change a file must have been read for a later change to go unseen, in ns (coarse clocks). */
+/** A file that was read within this time of its last change may have changed again unseen, in ns (coarse clocks). */
 const RACY_NS = 2_000_000_000n;
 
-/** Two stamps of one clock that are so far apart differ, on all file systems that tell parts of a second, in ns. */
+/** Two stamps of one clock that are this far apart differ on every file system with sub-second times, in ns. */
 const TICK_NS = 20_000_000n;
 const SECOND_NS = 1_000_000_000n;
 
-/** Do two stats show the same, unchanged file? */
+/** True if two stats show the same, unchanged file. */
 export function isSameStat(a: FileStat, b: FileStat): boolean {
   return (
     a.mtimeNs === b.mtimeNs &&
@@ -20,22 +20,22 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
   );
 }
 
-/** Do two stats show one inode with the same bytes, whatever happened to its names and its mode? */
+/** True if two stats show one inode with the same bytes, whatever happened to its names and mode. */
 export function isSameContent(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeNs === b.mtimeNs && a.kind === b.kind;
 }
 
-/** Could a file, read at this time, have been changed again without its times showing it? */
+/** True if a file, read at this time, could have been changed again without its times showing it. */
 export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
   const newest = stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs;
   return newest >= readAtNs - RACY_NS;
 }
 
 /**
- * A file that was written where nobody else could reach it, and then given its name: is it certain that a later write will
- * show in its times? It moves the time of modification to the time of the name or later, and that is a tick away. (Unless
- * whoever writes within that tick sets the time back to what it was, to the nanosecond.) Where the file system does not
- * tell parts of a second, or there is less between the two, it is not.
+ * True if a later write to this file will certainly show in its times. The file was written where nobody else could
+ * reach it, and then given its name. A later write moves the mtime to the time of the naming or later, which is a tick
+ * away. (Unless the writer sets the time back within that tick, to the nanosecond.) False if the file system has no
+ * sub-second times, or the two times are closer than a tick.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

@@ -6,13 +6,13 @@ import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** A larger index is not read: 256 MiB are about two million paths. */
+/** A larger index is not read: 256 MiB hold about two million paths. */
 const MOST_INDEX_BYTES = 256 * 1024 ** 2;
 
-/** A file of git's as it was read, with the problem that keeps it from being used. */
+/** The text of a git file, or the problem that keeps it from being used. */
 export type GitText = { readonly text: string } | { readonly problem: string };
 
-/** The names of an index, and what tells them from others. */
+/** The names of an index, and a digest of them. */
 export interface NamedIndex {
   readonly index: GitIndex;
   readonly digest: string;
@@ -24,7 +24,9 @@ interface Known<T> {
   readonly value: T;
 }
 
-/** What a look at everything has asked for, as it was then; `digest`: of an index, what tells its names from others. */
+/**
+ * A path that the last full scan has asked for, with its stat at that time. `digest`: fingerprint of an index's names.
+ */
 interface Seen {
   readonly path: string;
   readonly stat: FileStat | undefined;
@@ -32,9 +34,9 @@ interface Seen {
 }
 
 /**
- * Reads what git keeps outside of the files that it tracks: its configuration, ignore files beside them, indexes. Some of it lies
- * outside of the workspace, and some where an agent can write: everything is read within bounds, nothing but regular files is
- * opened, and no git is run. What was read is remembered by its stat.
+ * Reads git's files outside of what it tracks: configurations, ignore files beside them, indexes. Some lie outside of
+ * the workspace, and some where an agent can write. Therefore every read is bounded, only regular files are opened, and
+ * git is never run. Results are cached by stat.
  */
 export class GitFiles {
   readonly #disk: Disk;
@@ -50,7 +52,7 @@ export class GitFiles {
     this.#clock = clock;
   }
 
-  /** Begins a look at everything: what is asked for from here on is what `moved` is about. */
+  /** Begins a full scan: `moved` is about the paths asked for from here on. */
   note(): void {
     this.#seen.clear();
     this.#isNoting = true;
@@ -60,7 +62,7 @@ export class GitFiles {
     this.#isNoting = false;
   }
 
-  /** Is something that the last look at everything has asked for not as it was then? False before the first one. */
+  /** True if anything that the last full scan has asked for has changed since. False before the first one. */
   moved(): boolean {
     return [...this.#seen.values()].some((seen) => this.#hasMoved(seen));
   }
@@ -69,7 +71,7 @@ export class GitFiles {
     const now = this.#stat(seen.path);
     if (isSame(now, seen.stat)) return false;
     if (now === undefined || seen.read === undefined) return true;
-    // Git writes its index anew whenever it looks at the files: it counts what names it holds.
+    // Git rewrites its index whenever it refreshes the files' stats, so only a change of the names counts.
     const { hashBytes, digest } = seen.read;
     const found = this.index(seen.path, hashBytes);
     if (found === undefined || !("digest" in found) || found.digest !== digest) return true;
@@ -77,12 +79,12 @@ export class GitFiles {
     return false;
   }
 
-  /** The state of a name, without its being asked for: whether it has moved is nobody's concern. */
+  /** Returns the stat of a name without noting it for `moved`. */
   peek(path: string): FileStat | undefined {
     return this.#stat(path);
   }
 
-  /** The state of a name; `undefined`: there is none, or it may not be looked at. */
+  /** Returns the stat of a name; `undefined` if there is none, or it may not be read. */
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);
     if (this.#isNoting) this.#seen.set(path, { path, stat });
@@ -98,7 +100,7 @@ export class GitFiles {
     }
   }
 
-  /** The path with every link resolved; `undefined`: there is nothing. */
+  /** Resolves every link in the path; `undefined` if there is nothing. */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;
     try {
@@ -109,7 +111,10 @@ export class GitFiles {
     }
   }
 
-  /** The text of a file of at most so many bytes; `undefined`: there is none. Bytes that are not UTF-8 are lone surrogates, as in paths. */
+  /**
+   * Reads a file of at most this many bytes as text; `undefined` if there is none. Bytes that are not UTF-8 become lone
+   * surrogates, as in paths.
+   */
   text(path: string, mostBytes: number): GitText | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;
@@ -126,12 +131,12 @@ export class GitFiles {
     return "problem" in read ? read : { text: decodeName(read.bytes) };
   }
 
-  /** The names in an index; `undefined`: there is none. Nothing else of it is kept. */
+  /** Returns the names in an index; `undefined` if there is none. Nothing else of it is kept. */
   index(path: string, hashBytes: 20 | 32): NamedIndex | { readonly problem: string } | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;
     const known = this.#indexes.get(path);
-    // Git puts a new index into the old one's place: there is none that is racily clean.
+    // Git replaces the index by a new file, so it is never racily clean.
     const found =
       known !== undefined && isSameStat(known.stat, stat) ? known.value : this.#readIndex(path, stat, hashBytes);
     this.#indexes.set(path, { stat, racy: false, value: found });
@@ -139,7 +144,7 @@ export class GitFiles {
     return found;
   }
 
-  /** Says what names the index held that was looked at last. */
+  /** Notes the digest of the index that was last asked for. */
   noteDigest(path: string, hashBytes: 20 | 32, digest: string): void {
     const seen = this.#seen.get(path);
     if (this.#isNoting && seen !== undefined) this.#seen.set(path, { ...seen, read: { hashBytes, digest } });

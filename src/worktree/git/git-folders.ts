@@ -6,27 +6,27 @@ import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { GitFiles } from "./git-files.ts";
 import type { NotedMap } from "./noted-map.ts";
 
-/** The folders in which git keeps its own state, as they were met, by absolute path. */
+/** The met folders in which git keeps its own state, by absolute path. */
 export type KnownGitFolders = NotedMap<true, string>;
 
 /**
- * The folders in which git keeps its own state, each known by device and inode. Such a folder need not be called `.git`: a
- * repository may be made with `--separate-git-dir`, a bare one may have working trees beside it, a mount gives a second name.
- * It stays known when the `.git` that led to it is gone: what it holds is git's all the same.
+ * The folders in which git keeps its own state, each known by device and inode. Such a folder need not be called
+ * `.git`: a repository may be made with `--separate-git-dir`, a bare one may have working trees beside it, a mount
+ * gives a second name. It stays known after the `.git` that led to it is gone, since its contents are still git's.
  */
 export class GitFolders {
   readonly #files: Pick<GitFiles, "peek">;
   readonly #known: KnownGitFolders;
   readonly #devices = new Map<bigint, Set<bigint>>();
 
-  /** Looks at every known folder: one that is gone, or holds no repository's state any more, is forgotten. */
+  /** Checks every known folder; forgets one that is gone or no longer holds a repository's state. */
   constructor(files: Pick<GitFiles, "peek">, known: KnownGitFolders) {
     this.#files = files;
     this.#known = known;
     for (const folder of [...known.keys()]) if (!this.#look(folder)) known.delete(folder);
   }
 
-  /** A repository keeps its state in this folder. */
+  /** Notes that a repository keeps its state in this folder. */
   add(folder: string): void {
     if (this.#look(folder) && !this.#known.has(folder)) this.#known.set(folder, true);
   }
@@ -45,32 +45,35 @@ export class GitFolders {
   }
 }
 
-/** Why a path that lies in such a folder is not tracked. */
+/** The verdict on a path that lies in such a folder. */
 export const GITS: Verdict = { tracked: false, rule: "git" };
 
-/** Was this folder of git's taken in on purpose, by its own name? */
+/** True if this folder of git's was included on purpose, by its own name. */
 export function isTakenIn(folder: WorkspacePath, { rule, pattern = "" }: Verdict): boolean {
   return rule === "force-include" && pattern.split("/").includes(nameOf(folder));
 }
 
-/** What one look at a root works with. */
+/** Input of one scan of a root. */
 interface GitsOwnParts {
   readonly fs: Pick<ConfinedFs, "peek">;
   readonly folders: GitFolders;
-  /** Is the folder recorded? What is, goes on being recorded: a `.git` can be made to lead to any folder. */
+  /**
+   * Returns whether the folder is recorded. A recorded folder goes on being recorded, because a `.git` can be made to
+   * lead to any folder.
+   */
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }
 
-/** A path that was looked at. */
+/** A path that was looked up. */
 interface Looked {
   readonly isFolder: boolean;
-  /** The outermost such folder that holds it, or is it. */
+  /** The outermost such folder that contains it or is it. */
   readonly top: WorkspacePath | undefined;
-  /** It lies in one that is recorded, or is it. */
+  /** True if it lies in a recorded one, or is one. */
   readonly isRecorded: boolean;
 }
 
-/** Says which paths beneath one root lie in such a folder, unless that is recorded; each path is looked at once. */
+/** Tells which paths beneath one root lie in such a folder, unless that is recorded. Looks up each path once. */
 export class GitsOwn {
   readonly #parts: GitsOwnParts;
   readonly #looked = new Map<WorkspacePath, Looked>([[ROOT, { isFolder: true, top: undefined, isRecorded: false }]]);
@@ -79,7 +82,7 @@ export class GitsOwn {
     this.#parts = parts;
   }
 
-  /** The outermost such folder that holds the path, or is it. */
+  /** Returns the outermost such folder that contains the path or is it. */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
     return this.#look(path).top;
   }
@@ -92,7 +95,7 @@ export class GitsOwn {
     return looked;
   }
 
-  /** Beneath what is no folder there is nothing. */
+  /** Nothing lies beneath a path that is no folder. */
   #within(path: WorkspacePath, above: Looked): Looked {
     const { folders, isRecorded } = this.#parts;
     const isSettled = !above.isFolder || above.top !== undefined || above.isRecorded;

@@ -7,29 +7,29 @@ import type { GitFiles } from "./git-files.ts";
 import type { GitFolders } from "./git-folders.ts";
 import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
 
-/** One byte more than an ignore file may have: the filter names the ones that are too long. */
+/** One byte more than an ignore file may have, so that the filter can name files that are too long. */
 export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
 
 /** A `.git` file is one line. */
 const MOST_LINK_BYTES = 64 * 1024;
 
-/** What is asked of git about a root. */
+/** Git's state as the scan of a root needs it. */
 export interface GitNow {
   readonly files: GitFiles;
   readonly user: GitUser;
   readonly folders: GitFolders;
 }
 
-/** A repository whose working tree holds the root, or begins in it. */
+/** A repository whose working tree holds the root or begins in it. */
 export interface GitRepository extends GitPlaces {
   readonly place: TreePlace;
   readonly settings: GitSettings;
 }
 
-/** What a look for a repository has come to. `undefined`: there is none. */
+/** The result of looking for a repository. `undefined`: there is none. */
 export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
 
-/** Looks for repositories from one root, as git does from a folder. */
+/** Finds repositories from one root, as git does from a folder. */
 export class RepositoryFinder {
   readonly #files: GitFiles;
   readonly #user: GitUser;
@@ -43,7 +43,10 @@ export class RepositoryFinder {
     this.#folders = folders;
   }
 
-  /** The repository in whose working tree the root lies: its own, or the nearest above it on the same file system. */
+  /**
+   * Returns the repository in whose working tree the root lies: its own, or the nearest above it on the same file
+   * system.
+   */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
     let top = this.#root;
@@ -59,7 +62,7 @@ export class RepositoryFinder {
     }
   }
 
-  /** The repository that begins in a folder beneath the root. */
+  /** Returns the repository that begins in a folder beneath the root. */
   beneath(folder: string): FoundRepository {
     return this.#open(`${this.#root}/${folder}`, { folder, above: "" });
   }
@@ -74,7 +77,8 @@ export class RepositoryFinder {
     const kind = stat.kind === "symlink" ? this.#files.stat(real)?.kind : stat.kind;
     const gitDir = kind === "file" ? this.#linked(real, top) : real;
     const commonDir = gitDir === undefined ? undefined : this.#commonDir(gitDir);
-    // As git does: a folder that is no repository is passed, a file that leads to none ends the search.
+    // As in git, a `.git` folder that is no repository is skipped, but a `.git` file that leads to none ends the
+    // search.
     if (gitDir === undefined || commonDir === undefined) {
       return kind === "file" ? { problem: { source, detail: "it leads to no git repository" } } : undefined;
     }
@@ -85,7 +89,7 @@ export class RepositoryFinder {
     return { top, gitDir, commonDir, place, settings };
   }
 
-  /** Where a `.git` file says that the repository lies. */
+  /** Returns the path of the repository that a `.git` file names. */
   #linked(file: string, top: string): string | undefined {
     const found = this.#files.text(file, MOST_LINK_BYTES);
     const path =
@@ -94,7 +98,7 @@ export class RepositoryFinder {
     return this.#files.real(path.startsWith("/") ? path : `${top}/${path}`);
   }
 
-  /** What a git folder shares with its other working trees; `undefined`: it is none. */
+  /** Returns the folder that a git folder shares with its other working trees; `undefined` if it is no git folder. */
   #commonDir(gitDir: string): string | undefined {
     const found = this.#files.text(`${gitDir}/commondir`, MOST_LINK_BYTES);
     if (found !== undefined && "problem" in found) return undefined;
@@ -111,7 +115,10 @@ export class RepositoryFinder {
     return found !== undefined && "text" in found && /^(?:ref:\s*refs\/|[0-9a-f]{40})/.test(found.text);
   }
 
-  /** Why the repository's rules do not hold, for people; `""`: it has no working tree, `undefined`: they do. */
+  /**
+   * Returns why the repository's rules are not applied, for people. `""`: it has no working tree; `undefined`: they are
+   * applied.
+   */
   #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
     const { top, gitDir, commonDir } = places;
     if (isBare && gitDir === commonDir) return "";
@@ -123,7 +130,10 @@ export class RepositoryFinder {
     return "the repository belongs to another user; where you trust it, say so with git config --global safe.directory";
   }
 
-  /** Does it lie in the root, or belong to whom this process acts for? For root: to the owner of the root's folder as well. */
+  /**
+   * True if it lies in the root, or belongs to the user that this process acts for. For root, the owner of the root's
+   * folder is trusted as well.
+   */
   #isTrusted({ top, gitDir }: GitPlaces): boolean {
     const { uid } = this.#user;
     const outside = [top, gitDir].filter((path) => path !== this.#root && !path.startsWith(`${this.#root}/`));
@@ -133,7 +143,9 @@ export class RepositoryFinder {
   }
 }
 
-/** The ignore files of a repository that lie outside of the root, or beside its index; lowest precedence first. */
+/**
+ * Returns the ignore files of a repository that lie outside of the root or beside its index, lowest precedence first.
+ */
 export function repositoryRules(
   files: GitFiles,
   repository: GitRepository,
@@ -151,7 +163,8 @@ export function repositoryRules(
   };
   if (excludesFile !== undefined) {
     const { path, isOwn } = excludesFile;
-    // A person's own files are often links; what an agent can write is taken as it lies there.
+    // A person's own files are often links, which are followed. A file that an agent can write is read without
+    // following links.
     const isThere = files.stat(path) !== undefined;
     take(path, isOwn || !isThere ? path : files.real(path), place.above);
   }
@@ -165,7 +178,10 @@ export function repositoryRules(
   return { rules, problems };
 }
 
-/** The rule of the repository that leaves out the root itself, or a folder above it. Whoever tracks that folder means it all the same. */
+/**
+ * Returns the rule of the repository that leaves out the root itself or a folder above it. The root is tracked all the
+ * same, since somebody asked for it.
+ */
 export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
   const names = place.above.split("/");
   const fromTop = rules.map((file) => ({ ...file, folder: folderOf(names, file.above), above: undefined }));
@@ -179,7 +195,9 @@ export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitR
   return tracked ? undefined : `${pattern ?? ""} (${source ?? ""})`;
 }
 
-/** The folder beneath the top that a file stands for, given the way from there down to the root. */
+/**
+ * Returns the folder beneath the top in which an ignore file applies, given the names from the top down to the root.
+ */
 function folderOf(names: readonly string[], above = ""): string {
   return names.slice(0, names.length - above.split("/").length).join("/");
 }

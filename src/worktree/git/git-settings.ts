@@ -7,32 +7,32 @@ import type { UnappliedRules } from "../../core/records/coverage.ts";
 import type { GitFiles } from "./git-files.ts";
 
 const MOST_CONFIG_BYTES = 1024 * 1024;
-/** Files that include one another, as git allows. */
+/** Maximum nesting of included files, as in git. */
 const MOST_DEEP = 10;
 const SYSTEM = "/etc/gitconfig";
 
-/** Whose git it is. */
+/** The user whose git configuration applies. */
 export interface GitUser {
-  /** The user's home folder. Not known: there is no configuration of the user's own. */
+  /** The user's home folder. If unknown, the user's own configuration is not read. */
   readonly home?: string | undefined;
-  /** Where configurations lie (`~/.config`). */
+  /** The folder for configurations (`~/.config`). */
   readonly configHome?: string | undefined;
-  /** Whom this process acts for; `undefined`: not known on this platform. */
+  /** The user that this process acts for; `undefined` if not known on this platform. */
   readonly uid?: number | undefined;
 }
 
-/** Where a repository keeps its own things: absolute, without links on the way. */
+/** The folders of a repository: absolute, with links resolved. */
 export interface GitPlaces {
   /** The top of the working tree. */
   readonly top: string;
   readonly gitDir: string;
-  /** Of a linked working tree, what it shares with the others; else the same. */
+  /** For a linked working tree, the folder that it shares with the others; else the same as `gitDir`. */
   readonly commonDir: string;
 }
 
-/** What is configured of a repository's rules. */
+/** The configuration that affects a repository's rules. */
 export interface GitSettings {
-  /** `core.excludesFile` as it is to be read, if there is one. `isOwn`: the repository itself names it. */
+  /** The path of `core.excludesFile`, if there is one. `isOwn`: the repository itself names it. */
   readonly excludesFile: { readonly path: string; readonly isOwn: boolean } | undefined;
   readonly ignoreCase: boolean;
   readonly hashBytes: 20 | 32;
@@ -44,7 +44,7 @@ export interface GitSettings {
   readonly problems: readonly UnappliedRules[];
 }
 
-/** Reads what git would be configured with in this repository: the system's, the user's, and its own. */
+/** Reads git's configuration for this repository: the system's, the user's, and its own. */
 export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlaces): GitSettings {
   const reader = new SettingsReader(files, user, places);
   reader.file(SYSTEM, "user");
@@ -55,16 +55,16 @@ export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlace
   return reader.settings();
 }
 
-/** Who can write a file: the person, or whoever works in the repository, an agent too. */
+/** The possible writers of a file: the person, or anybody who works in the repository, including an agent. */
 type Whose = "user" | "repository";
 
 interface Said extends GitSetting {
   readonly whose: Whose;
-  /** The folder of the file that says it. */
+  /** The folder of the file that contains the setting. */
   readonly folder: string;
 }
 
-/** The settings that are asked for. */
+/** The settings that are read. */
 const WANTED: ReadonlySet<string> = new Set([
   ...["core.excludesfile", "core.ignorecase", "core.bare", "core.worktree"],
   ...["extensions.objectformat", "extensions.worktreeconfig", "safe.directory"],
@@ -94,7 +94,8 @@ class SettingsReader {
   }
 
   #settingsIn(path: string, whose: Whose): readonly GitSetting[] {
-    // A person's dotfiles are often links; what an agent can write is taken as it lies there.
+    // A person's dotfiles are often links, which are followed. A file that an agent can write is read without following
+    // links.
     const real = whose === "user" ? (this.#files.stat(path) === undefined ? undefined : this.#files.real(path)) : path;
     const found = real === undefined ? undefined : this.#files.text(real, MOST_CONFIG_BYTES);
     if (found === undefined) return [];
@@ -128,7 +129,7 @@ class SettingsReader {
     }
   }
 
-  /** Does an `includeIf` hold? `undefined`: that cannot be said. */
+  /** True if an `includeIf` condition holds; `undefined` if that cannot be told. */
   #holds(condition: string, folder: string): boolean | undefined {
     const [, ignoreCase, given = ""] = /^gitdir(\/i)?:(.*)$/s.exec(condition) ?? [];
     if (given === "") return undefined;
@@ -140,7 +141,7 @@ class SettingsReader {
     return accepts(glob, advance(glob, startState(glob), ignoreCase === undefined ? text : foldCase(text)));
   }
 
-  /** Does the path lie in the repository, so that naming it gives nothing away? */
+  /** True if the path lies in the repository, so that naming it reveals nothing. */
   isInside(path: string): boolean {
     if (path.split("/").some((part) => part === ".." || part === ".")) return false;
     const { top, gitDir, commonDir } = this.#places;
@@ -154,7 +155,7 @@ class SettingsReader {
     return path.startsWith("/") ? path : `${folder}/${path}`;
   }
 
-  /** A path with the user's home put in; `undefined`: of another user's home, or of git's own folder, nothing is known. */
+  /** Expands `~` in a path; `undefined` if it names another user's home or git's own folder, which are not known. */
   #expanded(value: string): string | undefined {
     if (value === "~" || value.startsWith("~/")) {
       return this.#user.home === undefined ? undefined : `${this.#user.home}${value.slice(1)}`;

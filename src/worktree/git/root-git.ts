@@ -18,36 +18,39 @@ import { isSameStat } from "../files/same-stat.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What is remembered of a repository, beside the ignore files that the root itself holds. */
+/** The cached state of a repository, beside the ignore files that the root itself holds. */
 export interface KnownGit {
-  /** Its ignore files outside of the root, and beside its index. */
+  /** Its ignore files outside of the root and beside its index. */
   readonly rules: readonly RuleFile[];
   readonly ignoreCase: boolean;
-  /** Its index as it was read. `names` tells the paths in it from others; `problem`: it is not used. */
+  /** Its index as it was last read. `names` is a fingerprint of its paths; `problem`: why it is not used. */
   readonly index?: { readonly stat: FileStat; readonly names: string; readonly problem?: string };
-  /** Paths in the root that it tracks although rules leave them out. A path that ends with `/` is a repository of its own. */
+  /**
+   * Paths in the root that it tracks although rules leave them out. A path that ends with `/` is a repository of its
+   * own.
+   */
   readonly tracked: readonly string[];
-  /** Tells the options and rules of which `tracked` follows from others. */
+  /** Fingerprint of the options and rules from which `tracked` follows. */
   readonly mark: string;
   readonly options: string;
 }
 
-/** A repository as a walk meets it. */
+/** A repository that a walk has met. */
 export interface MetRepository {
   readonly rules: readonly RuleFile[];
   readonly scope: RepositoryScope;
-  /** May it track something that rules leave out? */
+  /** True if it may track something that rules leave out. */
   readonly mayHold: boolean;
 }
 
-/** What one look at a root works with. */
+/** Input of one scan of a root. */
 export interface RootGitParts extends GitNow {
   readonly root: Pick<TrackedRoot, "folder" | "filter">;
-  /** What was remembered of the repository that begins in a folder beneath the root, or holds it. */
+  /** Returns the cached state of the repository that begins in a folder beneath the root, or holds it. */
   readonly known: (folder: WorkspacePath) => KnownGit | undefined;
 }
 
-/** The git repositories that one look at a root meets: the one that holds it, and those that begin in it. */
+/** The git repositories that one scan of a root meets: the one that holds it, and those that begin in it. */
 export class RootGit {
   readonly problems: UnappliedRules[] = [];
   readonly #parts: RootGitParts;
@@ -60,7 +63,10 @@ export class RootGit {
     this.#finder = new RepositoryFinder(parts, parts.root.folder);
   }
 
-  /** An ignore file is not what was remembered of it: what git tracks against the rules must be asked of the index itself. */
+  /**
+   * Notes that an ignore file differs from the cached one: paths tracked against the rules must then be read from the
+   * index itself.
+   */
   noteChangedRules(): void {
     this.#rulesChanged = true;
   }
@@ -69,7 +75,7 @@ export class RootGit {
     return this.#rulesChanged;
   }
 
-  /** Where no rules of a repository hold: only its own folders are to be known. */
+  /** Notes a repository's own folders only, for roots where no ignore files apply. */
   meet(folder: WorkspacePath): void {
     this.#find(folder);
   }
@@ -78,7 +84,7 @@ export class RootGit {
     return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
   }
 
-  /** The repository that begins in a folder; for the root also one that begins above it. */
+  /** Returns the repository that begins in a folder; for the root, also one that begins above it. */
   open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);
     if (found === undefined) return undefined;
@@ -124,7 +130,7 @@ export class RootGit {
     return [];
   }
 
-  /** What is remembered of a repository, where its index is as it was. */
+  /** Returns the cached state of a repository if its index is unchanged. */
   #fresh(folder: WorkspacePath, stat: FileStat | undefined): KnownGit | undefined {
     const known = this.#parts.known(folder);
     const { index } = known ?? {};
@@ -132,7 +138,7 @@ export class RootGit {
     return isSameStat(index.stat, stat) ? known : undefined;
   }
 
-  /** The paths of an index; one that cannot be used has none. */
+  /** Returns the paths of an index; none if it cannot be used. */
   indexOf({ gitDir, settings, place }: GitRepository): {
     readonly paths: TrackedPaths | undefined;
     readonly names: string;
@@ -149,8 +155,8 @@ export class RootGit {
   }
 
   /**
-   * What is to be remembered of each repository that this look has met, and what is wrong with it. `rules`: all ignore files that
-   * were met in the root.
+   * Returns the state to cache for each repository that this scan has met, and notes its problems. `specOf` makes the
+   * filter of these repositories and all ignore files that were met in the root.
    */
   finish(
     specOf: (repositories: Iterable<readonly [WorkspacePath, KnownGit]>) => FilterSpec,
@@ -198,7 +204,7 @@ export class RootGit {
     return { ...begun, index, tracked, mark };
   }
 
-  /** The paths of an index in the root that the rules leave out. */
+  /** Returns the paths of an index in the root that the rules leave out. */
   #againstRules({ gitDir, settings, place }: GitRepository, spec: FilterSpec): string[] {
     const found = this.#parts.files.index(`${gitDir}/index`, settings.hashBytes);
     if (found === undefined || "problem" in found || spec.rules.length === 0) return [];
@@ -213,7 +219,10 @@ export class RootGit {
   }
 }
 
-/** What a repository tracks, as long as may be from what is remembered: a large index is read only where that does not say it. */
+/**
+ * The paths that a repository tracks. Answers from the cached state as long as possible, and reads a large index only
+ * if that is not enough.
+ */
 class MetPaths implements TrackedPaths {
   readonly #git: RootGit;
   readonly #repository: GitRepository;
@@ -251,7 +260,7 @@ class MetPaths implements TrackedPaths {
   }
 }
 
-/** The paths that git tracks against the rules, of all repositories of a root together. */
+/** Returns the paths that git tracks against the rules, for all repositories of a root together. */
 export function trackedOf(known: Iterable<KnownGit>): ListedPaths {
   const all = [...known];
   return new ListedPaths(

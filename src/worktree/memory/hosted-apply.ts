@@ -9,9 +9,9 @@ import type { ApplyReport, ApplyRequest, CheckReport } from "../worktree.ts";
 type HostedRequest = Pick<ApplyRequest, "changes" | "onBlocked" | "begin" | "resume" | "onProgress">;
 
 /**
- * An apply where there is no disk: nothing is written, because the commit that follows is what changes the files. It only
- * says which changes that commit may record: those of paths that are still `before`, whose contents are in the store, with
- * which every path has its folder, and that bring no state of a git repository.
+ * An apply without a disk. It writes nothing, because the commit that follows is what changes the files. It only
+ * decides which changes that commit may record: those of paths that are still `before`, whose contents are in the
+ * store, that leave every path with a folder, and that add no state of a git repository.
  */
 export class HostedApply {
   readonly #files: RecordedFiles;
@@ -28,7 +28,7 @@ export class HostedApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** What would be done, whatever contents there are. */
+  /** Reports what would be done, whether the contents are available or not. */
   async check(): Promise<CheckReport> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);
@@ -46,7 +46,7 @@ export class HostedApply {
     return { ...report, conflicts: [] };
   }
 
-  /** Reads what is recorded, and checks that each path is as its change begins. */
+  /** Reads what is recorded, and checks that each path is still as its change begins. */
   async #look(): Promise<void> {
     const paths = [...this.#changes.keys()];
     const looked = [...new Set([...paths, ...paths.map(parentOf)])];
@@ -56,7 +56,7 @@ export class HostedApply {
   }
 
   #checkBefore({ path, before, after }: Change): void {
-    // What was recorded before anything refused it may go; it is never put there again.
+    // State that was recorded before it was refused may be removed, but never added again.
     if (after !== undefined && hasGitName(splitRoot(path).path))
       this.#blocked.block(path, "not-permitted", "a workspace without a folder takes no state of a git repository");
     const present = this.#present.get(path);
@@ -74,7 +74,10 @@ export class HostedApply {
       if (!stored.has(hash)) this.#blocked.block(path, "content-missing", `the content ${hash} is not in the store`);
   }
 
-  /** A path that is left alone keeps its folders, and what would lie beneath it has none: until nothing more is blocked. */
+  /**
+   * Repeats the checks until nothing more is blocked: a path that stays keeps its folders, and a path whose folder is
+   * not made is blocked too.
+   */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {
       before = this.#blocked.size;
@@ -92,7 +95,7 @@ export class HostedApply {
     else this.#blocked.block(path, above.reason, "its folder is blocked");
   }
 
-  /** What a path or a folder on the way will be, given what is blocked by now. */
+  /** Returns the kind that a path or a folder above it will have, given the paths blocked so far. */
   #kindAfter(path: WorkspacePath): Entry["kind"] | undefined {
     const change = this.#blocked.has(path) ? undefined : this.#changes.get(path);
     return (change === undefined ? this.#present.get(path) : change.after)?.kind;

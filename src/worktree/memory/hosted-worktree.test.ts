@@ -19,7 +19,7 @@ function folder(path: string): Entry {
   return { path: at(path), kind: "dir", mode: 0o755, size: 0, mtimeMs: 0, hash: undefined };
 }
 
-/** A record in memory: what a commit would make of what an apply allows. */
+/** A record in memory: the result of committing what an apply allows. */
 class Record implements RecordedFiles {
   readonly paths = new Map<WorkspacePath, Entry>();
   readonly contents = new Map<Hash, Buffer>();
@@ -64,7 +64,7 @@ function apply(record: Record, changes: readonly Change[], how: Partial<ApplyReq
   return worktreeOf(record).apply({ token: "t", changes, contents, onBlocked: "fail", ...how });
 }
 
-/** Why which paths are held back, in their order. */
+/** Returns the blocked paths with their reasons, in order. */
 const reasons = ({ blocked }: ApplyReport): (readonly [string, string])[] =>
   blocked.toSorted((a, b) => comparePaths(a.path, b.path)).map((one) => [one.path as string, one.reason] as const);
 

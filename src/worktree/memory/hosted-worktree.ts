@@ -20,7 +20,7 @@ import type {
 } from "../worktree.ts";
 
 export interface HostedWorktreeOptions {
-  /** Their folder is `""`. */
+  /** The roots; their folder is `""`. */
   readonly roots: readonly TrackedRoot[];
   readonly files: RecordedFiles;
   /** Milliseconds since the epoch. */
@@ -28,8 +28,8 @@ export interface HostedWorktreeOptions {
 }
 
 /**
- * The worktree of a hosted workspace, which has no folder: its files are what is recorded. So nothing ever differs from the
- * record, nothing need be remembered, and an `apply` writes nothing: the commit that follows it is the change.
+ * The worktree of a hosted workspace, which has no folder: its files are those recorded. So nothing ever differs from
+ * the record, nothing needs to be remembered, and `apply` writes nothing: the commit that follows it is the change.
  */
 export class HostedWorktree implements Worktree {
   readonly roots: readonly TrackedRoot[];
@@ -42,14 +42,14 @@ export class HostedWorktree implements Worktree {
     this.#clock = clock;
   }
 
-  /** Whatever is put into it is taken. */
+  /** Filters and limits do not apply: whatever is written is taken. */
   configure(): void {}
 
   traitsOf(): FolderTraits {
     return HOLDS_ALL;
   }
 
-  /** Whatever is recorded is known here. */
+  /** Everything recorded is known here. */
   get rememberedSeq(): number {
     return Number.MAX_SAFE_INTEGER;
   }
@@ -73,8 +73,7 @@ export class HostedWorktree implements Worktree {
 
   forgetAll(): void {}
 
-  /** The record is what is there. */
-  /** No process of this machine has a file of it open. */
+  /** No process of this machine has one of its files open. */
   databases(): readonly LiveDatabase[] {
     return [];
   }
@@ -86,12 +85,12 @@ export class HostedWorktree implements Worktree {
     return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
   }
 
-  /** There is no disk: nothing lies beside what is recorded. */
+  /** Without a disk, nothing exists beside what is recorded. */
   async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
     return paths.map(() => undefined);
   }
 
-  /** There is no stat that could be remembered. */
+  /** There is no stat to remember. */
   recall(): KnownPath | undefined {
     return undefined;
   }
@@ -120,7 +119,7 @@ export class HostedWorktree implements Worktree {
     return [];
   }
 
-  /** Nobody but who writes decides what is tracked. */
+  /** Only the writer decides what is tracked. */
   async explain(): Promise<Verdict> {
     return { tracked: true, rule: "default" };
   }
@@ -142,7 +141,7 @@ export class HostedWorktree implements Worktree {
 
   sweepLeft(): void {}
 
-  /** Nothing changes but by commits. */
+  /** Nothing changes except by commits. */
   async watch(): Promise<WatchHandle> {
     return { degraded: false, settled: async () => true, close: async () => undefined };
   }

@@ -28,7 +28,7 @@ type MemoryRequest = Pick<
 > &
   Partial<Pick<ApplyRequest, "contents">>;
 
-/** One apply to files in memory: looks at everything, reads every content, then changes all of it at once. */
+/** One apply to files in memory: checks everything, reads every content, then changes all of it at once. */
 export class MemoryApply {
   readonly #files: MemoryFiles;
   readonly #request: MemoryRequest;
@@ -49,7 +49,7 @@ export class MemoryApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** What would be done, whatever contents there are. */
+  /** Reports what would be done, whether the contents are available or not. */
   check(): CheckReport {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
@@ -97,7 +97,7 @@ export class MemoryApply {
     if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", "it is not what it was");
   }
 
-  /** Is something taken away: for good, or for another kind to take its place? */
+  /** True if something is removed, for good or to be replaced by another kind. */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;
     return (

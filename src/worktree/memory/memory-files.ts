@@ -5,14 +5,14 @@ import { SYMLINK_MODE } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, isRoot, isWithin, nameOf, parentOf } from "../../core/values/path.ts";
 
-/** One file, link or folder. `content`: of a link its target, of a folder nothing. */
+/** One file, link or folder. `content` is a link's target, and empty for a folder. */
 export interface MemoryNode {
   readonly kind: EntryKind;
   readonly content: Buffer;
   readonly stat: FileStat;
 }
 
-/** Files in memory that somebody edits, with inodes and times as a disk gives them. Every root's folder is there. */
+/** Editable files in memory, with inodes and times like a disk's. Every root's folder exists. */
 export class MemoryFiles {
   readonly #nodes = new Map<WorkspacePath, MemoryNode>();
   readonly #clock: () => number;
@@ -25,7 +25,7 @@ export class MemoryFiles {
     this.#clock = clock;
   }
 
-  /** Writes a file, in place if there is one. Folders on the way are made. */
+  /** Writes a file, in place if it exists. Makes the folders above it. */
   write(path: WorkspacePath, content: string | Uint8Array, mode?: number): void {
     const old = this.#nodes.get(path);
     const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(content);
@@ -38,7 +38,7 @@ export class MemoryFiles {
     });
   }
 
-  /** Makes a folder and those on the way to it. */
+  /** Makes a folder and those above it. */
   makeFolder(path: WorkspacePath, mode = 0o755): void {
     this.#put(path, { kind: "dir", content: Buffer.alloc(0), mode, ino: undefined });
   }
@@ -54,7 +54,7 @@ export class MemoryFiles {
     this.#tell(path);
   }
 
-  /** Gives a path, with everything beneath, another name; what had that name goes. */
+  /** Renames a path with everything beneath; replaces what had the new name. */
   move(from: WorkspacePath, to: WorkspacePath): void {
     const moved = [from, ...this.beneath(from)].map((path) => [path, this.#nodes.get(path)] as const);
     this.remove(to);
@@ -92,17 +92,19 @@ export class MemoryFiles {
     return this.#nodes.get(path)?.content;
   }
 
-  /** Every path, in order. */
+  /** Returns every path, in order. */
   list(): WorkspacePath[] {
     return [...this.#nodes.keys()].sort(comparePaths);
   }
 
-  /** The paths beneath a folder, in order. */
+  /** Returns the paths beneath a folder, in order. */
   beneath(folder: WorkspacePath): WorkspacePath[] {
     return [...this.#nodes.keys()].filter((path) => path !== folder && isWithin(path, folder)).sort(comparePaths);
   }
 
-  /** Everything as text, for tests: `path` → content, `path@` → target of a link, `path/` → mode of a folder. */
+  /**
+   * Returns everything as text, for tests: `path` → content, `path@` → target of a link, `path/` → mode of a folder.
+   */
   tree(): Record<string, string> {
     const shown: Record<string, string> = {};
     for (const path of this.list()) {
@@ -113,7 +115,7 @@ export class MemoryFiles {
     return shown;
   }
 
-  /** Calls with each path that is changed, until the answer is called. */
+  /** Calls `onChange` with each changed path, until the returned function is called. */
   watch(onChange: (path: WorkspacePath) => void): () => void {
     this.#watchers.add(onChange);
     return () => this.#watchers.delete(onChange);

@@ -7,25 +7,25 @@ import type { MemoryFiles } from "./memory-files.ts";
 import type { OutsideChange, OutsideFiles, OutsideLook, OutsideRequest } from "../outside-files.ts";
 import { beneathSlash, isSystemPath, OUTSIDE_LIMITS, type OutsideLimits } from "../outside/outside-limits.ts";
 
-/** What files outside of a workspace in memory are made of. */
+/** Options of outside files in memory. */
 export interface MemoryOutsideOptions {
-  /** Everything beneath `/`, by paths without the slash. */
+  /** Everything beneath `/`, by paths without the leading slash. */
   readonly files: MemoryFiles;
   readonly home?: string | undefined;
-  /** Chronicle's own folders: absolute. */
+  /** Chronicle's own folders, absolute. */
   readonly own: readonly string[];
-  /** Folders of the workspace, which keeps them itself. */
+  /** The workspace's folders, which it records itself. */
   readonly roots: readonly string[];
   readonly limits?: OutsideLimits;
 }
 
-/** As many links one after the other as a system follows. */
+/** The longest chain of links that is followed, as in a system. */
 const MOST_LINKS = 40;
 /** Setuid, setgid and sticky are recorded, but never set. */
 const NEVER_SET = 0o7000;
 const NOT_WHAT_IT_WAS = "it is not what it was a moment ago";
 
-/** Files outside of a workspace whose machine is in memory. */
+/** Outside files of a workspace whose machine is in memory. */
 export class MemoryOutsideFiles implements OutsideFiles {
   readonly home: string | undefined;
   readonly #files: MemoryFiles;
@@ -111,10 +111,10 @@ export class MemoryOutsideFiles implements OutsideFiles {
     else this.#files.write(path, content, mode);
   }
 
-  /** What lies beneath a folder and is kept by nobody else. */
+  /** Returns the paths beneath a folder that nobody else keeps. */
   #beneath(top: WorkspacePath): WorkspacePath[] {
     if (isSystemPath(top) || this.#files.get(top)?.kind !== "dir" || this.#linkOnTheWay(top) !== undefined) return [];
-    // What is asked for in a root is what the workspace leaves to others: git's own state.
+    // A request in a root is for what the workspace does not record: git's own state.
     const skip = [...this.#own, ...this.#roots.filter((root) => !isWithin(top, root))];
     return this.#files.beneath(top).filter((path) => !skip.some((other) => isWithin(path, other)));
   }
@@ -127,7 +127,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
     return bytes > maxBytes ? `more than ${maxBytes} bytes` : undefined;
   }
 
-  /** The first link that stands where a folder should, on the way to a path. */
+  /** Returns the first link that replaces a folder on the way to a path. */
   #linkOnTheWay(path: WorkspacePath): WorkspacePath | undefined {
     return foldersTo(path).find((folder) => this.#files.get(folder)?.kind === "symlink");
   }
@@ -136,7 +136,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
     return foldersTo(path).some((folder) => this.#files.get(folder)?.kind === "file");
   }
 
-  /** Where a path leads with all links followed, though its last part need not be there; `undefined`: in circles. */
+  /** Resolves all links in a path, whose last part need not exist; `undefined` if the links form a circle. */
   #real(absolute: string): string | undefined {
     let at = "/";
     let rest = absolute.split("/").filter((part) => part !== "");
@@ -159,7 +159,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
   }
 }
 
-/** The folders on the way to a path, the outermost first. */
+/** Returns the folders above a path, the outermost first. */
 function foldersTo(path: WorkspacePath): WorkspacePath[] {
   const folders: WorkspacePath[] = [];
   for (const at of foldersAbove(path)) folders.unshift(at);

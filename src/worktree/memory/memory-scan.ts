@@ -23,7 +23,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { detailOf } from "../scan/scan-root.ts";
 import { ScanTally } from "../scan/scan-tally.ts";
 
-/** The ignore files that hold for one root's folders, by folder. */
+/** Returns the ignore files of one root, by folder. */
 export function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFile[]> {
   const found = new Map<string, RuleFile[]>();
   if (!root.filter.useGitignore || root.only !== undefined) return found;
@@ -54,19 +54,19 @@ interface Folder {
   overLimit: number;
 }
 
-/** What a scan of files in memory found in one root. */
+/** The result of scanning one root of files in memory. */
 export class MemoryScan {
   readonly changed: ScannedPath[] = [];
   readonly gone: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   readonly tally: ScanTally;
-  /** The ignore files of the folders that were entered, outer ones first. */
+  /** The ignore files of the scanned folders, outer ones first. */
   readonly rules: RuleFile[] = [];
   readonly #files: MemoryFiles;
   readonly #root: TrackedRoot;
   readonly #known: ReadonlyMap<WorkspacePath, KnownRow>;
   readonly #paranoid: boolean;
-  /** Paths that no rule keeps out, with all beneath them. */
+  /** Paths that no rule keeps out, with everything beneath them. */
   readonly #named: readonly WorkspacePath[];
   readonly #holders: boolean;
   readonly #filter: CompiledFilter;
@@ -188,7 +188,10 @@ export class MemoryScan {
     this.gone.sort((a, b) => (a < b ? 1 : -1));
   }
 
-  /** Keeps what a scan of these paths would have found: new or gone folders on the way are told with all they hold. */
+  /**
+   * Keeps only what a scan of these paths would have found. New or gone folders on the way are reported with all their
+   * contents.
+   */
   #keepOnly(only: readonly WorkspacePath[], named: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);
     for (const { path } of this.changed) if (!this.#known.has(path)) turned.add(path);

@@ -28,25 +28,25 @@ import { MemoryFiles } from "./memory-files.ts";
 import { memoryRules, MemoryScan } from "./memory-scan.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** What one process keeps for the next. */
+/** The memory that one process keeps for the next. */
 export interface KeptMemory {
   known: ReadonlyMap<WorkspacePath, KnownRow> | undefined;
   seq: number | undefined;
 }
 
-/** What a worktree in memory is made of. */
+/** Options of a worktree in memory. */
 export interface MemoryWorktreeOptions {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** Default: one root with the default filter and limits. */
   readonly roots?: readonly TrackedRoot[];
-  /** Default: empty. Several worktrees may look at the same files. */
+  /** Default: empty. Several worktrees may share the same files. */
   readonly files?: MemoryFiles;
-  /** Where `save` keeps what is remembered. */
+  /** The memory to which `save` writes. */
   readonly kept?: KeptMemory;
 }
 
-/** A worktree whose files are in memory; `files` is the way to edit them behind its back. */
+/** A worktree whose files are in memory; edit `files` to change them behind its back. */
 export class MemoryWorktree implements Worktree {
   #roots: readonly TrackedRoot[];
   readonly files: MemoryFiles;
@@ -123,7 +123,7 @@ export class MemoryWorktree implements Worktree {
     this.#kept.seq = undefined;
   }
 
-  /** No process of this machine has a file of it open. */
+  /** No process of this machine has one of its files open. */
   databases(): readonly LiveDatabase[] {
     return [];
   }
@@ -163,7 +163,7 @@ export class MemoryWorktree implements Worktree {
     return node === undefined || node.kind === "dir" || node.content.length > SMALL_BYTES ? undefined : node.content;
   }
 
-  /** All of its rules are files of its own. */
+  /** All of its rules are in its own files. */
   haveRulesMoved(): boolean {
     return false;
   }

@@ -3,19 +3,17 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 
 /**
- * The files of a workspace as its history has them now: what stands for a disk where there is none. Answers are those of
- * the index, which a commit has brought up to the head before anything is applied.
- *
- * Backend: `IndexedFiles`.
+ * The current files of a workspace in its history, used in place of a disk. Answers come from the index, which a commit
+ * has brought up to the head before anything is applied. Backend: `IndexedFiles`.
  */
 export interface RecordedFiles {
-  /** What is recorded at each of the paths. */
+  /** Returns the recorded entry of each path. */
   entries(paths: readonly WorkspacePath[]): Promise<readonly (Entry | undefined)[]>;
   /** The paths directly in a folder. */
   children(folder: WorkspacePath): Promise<readonly WorkspacePath[]>;
-  /** How many paths there are, and the bytes of their contents. */
+  /** Counts the paths and the bytes of their contents. */
   tally(): Promise<RecordedTally>;
-  /** Those of the contents that are in the store. */
+  /** Returns those of the contents that are in the store. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   content(hash: Hash): Promise<Buffer | undefined>;
 }

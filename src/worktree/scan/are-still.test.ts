@@ -11,7 +11,7 @@ import { entryOf } from "../files/inspect.ts";
 import { StatCache } from "./stat-cache.ts";
 
 const LATER_NS = 5_000_000_000n;
-/** More than are looked at in one turn. */
+/** More paths than are checked in one turn. */
 const MANY = 5_000;
 
 let ns = 0n;

@@ -6,17 +6,17 @@ import { isSameStat } from "../files/same-stat.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
 
-/** So many are looked at before others get a turn. */
+/** Yields to other tasks after this many paths. */
 const TURN = 2_048;
 
-/** Where files are looked for. */
+/** The stat cache, and the roots in which the files lie. */
 export interface StillContext {
   readonly cache: StatCache;
   readonly roots: readonly OpenRoot[];
   readonly rootOf: (path: WorkspacePath) => { readonly open: OpenRoot; readonly inner: WorkspacePath };
 }
 
-/** See `Worktree.areStill`. Where memory alone says that it cannot be told, nothing is looked at. */
+/** See `Worktree.areStill`. Reads no stat at all if the cache alone already says that it cannot be told. */
 export async function areStill({ cache, roots, rootOf }: StillContext, entries: readonly Entry[]): Promise<boolean> {
   const asked = new Map<OpenRoot, FolderTraits>();
   const certain = entries.flatMap((entry) => {

@@ -10,19 +10,19 @@ import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import { RootGit } from "../git/root-git.ts";
 
-/** Git's part in the rules of one root, and the paths of the root that are git's own. */
+/** Git's part in the rules of one root, and the root's paths that belong to git. */
 export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
 
-/** Reads the rules of a root anew. */
+/** Returns a reader that reads the rules of a root anew. */
 function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
   const enabled = root.filter.useGitignore;
   const ofRoot = new RootGit({ ...git, root, known: () => undefined });
   return new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n, git: ofRoot });
 }
 
-/** Why a path of a root would or would not be tracked, from the ignore files on disk now. */
+/** Explains why a path of a root would or would not be tracked, from the ignore files on disk now. */
 export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitOfRoot): Verdict {
   if (inner === "") return { tracked: true, rule: "default" };
   if (root.only !== undefined) {
@@ -43,7 +43,10 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
   return orGits(git.own, inner, verdict);
 }
 
-/** Says of files of a root whether the rules leave them out, from the ignore files on disk now: each folder's are read once. */
+/**
+ * Returns a function that tells whether the rules leave a file out, from the ignore files on disk now. Reads each
+ * folder's rules once.
+ */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   if (root.only !== undefined) return (inner) => !isHeldBy(root, inner);
   const reader = readerOf(fs, root, git);
@@ -64,14 +67,16 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
   };
 }
 
-/** The verdict of the rules on a path; a path in a folder of git's own is git's. */
+/** Returns the verdict of the rules on a path, or `GITS` if the path lies in a folder of git's own. */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
   const top = gits.topOf(inner);
   return top === undefined || isTakenIn(top, verdict) ? verdict : GITS;
 }
 
-/** The errno of opening what is there now to read it; `undefined`: it can be read, or there is nothing that could be. */
+/**
+ * Returns the errno of opening the path for reading; `undefined` if it can be read, or there is nothing that could be.
+ */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {
     const kind = fs.lstat(inner)?.kind;
@@ -85,10 +90,10 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
   }
 }
 
-/** The errors of opening a name that is gone, or is something else, since it was looked at. */
+/** Errnos of opening a name that is gone, or something else, since its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** Where nobody may look (permissions), the rules still say what they say of a file. */
+/** Without permission to look, the path counts as a file, and the rules judge it as one. */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {
     return fs.lstat(inner)?.kind === "dir";

@@ -14,16 +14,16 @@ import { isRacy, isSameStat } from "../files/same-stat.ts";
 
 /** The rules that begin in a folder. */
 export interface RuleGround {
-  /** Lowest precedence first. */
+  /** Ignore files, lowest precedence first. */
   readonly files: readonly RuleFile[];
-  /** The git repository that begins there, or, for a root, holds it. */
+  /** The git repository that begins there; for a root, also one that holds it. */
   readonly repository?: MetRepository | undefined;
 }
 
-/** Two words that stand for everything that a filter depends on. */
+/** A fingerprint, in two words, of everything that a filter depends on. */
 export type RuleMarks = readonly [number, number];
 
-/** The rules that hold for the children of one folder; the scope is made when a name must first be judged. */
+/** The rules for the children of one folder. The scope is made when the first name must be judged. */
 export class FolderRules {
   readonly marks: RuleMarks;
   readonly #filter: CompiledFilter;
@@ -32,7 +32,7 @@ export class FolderRules {
   readonly #ground: RuleGround;
   #scope: FolderScope | undefined;
 
-  /** `options` is what the filter was made of. */
+  /** `options` is the text of the options from which the filter was made. */
   static root(filter: CompiledFilter, options: string, ground: RuleGround): FolderRules {
     return new FolderRules({ filter, outer: undefined, path: "" as WorkspacePath, ground }, marksOf([options], ground));
   }
@@ -45,7 +45,7 @@ export class FolderRules {
     this.marks = marks;
   }
 
-  /** The rules of a folder in this one, given those that begin there. */
+  /** Returns the rules of a folder in this one, given those that begin there. */
   enter(path: WorkspacePath, ground: RuleGround): FolderRules {
     const isSame = ground.files.length === 0 && ground.repository === undefined;
     const marks = isSame ? this.marks : marksOf([this.marks.join(), path], ground);
@@ -58,7 +58,7 @@ export class FolderRules {
     return this.#scope;
   }
 
-  /** May git track something here that the rules leave out? */
+  /** True if git may track something here that the rules leave out. */
   get mayHoldTracked(): boolean {
     const { repository } = this.#ground;
     return repository === undefined ? this.#outer?.mayHoldTracked === true : repository.mayHold;
@@ -82,9 +82,9 @@ function marksOf(base: readonly string[], { files, repository }: RuleGround): Ru
 
 interface RuleReaderParts {
   readonly fs: ConfinedFs;
-  /** False: no ignore file rules anything. */
+  /** False if ignore files do not apply. */
   readonly enabled: boolean;
-  /** The ignore file as it was read before. */
+  /** Returns the ignore file as it was last read. */
   readonly known: (path: WorkspacePath) => KnownRules | undefined;
   readonly startedAtNs: bigint;
   /** The git repositories of the root. */
@@ -92,12 +92,12 @@ interface RuleReaderParts {
 }
 
 /**
- * Reads the rules of one root's folders. A file whose stat is as it was, and not racily clean, is not read again.
- * As in git, an ignore file that is a link is none.
+ * Reads the rules of one root's folders. Does not reread a file whose stat is unchanged and not racily clean. Ignores
+ * an ignore file that is a link, as git does.
  */
 export class RuleReader {
   readonly #parts: RuleReaderParts;
-  /** Every ignore file met, by its path beneath the root; `undefined`: it is no longer there. */
+  /** Every ignore file met, by its path beneath the root; `undefined` if it is no longer there. */
   readonly met = new Map<WorkspacePath, KnownRules | undefined>();
   /** Ignore files that cannot be read. */
   readonly problems: UnappliedRules[] = [];
@@ -106,7 +106,7 @@ export class RuleReader {
     this.#parts = parts;
   }
 
-  /** The rules that begin in a folder. `mayBegin` false: it is known that no repository begins there. */
+  /** Returns the rules that begin in a folder. `mayBegin` is false if it is known that no repository begins there. */
   read(folder: WorkspacePath, mayBegin = true): RuleGround {
     const { enabled, git } = this.#parts;
     if (!enabled) {
@@ -139,7 +139,7 @@ export class RuleReader {
       this.met.set(path, rules);
       return rules.text;
     } catch (error) {
-      // A file that vanished or cannot be read rules nothing, as in git.
+      // A file that vanished or cannot be read has no rules, as in git.
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
       if (errno !== "ENOENT") this.problems.push({ source: path, detail: `it cannot be read (${errno})` });

@@ -1,4 +1,4 @@
-/** A fingerprint of a set of names, in any order: two words. */
+/** A fingerprint of a set of names, independent of their order: two words. */
 export class NameMarks {
   #sum = 0;
   #mix = 0;

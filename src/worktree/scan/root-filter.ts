@@ -7,10 +7,10 @@ import type { KnownGit } from "../git/root-git.ts";
 import type { StatCache } from "./stat-cache.ts";
 import type { TrackedRoot } from "../worktree.ts";
 
-/** A repository's own ignore file, which nobody shares. */
+/** A repository's own, unshared ignore file. */
 export const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
 
-/** The repositories of a root as they were last met, by the folder beneath it. */
+/** Returns the last known repositories of a root, by their folder beneath it. */
 export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [WorkspacePath, KnownGit][] {
   return [...cache.git].flatMap(([path, known]): [WorkspacePath, KnownGit][] => {
     const { root: id, path: folder } = splitRoot(path);
@@ -18,7 +18,7 @@ export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [Workspa
   });
 }
 
-/** The filter in force in a root: its rules as they were last met, and these repositories. */
+/** Returns the filter in force in a root: its last known rules, and these repositories. */
 export function filterOf(
   cache: StatCache,
   root: TrackedRoot,
@@ -36,7 +36,7 @@ export function filterOf(
   const told = met.map(([folder, known]) => repositoryOf(folder, known)).filter((one) => saysMore(one));
   return {
     options: root.filter,
-    // What begins outside of the root, or beside an index, comes before what the folders hold.
+    // Rules that begin outside of the root, or beside an index, come before those in its folders.
     rules: [...met.flatMap(([, known]) => known.rules), ...rules],
     ...(told.length === 0 ? {} : { repositories: told }),
   };
@@ -46,22 +46,25 @@ function repositoryOf(folder: string, { ignoreCase, tracked }: KnownGit): Reposi
   return { folder, ignoreCase, tracked };
 }
 
-/** Is there more to know of a repository than its ignore files? Where one begins beneath the root, that it does. */
+/**
+ * True if a repository has more to record than its ignore files. For one that begins beneath the root, that alone
+ * counts.
+ */
 function saysMore({ folder, ignoreCase, tracked }: RepositoryRules): boolean {
   return folder !== "" || ignoreCase || tracked.length > 0;
 }
 
-/** Those ignore files of a filter that rule nothing, and why. */
+/** Returns the ignore files of a filter that are not applied, and why. */
 export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   const filter = compileFilter(options);
   return rules.flatMap((file) => {
-    // Only a long file can be one: all others are not even read for it.
+    // Only a long file can be a problem, so no other is checked.
     const detail = file.text.length > MAX_WILD_RULES ? filter.problemOf(file) : undefined;
     return detail === undefined ? [] : [{ source: file.source, detail }];
   });
 }
 
-/** What is not applied, each once, with the sources of further roots by their whole paths. */
+/** Returns each unapplied rule file once. Sources in further roots get their whole paths. */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
   for (const { source, detail } of problems) {
@@ -72,7 +75,7 @@ export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRu
   return [...each.values()];
 }
 
-/** Keeps what a look at everything has met of a root's repositories. */
+/** Stores the repositories of a root that a full scan has met. */
 export function keepGit(cache: StatCache, root: TrackedRoot, met: ReadonlyMap<WorkspacePath, KnownGit>): void {
   for (const [folder] of gitOf(cache, root)) if (!met.has(folder)) cache.git.delete(pathInRoot(root.id, folder));
   for (const [folder, known] of met) {

@@ -12,7 +12,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { childOf, MAX_PATH_BYTES } from "../../core/values/path.ts";
 import { NO_ROW } from "./stat-table.ts";
 
-/** What a scan of one root works with. */
+/** Input of the scan of one root. */
 export interface RootScanParts {
   readonly root: TrackedRoot;
   readonly fs: ConfinedFs;
@@ -22,7 +22,7 @@ export interface RootScanParts {
   readonly tally: ScanTally;
   readonly startedAtNs: bigint;
   readonly paranoid: boolean;
-  /** Only some paths are looked at: the tally starts from what is remembered, and counts differences. */
+  /** True if only some paths are scanned: the tally then starts from the remembered totals and counts differences. */
   readonly partial: boolean;
   /** The store's own folders. */
   readonly store: readonly FileStat[];
@@ -32,7 +32,7 @@ export interface RootScanParts {
   readonly gitFolders: GitFolders;
 }
 
-/** A folder to be looked at, or on the way to one. */
+/** A folder to be scanned, or one on the way to such a folder. */
 export interface FolderWork {
   readonly path: WorkspacePath;
   /** The path beneath the root. */
@@ -43,13 +43,16 @@ export interface FolderWork {
   readonly weight: Weight;
   /** The rules for the folder's own children. */
   readonly rules: FolderRules;
-  /** False: it is only walked because something in it may be tracked after all. */
+  /** False for a folder that is only walked because something in it may be tracked after all. */
   tracked: boolean;
-  /** Everything in it is taken, whatever the rules say. */
+  /** True if everything in it is taken, whatever the rules say. */
   readonly named: boolean;
-  /** Something about its children can change without the folder's times showing it: list it again next time. */
+  /**
+   * True if something about its children can change without the folder's times showing it: the next scan lists it
+   * again.
+   */
   unsettled: boolean;
-  /** New paths in it that the limits keep out. */
+  /** Number of new paths in it that the limits keep out. */
   overLimit: number;
 }
 
@@ -59,29 +62,29 @@ export interface Found {
   readonly path: WorkspacePath;
   readonly inner: WorkspacePath;
   readonly child: KnownChild | undefined;
-  /** It was asked for by name: no rule keeps it out. */
+  /** True if it was asked for by name: no rule keeps it out. */
   readonly named?: boolean;
-  /** It was held until all else was walked. */
+  /** True if it was held back until all else was walked. */
   readonly isHeld?: boolean;
 }
 
-/** What every folder has in which git keeps a repository. */
+/** The names that every git folder of a repository holds. */
 const GIT_NAMES: readonly string[] = ["HEAD", "objects", "refs"];
 
-/** Why such a folder is left out, for people. */
+/** The detail of an omitted git folder, for people. */
 export const GITS_DETAIL = "git: a repository's own state";
 
-/** How a folder is walked. */
+/** Flags for walking a folder. */
 export type Entering = Pick<FolderWork, "tracked" | "named">;
 
-/** Looks at single names and keeps what a scan finds out: changed, gone, omitted paths and folders to be walked. */
+/** Looks at single names and collects the results of a scan: changed, gone and omitted paths, and folders to walk. */
 export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
-  /** New folders that look as git's own do: what would say that one is may yet be met. */
+  /** New folders that look like git's own. They wait, because a repository that claims one may yet be met. */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   readonly gone: WorkspacePath[] = [];
-  /** Folders in which an apply stages, or one that was cut off has left something. */
+  /** Folders in which an apply stages files, or has left some. */
   readonly staging: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   changed: ScannedPath[] = [];
@@ -92,7 +95,7 @@ export class ScanLook {
     this.#p = parts;
   }
 
-  /** Is the name remembered as an entry, not only as a folder of remembered ones? */
+  /** True if the name is remembered as an entry, not only as a folder of remembered ones. */
   isKnown(found: Found): boolean {
     return found.child !== undefined && this.#p.cache.kindOf(found.child) !== undefined;
   }
@@ -101,7 +104,7 @@ export class ScanLook {
     this.omitted.push(detail === "" ? { path, reason } : { path, reason, detail });
   }
 
-  /** A name that is tracked. `byPath`: it is remembered, so a plain `lstat` is enough to see that nothing changed. */
+  /** Looks at a tracked name. `byPath`: it is remembered, so a plain `lstat` is enough to see that nothing changed. */
   look(work: FolderWork, found: Found, byPath: boolean): void {
     this.looked += 1;
     let stat = this.statOf(work, found, byPath);
@@ -112,7 +115,7 @@ export class ScanLook {
     else this.#lookAtLeaf(work, found, stat);
   }
 
-  /** The state of a name; when it cannot be told, that is noted. */
+  /** Reads the stat of a name. Notes an omission if it cannot be read. */
   statOf(work: FolderWork, found: Found, byPath: boolean): FileStat | undefined | "omitted" {
     const { fs } = this.#p;
     try {
@@ -126,7 +129,7 @@ export class ScanLook {
     }
   }
 
-  /** What is remembered at a name and beneath is no longer there. */
+  /** Marks a remembered name, and everything beneath it, as gone. */
   missing(work: FolderWork, child: KnownChild | undefined): void {
     if (child === undefined) return;
     this.#goneBeneath(work, child);
@@ -135,7 +138,7 @@ export class ScanLook {
     if (this.#p.partial) this.#p.tally.count(work.weight, -1, -this.#p.cache.bytesOf(child));
   }
 
-  /** Puts a folder on the list of those to be walked. */
+  /** Adds a folder to those to be walked. */
   enter(above: FolderWork, found: Found, stat: FileStat, how: Entering): void {
     const { tally, rules } = this.#p;
     const { tracked, named } = how;
@@ -154,7 +157,10 @@ export class ScanLook {
     });
   }
 
-  /** May a `.git` lie in the folder? Nothing came or went in one that is as it was listed: it is looked for in no such folder. */
+  /**
+   * True if the folder may hold a `.git`. A folder that is unchanged since it was listed has no new one, so it is not
+   * searched.
+   */
   #mayHoldGit({ path, child }: Found, { mtimeNs, ctimeNs, ino, dev }: FileStat): boolean {
     const { cache } = this.#p;
     const listing = cache.listing(path, child?.row ?? NO_ROW);
@@ -178,7 +184,7 @@ export class ScanLook {
     this.enter(work, found, stat, { tracked: true, named: work.named || found.named === true });
   }
 
-  /** Another device, the store, or git's own state, unless that is recorded: said, and not walked. */
+  /** Notes and skips a folder on another device, the store, and git's own state unless that is recorded. */
   #isNoFolderOfOurs(work: FolderWork, found: Found, stat: FileStat): boolean {
     const { store, stat: root } = this.#p;
     if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
@@ -189,7 +195,9 @@ export class ScanLook {
     return true;
   }
 
-  /** Is it a folder in which git keeps its own state, whatever it is called, and nobody has taken it in on purpose? */
+  /**
+   * True for a folder in which git keeps its own state, whatever its name, unless somebody has included it on purpose.
+   */
   isGits(work: FolderWork, { name, path }: Found, stat: FileStat): boolean {
     const { gitFolders } = this.#p;
     if (!gitFolders.has(stat) || isTakenIn(path, work.rules.scope.judge(name, true))) return false;
@@ -198,7 +206,7 @@ export class ScanLook {
     return true;
   }
 
-  /** Holds a new folder that looks as git's own do until all else was walked. */
+  /** Holds back a new folder that looks like git's own until all else was walked. */
   #isHeld(work: FolderWork, found: Found): boolean {
     if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
     if (!GIT_NAMES.every((name) => this.#isThere(childOf(found.inner, name)))) return false;
@@ -207,7 +215,10 @@ export class ScanLook {
     return true;
   }
 
-  /** Looks at what was held. A repository with working trees is in use, wherever these are: its folder is git's. */
+  /**
+   * Looks at a folder that was held back. A repository with linked working trees is in use, wherever these are, so its
+   * folder is git's.
+   */
   lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
     const { root, gitFolders } = this.#p;
     if (this.#hasNames(childOf(found.inner, "worktrees"))) gitFolders.add(`${root.folder}/${found.inner}`);
@@ -227,7 +238,7 @@ export class ScanLook {
     try {
       return this.#p.fs.peek(path) !== undefined;
     } catch (error) {
-      // Nobody may look there: what is in it will be told to be unreadable.
+      // Not permitted: its contents will be reported as unreadable.
       if (errnoOf(error) === undefined) throw error;
       return false;
     }
@@ -247,7 +258,7 @@ export class ScanLook {
       this.missing(work, child);
       return;
     }
-    // Also beneath what is remembered as a file: of a torn batch, only that the folder became one may be left.
+    // Also beneath what is remembered as a file: after a torn batch, perhaps only the folder's new kind was kept.
     if (child !== undefined) this.#goneBeneath(work, child);
     this.#lookAtChanged(work, found, stat);
   }
@@ -272,13 +283,13 @@ export class ScanLook {
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      // Exchanged since it was looked at: the next scan will see it for what it is.
+      // Replaced since its stat was read: the next scan will see what it is.
       this.#skip(work, found, "unstable", errno);
       return undefined;
     }
   }
 
-  /** Is a name on disk what is remembered of it, as far as a stat can tell? */
+  /** True if a name on disk matches what is remembered of it, as far as a stat can tell. */
   #isAsKnown(found: Found, stat: FileStat): boolean {
     const { cache } = this.#p;
     const { child } = found;
@@ -287,7 +298,7 @@ export class ScanLook {
     return !this.#p.traits.modes || cache.modeOf(child) === stat.mode;
   }
 
-  /** Is there room within the limits for something new? */
+  /** True if the limits have room for something new. */
   #admit(work: FolderWork, bytes: number): boolean {
     if (this.#p.tally.admits(bytes)) return true;
     work.overLimit += 1;
@@ -300,7 +311,7 @@ export class ScanLook {
     this.changed.push(scanned);
   }
 
-  /** A folder in which something is tracked is an entry too. */
+  /** Marks a folder as an entry, because something in it is tracked. */
   track(work: FolderWork): void {
     if (work.tracked) return;
     work.tracked = true;
@@ -318,7 +329,7 @@ export class ScanLook {
     }
   }
 
-  /** How much a name adds to the count. */
+  /** Returns how many entries and bytes a name adds to the tally. */
   #difference(found: Found, bytes: number): [number, number] {
     const { child } = found;
     if (!this.#p.partial || child === undefined || !this.isKnown(found)) return [1, bytes];
@@ -332,7 +343,7 @@ export class ScanLook {
   }
 }
 
-/** The name of a child of the folder, with what is remembered of it. */
+/** Returns the name of a child of the folder, with what is remembered of it. */
 export function foundIn(work: FolderWork, name: string, child: KnownChild | undefined): Found {
   const path = child?.path ?? childOf(work.path, name);
   return { name, path, inner: work.path === work.inner ? path : childOf(work.inner, name), child };

@@ -11,8 +11,9 @@ import { inspectPath } from "../files/inspect.ts";
 import { removeTree } from "../files/remove-staged.ts";
 
 /**
- * Random edits under a clock so coarse that most of them get the same times, with captures in between: what is known
- * after each must be what is there. An ignored name is tracked only if it was before the rule came.
+ * Makes random edits under a clock so coarse that most of them get the same times, with captures in between. What is
+ * known after each capture must be what is there. An ignored name is tracked only if it was tracked before the rule
+ * came.
  */
 class Walk {
   #seed: number;
@@ -102,12 +103,12 @@ class Walk {
     this.#ns += [0n, 0n, 1_000_000n, 1_900_000_000n, 5_000_000_000n][this.random(5)] ?? 0n;
   }
 
-  /** A capture that came to nothing: what it saw must be seen again. */
+  /** A failed capture: the next one must see again what it saw. */
   async glance(): Promise<void> {
     await this.worktree.scan({}, () => {});
   }
 
-  /** What is known after a capture, and what is there. */
+  /** Captures; returns what is known afterwards, and what is on disk. */
   async capture(): Promise<{ readonly known: object; readonly truth: object }> {
     const found: { path: WorkspacePath; stat: FileStat }[] = [];
     const report = await this.worktree.scan({}, (batch) => void found.push(...batch));

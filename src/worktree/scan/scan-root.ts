@@ -12,7 +12,7 @@ import { NameMarks } from "./name-marks.ts";
 import { isRacy } from "../files/same-stat.ts";
 import { GITS_DETAIL, ScanLook, foundIn } from "./scan-look.ts";
 
-/** The walk of one root, top-down and a folder at a time: whoever drives it decides when others get a turn. */
+/** Walks one root top-down, a folder at a time. The caller decides when other tasks get a turn. */
 export class RootScan {
   readonly look: ScanLook;
   readonly #p: RootScanParts;
@@ -22,7 +22,7 @@ export class RootScan {
     this.look = new ScanLook(parts);
   }
 
-  /** The folder of the root itself, given the rules for what it holds. */
+  /** Returns the work for the root's own folder, given the rules for its contents. */
   rootWork(rules: FolderRules): FolderWork {
     const { root, stat, tally, cache } = this.#p;
     const path = pathInRoot(root.id, ROOT);
@@ -41,7 +41,7 @@ export class RootScan {
     };
   }
 
-  /** Walks the next folder; false when there is none. */
+  /** Walks the next folder; returns false if there is none. */
   step(): boolean {
     const { folders } = this.look;
     const work = folders.pop();
@@ -49,12 +49,15 @@ export class RootScan {
     const depth = folders.length;
     this.#visit(work);
     this.tellOverLimit(work);
-    // What was pushed last is walked first: turn it round, so that the walk goes in order.
+    // The last one pushed is walked first: reverse them, so that the walk goes in order.
     for (const next of folders.splice(depth).reverse()) folders.push(next);
     return true;
   }
 
-  /** All repositories were met: a folder that looks as git's own is one of theirs by now, or is walked as any other. */
+  /**
+   * Looks at the next folder that was held back. All repositories were met by now, so it is a git folder of one of
+   * them, or is walked like any other.
+   */
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
     if (held === undefined) return false;
@@ -63,15 +66,15 @@ export class RootScan {
     return true;
   }
 
-  /** Tells what was left out in a folder because of the limits, once all in it that is asked for was looked at. */
+  /** Reports how many paths the limits kept out of a folder, once all requested paths in it were scanned. */
   tellOverLimit(work: FolderWork): void {
     if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
     work.overLimit = 0;
   }
 
   /**
-   * Looks at one name in a folder, which may be there or not. Answers the folder to be walked, if it is one. `named`:
-   * whatever the rules say, and all that it holds, but for git's own state.
+   * Looks at one name in a folder, whether it exists or not. Returns the folder to walk, if it is one. `named`: take it
+   * and all its contents whatever the rules say, except for git's own state.
    */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
@@ -94,7 +97,7 @@ export class RootScan {
     return look.folders.length > depth ? look.folders.at(-1) : undefined;
   }
 
-  /** Goes on into a folder that the rules keep out, on the way to something named; it is not walked itself. */
+  /** Enters a folder that the rules keep out, on the way to a named path, without walking it. */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
     const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
@@ -108,17 +111,17 @@ export class RootScan {
     return look.folders.pop();
   }
 
-  /** Does only another name stand there, which the disk takes for this one? */
+  /** True if the disk only has another name that it takes for this one. */
   #isOther({ inner }: Found): boolean {
     return foldsNames(this.#p.traits) && !this.#p.fs.isNamedSo(inner);
   }
 
-  /** Do the rules keep a folder of this name out? */
+  /** True if the rules keep out a folder of this name. */
   isKeptOut(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && !above.rules.scope.judge(name, true).tracked;
   }
 
-  /** Was the folder remembered as one before? */
+  /** True if the path was already remembered as a folder. */
   isKnownFolder(work: Pick<FolderWork, "path">): boolean {
     const child = this.#p.cache.child(work.path);
     return child !== undefined && this.#p.cache.kindOf(child) === "dir";
@@ -131,7 +134,7 @@ export class RootScan {
       return;
     }
     const children = cache.children(work.path, work.row);
-    // Where times of change mean nothing, those of folders do not tell of new names.
+    // If ctimes mean nothing, a folder's times do not reveal new names.
     const listing = paranoid || work.named || !traits.ctime ? undefined : cache.listing(work.path, work.row);
     if (listing === undefined || !this.#isAsListed(work, listing, children) || this.#holdsTracked(work)) {
       this.#visitListed(work, children);
@@ -143,7 +146,10 @@ export class RootScan {
     for (const child of children) this.look.look(work, foundIn(work, child.name, child), true);
   }
 
-  /** Does git track something by now that was left out when the folder was listed? Its index says so, and no time of the folder's. */
+  /**
+   * True if git by now tracks something that was left out when the folder was listed. Its index says so; the folder's
+   * times do not.
+   */
   #holdsTracked({ path, rules }: FolderWork): boolean {
     if (!rules.mayHoldTracked) return false;
     return (this.#p.cache.excluded.get(path) ?? []).some(({ name, isFolder, detail }) => {
@@ -152,7 +158,10 @@ export class RootScan {
     });
   }
 
-  /** Nothing was added, removed or renamed in the folder, and no rule changed: what is remembered is what is there. */
+  /**
+   * True if nothing was added, removed or renamed in the folder and no rule changed, so that the remembered names are
+   * the ones there.
+   */
   #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
     const { stat, rules } = work;
     const same =
@@ -193,14 +202,14 @@ export class RootScan {
     this.#keepListing(work, names, excluded);
   }
 
-  /** Its folder is listed again next time, until it is gone. */
+  /** Notes a staging folder. Its parent is listed again in each scan until it is gone. */
   #noteStaging(work: FolderWork, { name, path }: Found): void {
     if (name === STAGING_FOLDER) return;
     work.unsettled = true;
     this.look.staging.push(path);
   }
 
-  /** Asks the filter about a new name; looks at it, or lists it as excluded. */
+  /** Judges a new name by the filter; looks at it, or lists it as excluded. */
   #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
     const { scope } = work.rules;
     const isFree = this.#p.root.only !== undefined || work.named;
@@ -220,7 +229,7 @@ export class RootScan {
     return verdict;
   }
 
-  /** Is it a repository's own state, which is never taken because it was named? */
+  /** True for a repository's own state, which is never taken just because it was named. */
   #isGits(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && above.rules.scope.isGits(name);
   }
@@ -256,7 +265,7 @@ export class RootScan {
     }
   }
 
-  /** The folder went away, or was exchanged, after it was looked at. */
+  /** Handles a folder that was removed or replaced after its stat was read. */
   #vanished(work: FolderWork, errno: string): void {
     const { above } = work;
     if (above === undefined || this.#p.fs.lstat(work.inner) !== undefined) {
@@ -269,7 +278,7 @@ export class RootScan {
 
 const WANTED: Verdict = { tracked: true, rule: "default" };
 
-/** Why a name is excluded, for people. */
+/** Describes why a name is excluded, for people. */
 export function detailOf(verdict: Verdict): string {
   const where = verdict.source === undefined ? "" : ` (${verdict.source})`;
   return verdict.pattern === undefined ? verdict.rule : `${verdict.rule}: ${verdict.pattern}${where}`;

@@ -2,11 +2,11 @@ import type { CaptureLimits } from "../../core/filter/filter.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { LimitExcess } from "../worktree.ts";
 
-/** How deep folders are told apart when naming those that weigh most. */
+/** The depth up to which folders are counted separately, to name the heaviest. */
 const DEPTH = 3;
 const HEAVIEST = 10;
 
-/** What lies in one folder, without the folders beneath that are counted by themselves. */
+/** The contents of one folder, without the folders beneath that are counted separately. */
 export interface Weight {
   readonly path: WorkspacePath;
   readonly depth: number;
@@ -15,7 +15,7 @@ export interface Weight {
   bytes: number;
 }
 
-/** Counts what a scan finds in one root, against its limits. */
+/** Counts the paths and bytes of one root in a scan, against its limits. */
 export class ScanTally {
   readonly #limits: CaptureLimits;
   readonly #weights: Weight[] = [];
@@ -23,14 +23,14 @@ export class ScanTally {
   entries: number;
   bytes: number;
 
-  /** `start`: what is counted without being looked at, in a scan of some paths only. */
+  /** `start`: the totals of the paths that a partial scan does not visit. */
   constructor(limits: CaptureLimits, start: { readonly entries: number; readonly bytes: number }) {
     this.#limits = limits;
     this.entries = start.entries;
     this.bytes = start.bytes;
   }
 
-  /** Where the contents of a folder are counted. */
+  /** Returns the weight to which the contents of a folder are added. */
   weigh(path: WorkspacePath, outer: Weight | undefined): Weight {
     if (outer !== undefined && outer.depth >= DEPTH) return outer;
     const weight = { path, depth: outer === undefined ? 0 : outer.depth + 1, outer, entries: 0, bytes: 0 };
@@ -45,7 +45,7 @@ export class ScanTally {
     weight.bytes += bytes;
   }
 
-  /** Is there room for one more path, and its bytes? Once there was not, nothing more fits. */
+  /** True if the limits have room for one more path with its bytes. Once false, always false. */
   admits(bytes: number): boolean {
     const { maxEntries, maxBytes } = this.#limits;
     const fits = (maxEntries === 0 || this.entries < maxEntries) && (maxBytes === 0 || this.bytes + bytes <= maxBytes);
@@ -53,7 +53,7 @@ export class ScanTally {
     return !this.#isFull;
   }
 
-  /** The limits that were passed. */
+  /** Returns the limits that were exceeded. */
   exceeded(): LimitExcess[] {
     const found: LimitExcess[] = [];
     const { maxEntries, maxBytes } = this.#limits;

@@ -30,40 +30,40 @@ import { ScanTally } from "./scan-tally.ts";
 
 /** Changed paths are handed over in batches of about this many. */
 const BATCH = 512;
-/** Paths looked at before others get a turn. */
+/** Yields to other tasks after this many paths. */
 const TURN = 4096;
 
-/** A root and the way to its files. */
+/** A root and the file system beneath it. */
 export interface OpenRoot {
   readonly root: TrackedRoot;
   readonly fs: ConfinedFs;
-  /** What its folder can hold, as it is now. */
+  /** The current traits of its folder. */
   readonly traits: FolderTraits;
 }
 
-/** What a scan works with. */
+/** Context of a scan. */
 export interface ScanContext {
   readonly disk: Disk;
   readonly roots: readonly OpenRoot[];
   readonly cache: StatCache;
   readonly remembered: boolean;
   readonly startedAtNs: bigint;
-  /** Folders of the store: never captured. */
+  /** Folders of the store, which are never captured. */
   readonly storeFolders: readonly string[];
-  /** What git keeps outside of the files that it tracks. */
+  /** Git's files and folders outside of what it tracks. */
   readonly git: GitNow;
-  /** Is told the folders that were met in which an apply stages, or has left something. */
+  /** Called with each folder met in which an apply stages files, or has left some. */
   readonly onStaging: (path: WorkspacePath) => void;
 }
 
-/** One root being scanned. */
+/** A root whose scan is running. */
 interface Running {
   readonly scan: RootScan;
   readonly tally: ScanTally;
   readonly reader: RuleReader;
   readonly git: RootGit;
   readonly start: FolderWork;
-  /** The root's folder, as it was when it was begun. */
+  /** The stat of the root's folder when the scan began. */
   readonly at: FileStat;
 }
 
@@ -122,7 +122,10 @@ interface Limited {
   readonly only: readonly WorkspacePath[] | undefined;
 }
 
-/** The paths that are gone with a missing root; `undefined`: it is there, or it must not be recorded as gone. */
+/**
+ * Returns the paths that are gone with a missing root; `undefined` if the root is there, or must not be recorded as
+ * gone.
+ */
 function goneWithRoot(
   { cache }: ScanContext,
   { root, fs }: OpenRoot,
@@ -158,7 +161,7 @@ function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Runn
   });
   const reader = new RuleReader({ fs, enabled, known, startedAtNs, git });
   const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
-  // Where a stat does not tell of every edit, what was hinted at is read, and all of a folder that is not large.
+  // If a stat does not reveal every edit, read all hinted paths, and everything in a folder that is not large.
   const isWeak = !traits.ctime && (partial || readsAll(traits, cache.totals(root.id)));
   const paranoid = request.paranoid === true || isWeak;
   const scan = new RootScan({
@@ -180,8 +183,8 @@ function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Runn
 }
 
 /**
- * Does another folder stand where a folder with remembered files was, with nothing of them in it? That is the place for something
- * that is not mounted now, or another disk. Device numbers alone say nothing: they may change when the machine starts.
+ * True if a folder with remembered files was replaced by one that holds none of them: something is not mounted now, or
+ * another disk is. Device numbers alone are no proof, since they may change at boot.
  */
 function isUnmounted(
   open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
@@ -201,12 +204,12 @@ function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): bo
   return known !== undefined && known !== dev;
 }
 
-/** So many remembered files are looked for, from all over the root. */
+/** Number of remembered files to look for, spread over the root. */
 const MOST_LOOKED_FOR = 64;
 
 /**
- * Is the folder known by its files: does one have the remembered size and time, or are half of the names there? Also where
- * nothing is remembered.
+ * True if the folder is recognised by its files: one has the remembered size and time, or half of the names are there.
+ * Also true if nothing is remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -224,10 +227,10 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
   return looked === 0 || found * 2 >= looked;
 }
 
-/** An entry that is known from the record alone has no stat. */
+/** The device of an entry that is known only from the record, and so has no stat. */
 const NO_DEVICE = 0n;
 
-/** What was not found while the folder was moved away is not gone. */
+/** Throws if the root was moved away during the scan: paths that were not found are then not gone. */
 function refuseMoved({ scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
   if (look.gone.length === 0) return;
   fs.release();
@@ -265,7 +268,7 @@ async function drive(
   const hand = async (): Promise<void> => {
     const batch = look.changed;
     look.changed = [];
-    // Others get a turn now: no folder may stay open under a name that it loses meanwhile.
+    // Other tasks get a turn now: no folder may stay open under a name that it could lose meanwhile.
     fs.release();
     if (batch.length > 0) await on.onChanged(batch);
   };
@@ -280,8 +283,8 @@ async function drive(
 }
 
 /**
- * The paths asked for that lie in a root, without those beneath another. A changed ignore file stands for its folder,
- * and so does a repository that came or went, unless it was named itself.
+ * Returns the requested paths in a root, without those beneath another one. A changed ignore file stands for its
+ * folder, and so does a repository that came or went, unless it was itself named.
  */
 function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
@@ -300,18 +303,18 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolea
   return outermost;
 }
 
-/** Names that decide what else of their folder is taken. */
+/** Names that affect what else of their folder is taken. */
 const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
-/** Paths to be looked at; `named`: whatever the rules say. */
+/** Paths to scan. `named`: whatever the rules say. */
 interface Asked {
   readonly only: readonly WorkspacePath[];
   readonly named: boolean;
-  /** Also the folders on the way to nothing. */
+  /** True to take the folders on the way even if nothing is at the path itself. */
   readonly holders: boolean;
 }
 
-/** Goes down to each path, and leaves those that are folders to be walked. */
+/** Walks down to each path; queues those that are folders. */
 function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
   const { only, named, holders } = asked;
@@ -330,7 +333,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
 }
 
-/** The folder on the way, if there is one and it is walked. */
+/** Returns the folder above a path, if there is one and it is walked. */
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
@@ -346,7 +349,7 @@ function wayTo(
       if (holders && passed !== undefined) scan.look.track(passed);
     } else if (!met.has(path)) {
       const next = work === undefined ? undefined : scan.lookFor(work, name);
-      // A new folder is walked whole; of a known one, and where something is named, only what was asked for.
+      // A new folder is walked whole. In a known one, or on the way to a named path, only the requested path is.
       const passed = next !== undefined && (named || scan.isKnownFolder(next));
       if (passed) scan.look.folders.pop();
       met.set(path, passed ? next : undefined);
@@ -364,7 +367,7 @@ function isUnknownAndKeptOut(
   return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
 }
 
-/** Keeps what is known of the root's repositories; answers what of its rules is not applied. */
+/** Stores what is known of the root's repositories; returns the rules that are not applied. */
 function finishRules(cache: StatCache, root: TrackedRoot, { git, reader }: Running): UnappliedRules[] {
   if (!root.filter.useGitignore || root.only !== undefined) return [];
   keepGit(

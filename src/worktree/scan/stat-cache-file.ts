@@ -12,27 +12,27 @@ import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 const MAGIC = "CHRSTAT1";
 const FORMAT = 1;
 const PREFIX_BYTES = 24;
-/** Up to this many changes are appended; more are worth writing everything anew. */
+/** Up to this many changes are appended; for more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
- * Appended changes may grow to this part of what they follow, or to this many bytes: they are read as text at each start,
- * so a process that lives for one call pays for every one of them.
+ * Appended changes may grow to this fraction of the first part, or to this many bytes. They are parsed as text at each
+ * start, so even a process that lives for one call pays for every one.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
 
 /**
- * The file: magic (8 bytes), length of this first part (f64 LE), CRC-32 of what follows in it (u32 LE), length of the
- * header (u32 LE); the header as JSON padded with spaces to a multiple of eight, the columns of the table one after the
- * other (`slots` elements each, native byte order), the bytes of all names.
- * Then any number of later changes, each: length (u32 LE), CRC-32 (u32 LE), JSON. A later one wins.
+ * The file format: magic (8 bytes), length of the first part (f64 LE), CRC-32 of the rest of that part (u32 LE), length
+ * of the header (u32 LE); the header as JSON padded with spaces to a multiple of eight, the columns of the table one
+ * after the other (`slots` elements each, native byte order), the bytes of all names. Then any number of later changes,
+ * each: length (u32 LE), CRC-32 (u32 LE), JSON. A later one wins.
  *
- * It is disposable: not synced; a damaged first part means that there is no cache, a damaged change ends the file. Two
- * processes may write in turn: each row says what was true when it was written, and stats tell if it still is.
+ * The file is disposable and not synced. A damaged first part means that there is no cache; a damaged change ends the
+ * file. Two processes may write in turn: each row was true when it was written, and stats tell whether it still is.
  */
 interface Header {
   readonly format: number;
-  /** Of the machine that wrote it: columns are in native byte order. */
+  /** The byte order of the machine that wrote it: columns are in native byte order. */
   readonly littleEndian: boolean;
   readonly seq: number;
   readonly rows: number;
@@ -45,17 +45,19 @@ interface Header {
   readonly git?: readonly (readonly [string, unknown])[];
   /** Absent in older files. */
   readonly gitFolders?: readonly string[];
-  /** Absent in older files: then the table is counted. */
+  /** Absent in older files: the totals are then counted from the table. */
   readonly totals?: readonly RootTotal[];
 }
 
-/** The file as it was last read or written whole. `bytes`: of its first part, whose checksum tells it from another's. */
+/**
+ * The file as it was last read or rewritten. Its first part, told from another's by its checksum, has `bytes` bytes.
+ */
 export interface CacheFile {
   readonly bytes: number;
   readonly crc: number;
 }
 
-/** A cache and the log position that it is kept for. `file` undefined: it must be written anew. */
+/** A cache and the log position that it is kept for. `file` undefined: it must be rewritten. */
 export interface KeptCache {
   readonly cache: StatCache;
   readonly seq: number;
@@ -72,7 +74,7 @@ interface Later {
   readonly rules: readonly (readonly [WorkspacePath, KnownRules | null])[];
   /** Absent in older files. */
   readonly git?: readonly (readonly [WorkspacePath, KnownGit | null])[];
-  /** Absent in older files. False: it is forgotten. */
+  /** Absent in older files. False means forgotten. */
   readonly gitFolders?: readonly (readonly [string, boolean])[];
 }
 
@@ -93,7 +95,7 @@ function toBig(value: unknown): bigint {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/** Reads a cache; `undefined` when there is none, or it is damaged or of another format. */
+/** Reads a cache. Returns `undefined` if there is none, or it is damaged or of another format. */
 export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   try {
     const buffer = readWhole(disk, file);
@@ -104,7 +106,7 @@ export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   }
 }
 
-/** Removes a cache. One that cannot be removed is overwritten by the next that is kept. */
+/** Removes a cache. If that fails, the next `saveStatCache` overwrites it. */
 export function discardStatCache(disk: Disk, file: string): void {
   try {
     if (disk.lstat(file) !== undefined) disk.unlink(file);
@@ -113,7 +115,7 @@ export function discardStatCache(disk: Disk, file: string): void {
   }
 }
 
-/** Keeps a cache: appends what changed, or writes everything beside the file and renames it. Throws the disk's errno. */
+/** Saves a cache: appends the changes, or writes a new file and renames it into place. Throws the disk's errno. */
 export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheFile {
   const { unsaved } = kept.cache;
   const few = [unsaved.listings, unsaved.excluded, unsaved.rules, unsaved.git, unsaved.gitFolders];
@@ -128,7 +130,10 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
   return writeWhole(disk, file, kept);
 }
 
-/** Another process may have written a file of its own, which knows less: what is appended would not say the rest. */
+/**
+ * True if the file is still the one that we know. Another process may have written its own, which knows less: our
+ * appended changes would not supply the rest.
+ */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
   try {
@@ -301,7 +306,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   return { cache, seq, file: isWhole ? { bytes: length, crc } : undefined };
 }
 
-/** Takes over the changes up to the first damaged one: after that, nothing may be appended any more. */
+/** Applies the changes up to the first damaged one. After a damaged one, nothing may be appended any more. */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
   let seq = first;
   for (let at = 0; at < bytes.length;) {

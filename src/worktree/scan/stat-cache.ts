@@ -17,9 +17,9 @@ import type { KnownGitFolders } from "../git/git-folders.ts";
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** Changes kept beside the table before both are merged. */
+/** Number of changes kept beside the table before both are merged. */
 const MOST_CHANGES = 65_536;
-/** Where a table that is filled at once begins to grow from. */
+/** Initial capacity of a table that is filled at once. */
 const FIRST_ROWS = 64;
 
 /** An ignore file as it was read. */
@@ -36,7 +36,7 @@ export interface ExcludedName {
   readonly isFolder: boolean;
 }
 
-/** A remembered child of a folder. `known` false: it only holds remembered paths. */
+/** A child of a folder that is remembered, or holds remembered paths. */
 export interface KnownChild {
   readonly name: string;
   readonly path: WorkspacePath;
@@ -45,14 +45,14 @@ export interface KnownChild {
   readonly over: KnownRow | undefined;
 }
 
-/** Remembered paths of a root, and the bytes of the files among them. `root` null: the first one. */
+/** Number of remembered paths of a root, and bytes of the files among them. `root` is null for the first one. */
 export interface RootTotal {
   readonly root: string | null;
   readonly entries: number;
   readonly bytes: number;
 }
 
-/** What changed since it was last kept in a file. */
+/** Changes since the cache was last saved to a file. */
 export interface Unsaved {
   readonly paths: ReadonlySet<WorkspacePath>;
   readonly listings: ReadonlySet<WorkspacePath>;
@@ -60,39 +60,40 @@ export interface Unsaved {
   readonly rules: ReadonlySet<WorkspacePath>;
   readonly git: ReadonlySet<WorkspacePath>;
   readonly gitFolders: ReadonlySet<string>;
-  /** So much that it was not noted path by path. */
+  /** True if so much changed that it was not noted path by path. */
   readonly everything: boolean;
 }
 
 /**
- * What was last known to be on disk: per path its entry and the stat it had, per folder how it was last listed, and the
- * ignore files. A table in columns with changes beside it.
+ * The last known state of the disk: the entry and stat of each path, the last listing of each folder, and the ignore
+ * files. Stored as a table in columns with changes beside it.
  *
- * A path is racily clean when it was changed less than two seconds before it was read: a later change might not show
- * in its times, so it is never trusted, until it has been read again later. But for what was written here, and is `isCertain`.
+ * A path is racily clean if it was changed less than two seconds before it was read: a later change might not show in
+ * its times, so it is not trusted until it has been read again later. Files that were written here and are `isCertain`
+ * are exempt.
  */
 export class StatCache {
   #table: StatTable;
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
-  /** The names in a folder that have changes, or hold some. */
+  /** By folder, the names in it that have changes or hold some. */
   readonly #changedIn = new Map<string, Set<string>>();
   readonly #listings = new Map<WorkspacePath, Listing>();
   readonly #notedPaths = new Set<WorkspacePath>();
   readonly #notedListings = new Set<WorkspacePath>();
   /** By folder, the names in it that the rules exclude. */
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
-  /** The ignore files that were met last. */
+  /** The last met ignore files. */
   readonly rules = new NotedMap<KnownRules>();
-  /** The git repositories that were met last, by the folder in which each begins; the one that holds a root, by the root. */
+  /** The last met git repositories, by the folder in which each begins; one that holds a root, by the root. */
   readonly git = new NotedMap<KnownGit>();
-  /** The folders in which they keep their own state, and those of earlier ones that are still there. */
+  /** The folders in which these keep their own state, and those of earlier ones that still exist. */
   readonly gitFolders: KnownGitFolders = new NotedMap();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
   #pins = 0;
-  /** The table holds changes that were not noted one by one. */
+  /** True if the table holds changes that were not noted one by one. */
   #isUnnoted = false;
 
-  /** `totals`: what `allTotals` said of this table, where that was kept. */
+  /** `totals`: the `allTotals` that were saved with this table, if they were. */
   constructor(table: StatTable = emptyTable(), totals?: Iterable<RootTotal>) {
     this.#table = table;
     if (totals === undefined) this.#countAll(table);
@@ -110,7 +111,7 @@ export class StatCache {
     }
   }
 
-  /** Remembered paths of a root, and the bytes of the files among them. */
+  /** Returns the number of remembered paths of a root, and the bytes of the files among them. */
   totals(root: string | undefined): { readonly entries: number; readonly bytes: number } {
     return this.#totals.get(root) ?? { entries: 0, bytes: 0 };
   }
@@ -120,7 +121,7 @@ export class StatCache {
     return [...this.#totals].map(([root, { entries, bytes }]) => ({ root: root ?? null, entries, bytes }));
   }
 
-  /** What a file kept earlier does not say. */
+  /** The changes that an earlier saved file lacks. */
   get unsaved(): Unsaved {
     return {
       paths: this.#notedPaths,
@@ -133,7 +134,7 @@ export class StatCache {
     };
   }
 
-  /** Everything is kept in a file now. */
+  /** Notes that everything is saved in a file now. */
   markSaved(): void {
     this.#notedPaths.clear();
     this.#notedListings.clear();
@@ -151,20 +152,20 @@ export class StatCache {
     return row === NO_ROW ? undefined : this.#table.knownAt(row, path);
   }
 
-  /** Takes over a path as it was kept. */
+  /** Restores a saved path. */
   restore(known: KnownRow): void {
     this.#change(known.entry.path, known);
   }
 
-  /** Takes note of a path that was read at or after a time (ns since the epoch). */
+  /** Notes a path that was read at or after a time (ns since the epoch). */
   put(known: NotedPath, readAtNs: bigint): void {
     this.#change(known.entry.path, knownRow(known, readAtNs));
     this.#mergeIfLarge();
   }
 
   /**
-   * Takes note of many. Into a cache that knows nothing yet, those that come in path order go straight to the table: a
-   * place among the changes costs ten times as much memory.
+   * Notes many paths. If the cache is empty, those in path order go straight to the table, since keeping them as
+   * changes takes ten times as much memory.
    */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
@@ -196,7 +197,7 @@ export class StatCache {
     return builder.finish();
   }
 
-  /** Keeps the rows of the table where they are, for a scan, until the result is disposed of. */
+  /** Pins the rows of the table for a scan, until the result is disposed of. */
   pin(): Disposable {
     this.#pins += 1;
     return {
@@ -215,7 +216,7 @@ export class StatCache {
     this.#change(path, undefined);
   }
 
-  /** What is remembered at a path, as one of its folder's children. */
+  /** Returns what is remembered at a path, as a child of its folder. */
   child(path: WorkspacePath): KnownChild | undefined {
     const found: KnownChild[] = [];
     this.#pushChild(found, { name: nameOf(path), path, row: this.#table.find(path) }, true);
@@ -224,12 +225,15 @@ export class StatCache {
     return holds ? child : undefined;
   }
 
-  /** The row of a folder, for `children`. */
+  /** Returns the row of a folder, for `children`. */
   rowOf(path: WorkspacePath): number {
     return this.#table.find(path);
   }
 
-  /** The remembered children of a folder, given its row. Sorted only where nothing changed. Never a further root. */
+  /**
+   * Returns the remembered children of a folder, given its row. Sorted only if nothing changed. Never includes a
+   * further root.
+   */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
     const changed = this.#changedIn.get(folder);
@@ -250,7 +254,7 @@ export class StatCache {
     return found;
   }
 
-  /** Everything remembered beneath a folder, children before their folders. Not the folder itself. */
+  /** Yields everything remembered beneath a folder, children before their folders, without the folder itself. */
   *beneath(folder: WorkspacePath, row: number): Generator<WorkspacePath> {
     const stack = this.children(folder, row).map((child) => ({ child, open: false }));
     while (stack.length > 0) {
@@ -272,7 +276,7 @@ export class StatCache {
     return child.row === NO_ROW || this.#changes.get(child.path) === null ? undefined : this.#table.kindOf(child.row);
   }
 
-  /** Bytes of the remembered file; 0 of anything else. */
+  /** Returns the size of a remembered file in bytes; 0 for anything else. */
   bytesOf(child: KnownChild): number {
     if (this.kindOf(child) !== "file") return 0;
     return child.over?.entry.size ?? this.#table.sizeOf(child.row);
@@ -282,7 +286,7 @@ export class StatCache {
     return child.over?.entry.mode ?? this.#table.modeOf(child.row);
   }
 
-  /** Is a file or link on disk certainly what is remembered of it? */
+  /** True if a file or link on disk is certainly as remembered. */
   isUnchanged(child: KnownChild, stat: FileStat): boolean {
     if (child.over !== undefined) return !child.over.racy && isSameStat(child.over.stat, stat);
     return this.#table.hasStat(child.row, stat) && !this.#table.isRacy(child.row);
@@ -298,7 +302,7 @@ export class StatCache {
     this.#notedListings.add(folder);
   }
 
-  /** The table with every change in it. Not while a scan has the rows pinned. */
+  /** Returns the table with every change merged in. Not allowed while a scan has the rows pinned. */
   merge(): StatTable {
     if (this.#changes.size === 0 && this.#listings.size === 0) return this.#table;
     const keys = [...this.#changes.keys()].sort(comparePaths);
@@ -313,7 +317,7 @@ export class StatCache {
     return this.#table;
   }
 
-  /** Listings of the roots: they have no entry, so their listings have no row to be in. */
+  /** The listings of the roots, which have no entry and so no row to hold them. */
   get rootListings(): readonly (readonly [WorkspacePath, Listing])[] {
     return [...this.#listings].filter(([path]) => isRoot(path));
   }
@@ -347,7 +351,7 @@ export class StatCache {
     found.push({ ...child, over: over ?? undefined });
   }
 
-  /** A folder that was forgotten may hold paths that were not. */
+  /** True if the path holds remembered ones: a forgotten folder may. */
   #holdsSome(child: Omit<KnownChild, "over">): boolean {
     const { row, path } = child;
     return this.#changedIn.has(path) || (row !== NO_ROW && this.#table.endOf(row) > row + 1);
@@ -400,7 +404,7 @@ function isSameListing(a: Listing | undefined, b: Listing): boolean {
   return a.dev === b.dev && a.racy === b.racy && a.marks.every((word, i) => word === b.marks[i]);
 }
 
-/** Every row of a table with its path, in order. */
+/** Yields every row of a table with its path, in order. */
 function* pathsOf(table: StatTable): Generator<[number, WorkspacePath]> {
   const folders: { readonly path: WorkspacePath; readonly end: number }[] = [];
   for (let row = 0; row < table.rows; row += 1) {

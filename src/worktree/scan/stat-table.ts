@@ -7,38 +7,38 @@ import { hashFromBytes, hashToBytes } from "../../core/values/hash.ts";
 import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { isRacy } from "../files/same-stat.ts";
 
-/** No row: the parent of what lies at the top, or a path that the table does not hold. */
+/** No row: the parent of top-level rows, or a path that the table does not hold. */
 export const NO_ROW = -1;
 
 const RACY = 1;
 const LISTED = 2;
 const ASCII = 4;
 
-/** `undefined`: a folder that is only there to hold its children. */
+/** `undefined` is a folder that is only there to hold its children. */
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
 
-/** How a folder looked when its names were last listed. In a row its stat takes the place of the folder's own. */
+/** The state of a folder when its names were last listed. In a row, this stat replaces the folder's own. */
 export interface Listing {
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;
   readonly ino: bigint;
   readonly dev: bigint;
   readonly racy: boolean;
-  /** Four words that stand for the rules in force and the tracked names that were found. */
+  /** A fingerprint, in four words, of the rules in force and the tracked names that were found. */
   readonly marks: readonly [number, number, number, number];
 }
 
-/** A known path, and whether its stat may hide a later change. */
+/** A known path. `racy`: its stat may hide a later change. */
 export interface KnownRow extends KnownPath {
   readonly racy: boolean;
 }
 
-/** A path to be taken note of. `isCertain`: whatever its times are, a later change will show in them. */
+/** A path to be noted. `isCertain`: a later change will show in its times, whatever they are. */
 export interface NotedPath extends KnownPath {
   readonly isCertain?: boolean;
 }
 
-/** What is known of a path that was read, or written, at or after a time (ns since the epoch). */
+/** Returns the row for a path that was read or written at or after a time (ns since the epoch). */
 export function knownRow({ entry, stat, isCertain }: NotedPath, readAtNs: bigint): KnownRow {
   return { entry, stat, racy: isCertain !== true && isRacy(stat, readAtNs) };
 }
@@ -54,9 +54,9 @@ export interface Columns {
   readonly size: Float64Array;
   readonly mtimeMs: Float64Array;
   readonly parent: Int32Array;
-  /** The row after the last one beneath. */
+  /** The row after the last one beneath this row. */
   readonly end: Uint32Array;
-  /** Where the name ends in the bytes of all names. */
+  /** The end of the name in the bytes of all names. */
   readonly nameEnd: Uint32Array;
   readonly nlink: Uint32Array;
   readonly uid: Uint32Array;
@@ -64,7 +64,7 @@ export interface Columns {
   readonly entryMode: Uint16Array;
   readonly kind: Uint8Array;
   readonly flags: Uint8Array;
-  /** 32 bytes a row: of a file or a link its hash, of a listed folder the marks of its listing. */
+  /** 32 bytes a row: the hash of a file or link, or the marks of a folder's listing. */
   readonly hash: Uint8Array;
 }
 
@@ -91,7 +91,10 @@ const LAYOUT: Layout = [
 /** Bytes that a row takes in its columns. */
 export const ROW_BYTES = LAYOUT.reduce((sum, [, bytes]) => sum + bytes, 0);
 
-/** Columns over a buffer that is `rows * ROW_BYTES` long from `at` (a multiple of eight). `rows` is a multiple of eight. */
+/**
+ * Returns columns over a buffer that is `rows * ROW_BYTES` long from `at` (a multiple of eight). `rows` is a multiple
+ * of eight.
+ */
 export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Columns {
   const made: Partial<Record<keyof Columns, unknown>> = {};
   let offset = at;
@@ -103,8 +106,8 @@ export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Colu
 }
 
 /**
- * Known paths in columns, sorted as everywhere (a folder directly before what it holds), so that a tree of hundreds of
- * thousands of paths costs some 110 bytes each and is read from a file without being taken apart. Not changed once built.
+ * Known paths in columns, sorted as everywhere (a folder directly before its contents). A tree of hundreds of thousands
+ * of paths costs some 110 bytes each, and is read from a file without parsing. Immutable once built.
  */
 export class StatTable {
   readonly columns: Columns;
@@ -117,7 +120,7 @@ export class StatTable {
     this.rows = rows;
   }
 
-  /** The row of a path, or `NO_ROW`. */
+  /** Returns the row of a path, or `NO_ROW`. */
   find(path: WorkspacePath): number {
     if (path === "") return NO_ROW;
     let row = NO_ROW;
@@ -128,7 +131,10 @@ export class StatTable {
     return row;
   }
 
-  /** The first row beneath a folder's (`NO_ROW`: the top) and the row after the last. Step with `columns.end`. */
+  /**
+   * Returns the first row beneath a folder's (`NO_ROW`: the top). `endOf` is the row after the last. Step with
+   * `columns.end`.
+   */
   firstChild(row: number): number {
     return row + 1;
   }
@@ -145,7 +151,7 @@ export class StatTable {
     return decodeName(this.names.subarray(start, end));
   }
 
-  /** The kind of the entry, `undefined` where a row only holds its children. */
+  /** Returns the kind of the entry; `undefined` if the row only holds its children. */
   kindOf(row: number): EntryKind | undefined {
     return KINDS[this.columns.kind[row] ?? 0];
   }
@@ -154,7 +160,7 @@ export class StatTable {
     return ((this.columns.flags[row] ?? 0) & RACY) !== 0;
   }
 
-  /** Is this the stat remembered for a file or a link? */
+  /** True if this is the remembered stat of a file or link. */
   hasStat(row: number, stat: FileStat): boolean {
     const c = this.columns;
     return (
@@ -189,14 +195,14 @@ export class StatTable {
     };
   }
 
-  /** Four bytes of the hashes, little-endian. */
+  /** Reads four bytes of the hashes, little-endian. */
   #wordAt(at: number): number {
     const { hash } = this.columns;
     const low = (hash[at] ?? 0) | ((hash[at + 1] ?? 0) << 8) | ((hash[at + 2] ?? 0) << 16);
     return (low | ((hash[at + 3] ?? 0) << 24)) >>> 0;
   }
 
-  /** What is known of a row; `undefined` where it only holds its children. */
+  /** Returns what is known of a row; `undefined` if it only holds its children. */
   knownAt(row: number, path: WorkspacePath): KnownRow | undefined {
     const kind = this.kindOf(row);
     if (kind === undefined) return undefined;
@@ -255,7 +261,7 @@ export class StatTableBuilder {
   #rows = 0;
   readonly #open: { readonly path: string; readonly row: number }[] = [];
 
-  /** `expected` rows and bytes of names: a guess that saves growing. */
+  /** `expected` rows and `nameBytes` are estimates that avoid growing. */
   constructor(expected: number, nameBytes: number) {
     this.#capacity = Math.ceil((expected + 8) / 8) * 8;
     this.#columns = columnsOver(new ArrayBuffer(this.#capacity * ROW_BYTES), 0, this.#capacity);
@@ -278,7 +284,7 @@ export class StatTableBuilder {
     c.ctimeNs[row] = stat.ctimeNs;
     c.ino[row] = stat.ino;
     c.dev[row] = stat.dev;
-    // What is known from the record alone has no stat, but its size counts.
+    // An entry that is known only from the record has no stat, but its size counts.
     c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
     c.mtimeMs[row] = entry.mtimeMs;
     c.nlink[row] = stat.nlink;
@@ -313,7 +319,7 @@ export class StatTableBuilder {
     const flags = this.#columns.flags;
     const start = row === 0 ? 0 : (this.#columns.nameEnd[row - 1] ?? 0);
     const chars = path.length - (path.lastIndexOf("/") + 1);
-    // As many bytes as characters: each is ASCII, or a byte that is not UTF-8.
+    // As many bytes as characters means that each is ASCII or a byte that is not UTF-8.
     const isAscii = (this.#columns.nameEnd[row] ?? 0) - start === chars && path.isWellFormed();
     flags[row] = ((flags[row] ?? 0) & ~ASCII) | (isAscii ? ASCII : 0);
   }
