@@ -6,7 +6,7 @@ import { MAX_FRAME_BYTES, MAX_HEAD_BYTES, PROTOCOL_VERSION } from "./limits.ts";
  * A frame: a header of 28 bytes, the head (one JSON object), the body (bytes, in content frames only). Big-endian.
  *
  *     0   3  "CHR"
- *     3   1  version of the protocol: 1
+ *     3   1  version of the protocol: 2
  *     4   1  kind: 1 control, 2 content
  *     5   3  zero
  *     8   4  length of the head
