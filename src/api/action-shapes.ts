@@ -1,58 +1,64 @@
 import type { ConflictShape } from "./conflict-shape.ts";
 import type { ChangeShape, CoverageShape, OmittedChangeShape, UndoShape } from "./shapes.ts";
 
-/** What actions, transactions, conflicts and pruning give to programs. The rules of `shapes.ts` hold here too. */
+/** The shapes of actions, transactions, conflicts and pruning. The rules of `shapes.ts` hold here too. */
 
-/** One action: one tool call, one command, with the snapshot that was made before it. */
+/** One action (a tool call or a command), with the snapshot that was made before it. */
 export interface ActionShape {
   /** UUID v4. */
   id: string;
   timestamp: string;
   /** `write_file`, `run_command`, … */
   action_type: string;
-  /** For people: `write_file: main.go`. Secrets are masked. */
+  /** A summary for people, such as `write_file: main.go`. Secrets are masked. */
   action_summary: string;
-  /** What it was about to touch, relative to the workspace's root; a path that was not there is among them. */
+  /** The paths that it was about to touch, relative to the workspace's root, including paths that did not exist. */
   files_backed_up: string[];
-  /** Absolute paths outside of the workspace whose state was kept; restored only when named one by one. Empty where it was begun from elsewhere. */
+  /**
+   * Absolute paths outside of the workspace whose state was kept. They are restored only when named one by one. Empty
+   * for an action of a caller elsewhere (`ActingAs.onlyInside`).
+   */
   outside: string[];
-  /** The hash of the action's snapshot before this one; empty for the first. */
+  /** The `hash` of the previous action; empty for the first. */
   previous_hash: string;
   /** The hash of the event that holds this snapshot. */
   hash: string;
   transaction_id: string | null;
-  /** `open` until it is finished. A tool that failed or was denied leaves its snapshot. */
+  /** `open` until it is finished. A tool that failed or was denied still has its snapshot. */
   state: "open" | "done" | "failed" | "denied" | "abandoned";
-  /** `paths`: changes there are its own; `workspace`: changes anywhere that no other action names. */
+  /**
+   * `paths`: it owns the changes of its declared paths. `workspace`: it owns changes anywhere that no other action
+   * declared.
+   */
   scope: "paths" | "workspace";
   actor: string;
   session: string | null;
   turn: string | null;
   tool_call: string | null;
   recursion_depth: number;
-  /** Its snapshot's event; the state before it is that of `from_seq`. */
+  /** `seq`: the event of its snapshot. `from_seq`: the event whose state is the one before the action. */
   seq: number;
   from_seq: number;
   ended: string | null;
-  /** Paths that it changed; `null` while it is open. */
+  /** The number of paths that it changed; `null` while it is open. */
   changed: number | null;
   pinned: boolean;
   coverage: CoverageShape;
   reason?: string;
-  /** The changes of paths that no capture takes, losses first; missing where there are none. */
+  /** Changes of paths that no capture takes, losses first; absent if there are none. */
   omitted_changes?: OmittedChangeShape[];
 }
 
-/** What an action left behind. */
+/** The result of finishing an action. */
 export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
-  /** Paths that changed while others were at work as well: nobody's. */
+  /** Paths that changed while others were at work as well. These changes belong to nobody. */
   ambiguous: string[];
   coverage: CoverageShape;
 }
 
-/** The changes between an action's snapshot and now, over the files that it backed up. */
+/** The changes between an action's snapshot and now, of the files that it backed up. */
 export interface ActionDiffShape {
   /** The action's id. */
   from: string;
@@ -65,7 +71,7 @@ export interface ActionDiffShape {
 export interface ActionFileChangeShape {
   path: string;
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
-  /** SHA-256; empty where there was nothing. */
+  /** SHA-256; empty if there was nothing. */
   before_hash: string;
   /** Empty if it is deleted. */
   after_hash: string;
@@ -73,16 +79,19 @@ export interface ActionFileChangeShape {
   size_bytes: number;
 }
 
-/** What somebody did: the changes of an action, a turn, a session, an actor. */
+/** The changes of one selection: an action, a turn, a session, an actor, a path, or the time since a moment. */
 export interface ChangesShape {
-  /** For people: `turn 3f2a…`. */
+  /** The selection in words for people, such as `turn 3f2a…`. */
   selection: string;
   actions: ActionShape[];
-  /** By path, then oldest first: a path that others changed in between is there once for each piece. */
+  /** Sorted by path, then oldest first. A path that others changed in between has one item for each piece. */
   changes: ChangeShape[];
-  /** Paths that changed meanwhile and may be this work's or that of others who were at work as well: nobody's. */
+  /**
+   * Paths that changed meanwhile, through this work or that of others who were at work as well. These changes belong to
+   * nobody.
+   */
   ambiguous: string[];
-  /** The part of this work that was compacted away, if any was. */
+  /** Notes on the part of this work that was compacted away, if any was. */
   notes?: string[];
 }
 
@@ -100,32 +109,32 @@ export interface TransactionShape {
   parent?: string;
   actor: string;
   session?: string;
-  /** Only what actions and writes did belongs to it: what else is changed in the folder meanwhile stays. */
+  /** `actions`: only changes by actions and writes belong to it; other changes to the folder stay on rollback. */
   scope?: "actions";
-  /** The process that began it is gone, and it is still active. */
+  /** The process that began it is gone, and the transaction is still active. */
   orphaned?: true;
-  /** The run within which it was begun: `undo` takes it back with that, and not by itself. */
+  /** The run within which it was begun. `undo` takes it back with that run, and not by itself. */
   run?: string;
-  /** Once it is committed: the paths that it changed, with its savepoints. */
+  /** The number of paths that it and its savepoints changed; absent until it is committed. */
   changed?: number;
 }
 
-/** What a rollback of a transaction did. */
+/** The result of rolling a transaction back. */
 export interface TransactionRollbackShape {
   transaction: TransactionShape;
   undo: UndoShape;
 }
 
-/** What settling a conflict did. */
+/** The result of settling a conflict. */
 export interface ResolveShape {
   conflict: ConflictShape;
   changes: ChangeShape[];
-  /** Give this to `undo`; `null` when no file was changed. */
+  /** The operation id for `undo`; `null` if no file was changed. */
   undo_id: string | null;
 }
 
 /**
- * What a replica had made of a path, and did not become its state, because somebody else had changed it since the state that
+ * A replica's state of a path that was not accepted, because somebody else had changed the path since the state that
  * the replica knew. Its content is kept until it is pruned.
  */
 export interface VersionShape {
@@ -133,52 +142,52 @@ export interface VersionShape {
   id: string;
   path: string;
   path_b64?: string;
-  /** When it came to the origin. */
+  /** When it reached the origin. */
   timestamp: string;
   replica: { id: string; local_seq: number };
   /** `null`: the replica had deleted it. */
   kind: "file" | "symlink" | "dir" | null;
   size: number;
   permissions?: number;
-  /** Empty: there is no content. */
+  /** Empty if there is no content. */
   hash: string;
   actor: string;
   session?: string;
   turn?: string;
   action?: string;
-  /** The event that it was based on; 0: the replica knew of none. */
+  /** The event of the state that it was based on; 0: the replica knew of none. */
   based_on: number;
-  /** The last event of the path when it came, and its iteration; 0: there was none. */
+  /** The path's last event when the version arrived, and its iteration; 0: there was none. */
   lost_to: { seq: number; iteration: number };
-  /** The path is so by now: nothing of it is missing. */
+  /** The path has this state by now, so nothing of the version is missing. */
   is_present?: true;
-  /** The replica has merged it with what it lost to: everything that it changed is in this iteration of the path. */
+  /** The replica has merged it with the state that it lost to: this iteration of the path has all of its changes. */
   merged_in?: { seq: number; iteration: number };
 }
 
-/** What came of bringing a version back. */
+/** The result of restoring a version. */
 export interface VersionRestoreShape {
   version: VersionShape;
   changes: ChangeShape[];
-  /** Give this to `undo`; `null` when no file was changed. */
+  /** The operation id for `undo`; `null` if no file was changed. */
   undo_id: string | null;
 }
 
-/** What pruning did, or would do. */
+/** The result of pruning, or of its dry run. */
 export interface PruneShape {
   dry_run: boolean;
   /** The event that records it; `null`: there was nothing to prune, or it is a dry run. */
   event: number | null;
   /** Events up to this one are pruned. */
   floor_seq: number;
-  /** Ids of the actions and numbers of the snapshots that cannot be gone back to any more. */
+  /** Ids of the actions, and numbers of the snapshots, that can no longer be restored. */
   pruned_actions: string[];
   pruned_snapshots: number[];
   kept_actions: number;
   kept_snapshots: number;
-  /** Kept only because they are younger than `min_age_hours`. */
+  /** The number of actions and snapshots kept only because they are younger than `min_age_hours`. */
   too_young: number;
-  /** Contents that are needed no more, as far as this workspace goes; the space is freed by `gc`. */
+  /** Contents that this workspace no longer needs. `gc` frees their space. */
   freed_contents: number;
   freed_bytes: number;
 }
@@ -187,53 +196,53 @@ export interface PruneShape {
 export interface ErasedContentShape {
   hash: string;
   bytes: number;
-  /** Paths that have or had it: the first of `total_paths`. */
+  /** The paths that have or had the content; at most the first of `total_paths`. */
   paths: string[];
   total_paths: number;
-  /** Those that have it now. */
+  /** The paths that have it now. */
   now_in: string[];
 }
 
-/** What an erasure did, or would do. */
+/** The result of an erasure, or of its dry run. */
 export interface EraseShape {
   dry_run: boolean;
-  /** The event that records it; `null`: all of it was erased before, or it is a dry run. */
+  /** The event that records it; `null`: everything was erased before, or it is a dry run. */
   event: number | null;
-  /** `unerase` takes it, until then. */
+  /** The id that `unerase` takes, and the time until which it does. */
   id: string | null;
   until: string | null;
-  /** How many contents, and how many bytes they have. */
+  /** The number of erased contents, and their size in bytes. */
   total: number;
   bytes: number;
-  /** The first of them. */
+  /** The first of the erased contents. */
   contents: ErasedContentShape[];
-  /** Contents that were meant and stay, because paths have them now. */
+  /** Contents that matched but stay, because paths have them now. */
   total_kept: number;
   kept: ErasedContentShape[];
-  /** So many were erased before. */
+  /** The number of matching contents that were erased before. */
   already: number;
-  /** What was kept aside for some days of such files, or others with the same content. */
+  /** Copies kept aside of such files, or of others with the same content. */
   kept_aside: { path: string; bytes: number; until: string }[];
-  /** Paths that are not recorded any more; their files stay on disk. */
+  /** Paths that are no longer recorded; their files stay on disk. */
   untracked: string[];
-  /** Other histories of the store that need some of the contents: their bytes stay as long as these do. */
+  /** Other histories of the store that need some of the contents. The bytes stay as long as these histories do. */
   elsewhere: { workspace: string; contents: number }[];
-  /** What may hold the same and was not erased, in words. */
+  /** Other places that may hold the same contents and were not erased, in words. */
   not_reached: string[];
-  /** With `now`: whether the bytes have left the store, and why they have not. `null`: it is done later. */
+  /** With `now`: whether the bytes have left the store, and if not, why. `null`: they leave later. */
   freed: boolean | null;
   not_freed: string | null;
 }
 
-/** An erasure in force. */
+/** An erasure that is in force. */
 export interface ErasureShape {
   id: string;
   event: number;
-  /** How many contents. */
+  /** The number of erased contents. */
   total: number;
-  /** Of how many paths what was kept aside was erased. */
+  /** The number of paths whose copies kept aside were erased. */
   kept_aside: number;
-  /** What was asked for: one of these. */
+  /** The request: exactly one of these fields. */
   asked: { path?: string; content?: string; match?: string };
   reason: string | null;
   actor: string;
@@ -242,16 +251,16 @@ export interface ErasureShape {
   can_be_withdrawn: boolean;
 }
 
-/** The limits in force, and for people where each comes from. */
+/** The limits in force, and where each comes from, for people. */
 export interface RetentionSourcesShape extends RetentionShape {
   sources: Record<keyof RetentionShape, string>;
 }
 
-/** How much is kept. 0 of a maximum: no limit. */
+/** The limits on what is kept. A maximum of 0 means no limit. */
 export interface RetentionShape {
   max_snapshots: number;
   max_age_days: number;
   min_age_hours: number;
-  /** Bytes that the whole store may take; 0: no limit. */
+  /** The bytes that the whole store may take; 0: no limit. */
   max_store_bytes: number;
 }

@@ -72,7 +72,7 @@ test("a transaction of which the changes have no room is rolled back, and says s
 describe("an action whose end cannot be recorded", () => {
   const RUN = { type: "run_command", payload: { command: "make" } } as const;
 
-  /** A workspace whose store has room for little more. */
+  /** Opens a workspace whose store has room for little more. */
   async function full(project: Project): Promise<WorkspaceApi> {
     await (await project.init()).close();
     return (await project.store({ retention: { max_store_bytes: MIB } })).open({ folder: project.folder });

@@ -3,17 +3,19 @@ import type { ActionShape, TransactionShape } from "./action-shapes.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { optional } from "../util/optional.ts";
 
-/** Brackets functions by actions of one workspace. */
+/** Runs functions within actions of one workspace. */
 export class ActionBracket {
   readonly #workspace: ActionApi;
-  /** The ends that could not be recorded in any way: until then, what anybody changes may be those actions' work. */
+  /** Ends that could not be recorded at all. Until they are, changes by anybody may count as these actions' work. */
   readonly #unsaid = new Map<string, ActionEnd>();
 
   constructor(workspace: ActionApi) {
     this.#workspace = workspace;
   }
 
-  /** Snapshot, run, finish. The workspace is free for other calls while `work` runs. */
+  /**
+   * Makes the snapshot, runs `work` and finishes the action. The workspace is free for other calls while `work` runs.
+   */
   async run<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T> {
     const how = request.onFailure === undefined ? {} : { onFailure: request.onFailure };
     await this.#sayEarlier(request);
@@ -31,19 +33,19 @@ export class ActionBracket {
     throw this.#unsaid.has(action.id) ? notEnded(action, trouble) : trouble;
   }
 
-  /** Ends an action; where what it left cannot be recorded, without that. Returns what went wrong. */
+  /** Ends an action; if its changes cannot be recorded, without them. Returns the error, or `undefined`. */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
       await this.#workspace.finishAction(id, end);
       return undefined;
     } catch (trouble) {
-      // Its own trouble says no more than the first one, which is returned.
+      // A second error says no more than the first one, which is returned.
       await this.#close(id, end).catch(() => this.#unsaid.set(id, end));
       return trouble;
     }
   }
 
-  /** The coverage of an action that is closed so tells what is missing. */
+  /** Closes an action without its changes; its coverage then says what is missing. */
   async #close(id: string, end: ActionEnd): Promise<void> {
     try {
       await this.#workspace.finishAction(id, { ...end, onFailure: "warn" });
@@ -53,30 +55,39 @@ export class ActionBracket {
     this.#unsaid.delete(id);
   }
 
-  /** Ends what an earlier call had to leave open. Where that fails again, no other action begins, unless it asks for no more than a warning. */
+  /**
+   * Ends the actions that earlier calls had to leave open. If that fails again, throws, so no new action begins, unless
+   * `onFailure` is `warn`.
+   */
   async #sayEarlier({ onFailure }: ActionRequest): Promise<void> {
     for (const [id, end] of this.#unsaid) {
       try {
         await this.#close(id, end);
       } catch (trouble) {
-        // It was told when it happened, and is tried again.
+        // The error was reported when it happened, and the end is tried again next time.
         if (onFailure !== "warn") throw trouble;
       }
     }
   }
 }
 
-/** Brackets functions by transactions of one workspace. */
+/** Runs functions within transactions of one workspace. */
 export class TransactionBracket {
   readonly #workspace: ActionApi;
-  /** The transactions that could not be ended, by their session: a later one of the session would be a savepoint of them. */
+  /**
+   * Transactions that could not be ended, by id, with their session. A later transaction of the session would be a
+   * savepoint of them.
+   */
   readonly #unended = new Map<string, string | undefined>();
 
   constructor(workspace: ActionApi) {
     this.#workspace = workspace;
   }
 
-  /** Begin, run, commit; rolled back where `work` throws or the commit fails, so that no transaction stays open unsaid. */
+  /**
+   * Begins a transaction, runs `work` and commits. Rolls back if `work` throws or the commit fails, so no transaction
+   * stays open without an error.
+   */
   async run<T>(work: (transaction: TransactionShape) => Promise<T> | T, options: TransactionOptions = {}): Promise<T> {
     await this.#endEarlier(options.session);
     const transaction = await this.#workspace.beginTransaction(options);
@@ -93,7 +104,7 @@ export class TransactionBracket {
     return result;
   }
 
-  /** Commits; what fails is tried once more, since the trouble may have been one of a moment, and rolled back then. */
+  /** Commits. Tries once more after a failure, which may have been temporary, and then rolls back. */
   async #commit(transaction: TransactionShape): Promise<void> {
     const { id } = transaction;
     try {
@@ -108,7 +119,7 @@ export class TransactionBracket {
     }
   }
 
-  /** Rolls back what could not be committed, and throws; unless it turns out to be committed. */
+  /** Rolls back a transaction that could not be committed, and throws, unless it turns out to be committed. */
   async #takeBack(transaction: TransactionShape, error: unknown): Promise<void> {
     try {
       await this.#rollBack(transaction);
@@ -131,7 +142,7 @@ export class TransactionBracket {
     this.#unended.delete(id);
   }
 
-  /** Rolls back what an earlier call had to leave open. Throws where that fails again. */
+  /** Rolls back the transactions that earlier calls had to leave open. Throws if that fails again. */
   async #endEarlier(session: string | undefined): Promise<void> {
     for (const [id, whose] of this.#unended) {
       if (whose !== session) continue;
@@ -144,18 +155,18 @@ export class TransactionBracket {
   }
 }
 
-/** How a transaction has ended already, where that is why it could not be ended. */
+/** Returns how a transaction has already ended, if that is why it could not be ended. */
 function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
 
-/** An error, and the trouble that came when it was dealt with. */
+/** An error, and a second one from handling it. */
 interface TwoTroubles {
   readonly error: unknown;
   readonly trouble: unknown;
 }
 
-/** An action stays open. `error`: what its work threw. */
+/** The error for an action that stays open. `error`: what its work threw. */
 function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
   const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;
@@ -166,7 +177,10 @@ function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): Chron
   });
 }
 
-/** `work` threw, and what it did could not be taken back, unless it did that itself. */
+/**
+ * The error to throw when `work` threw and its rollback failed too. That is the error of `work` if `work` had rolled
+ * back itself.
+ */
 function notRolledBack({ id }: TransactionShape, { error, trouble }: TwoTroubles): unknown {
   if (!(trouble instanceof ChronicleError)) return trouble;
   if (endOf(trouble) === "rolled_back") return error;

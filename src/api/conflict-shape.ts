@@ -1,22 +1,26 @@
 /**
- * A part of an undo that did not merge with later work, or a path that a folder and its upstream have changed differently:
- * both contents are kept.
+ * A part of an undo that did not merge with later work, or a path that a folder and its upstream changed differently.
+ * Both contents are kept.
  */
 export interface ConflictShape {
   id: string;
-  /** Of a folder that follows an upstream: `current` is the folder's side, `undo` the upstream's. Else of an undo. */
+  /**
+   * `sync`: the conflict is between a folder (`current`) and the upstream that it follows (`undo`). Absent: an undo met
+   * it.
+   */
   cause?: "sync";
   path: string;
   path_b64?: string;
   timestamp: string;
   state: "open" | "settled";
-  /** How it was settled; of a sync, `withdrawn`: both sides agree again. */
+  /** The way in which it was settled. `withdrawn` (only a sync's): both sides agree again. */
   settled?: "current" | "undo" | "merged" | "withdrawn";
   /**
-   * `content`: the same or adjacent lines; `binary`: no text, or too large to merge; `mode`: permissions; `kind`: a file,
-   * a link or a folder; `deleted`, `edited`, `created`: what the undo is about was so later; `folder`: where a folder
-   * was, something else stands now. Of a sync also `blocked`: the upstream's side cannot be written; `collision`: the
-   * folder takes its name for that of another path.
+   * `content`: both changed the same or adjacent lines. `binary`: the content is not text, or too large to merge.
+   * `mode`: the permissions differ. `kind`: one is a file, the other a link or a folder. `deleted`, `edited`,
+   * `created`: this happened later to what the undo is about. `folder`: something else stands where a folder was. Only
+   * in a sync: `blocked`: the upstream's side cannot be written; `collision`: the folder's disk takes the name for that
+   * of another path.
    */
   reason:
     | "content"
@@ -29,27 +33,33 @@ export interface ConflictShape {
     | "folder"
     | "blocked"
     | "collision";
-  /** Of one that is blocked: why. */
+  /** Why the upstream's side cannot be written, for the reason `blocked`. */
   detail?: string;
-  /** The undo that met it; of a sync empty. */
+  /** The undo that met the conflict; empty for a sync's conflict. */
   undo_id: string;
-  /** What there was when it was met, and what the undo would have put there (empty: nothing). */
+  /**
+   * `current_hash`: the content that was there when the conflict was met. `undo_hash`: the content that the undo would
+   * have put there. Empty: nothing.
+   */
   current_hash: string;
   undo_hash: string;
-  /** Of a sync: what both sides began with (empty: nothing). */
+  /** The content that both sides of a sync began with; empty: nothing. */
   base_hash?: string;
   current_size: number;
   undo_size: number;
-  /** `null`: nothing. */
+  /** `null`: there was nothing. */
   current_kind: "file" | "symlink" | "dir" | null;
   undo_kind: "file" | "symlink" | "dir" | null;
   current_permissions?: number;
   undo_permissions?: number;
-  /** With `patch`: from what there was when it was met to what the undo would have put there; or why there is none. */
+  /**
+   * With `patch`: the patch from the current content to the one that the undo would have put there. `binary`,
+   * `too_large`, `protected` or `erased` say why there is none.
+   */
   patch?: string;
   binary?: boolean;
   too_large?: boolean;
   protected?: true;
-  /** One of the contents was erased: no patch shows it. */
+  /** One of the contents was erased, so no patch shows it. */
   erased?: true;
 }

@@ -1,59 +1,64 @@
 import type { ChangeShape, IterationShape, LogEventShape } from "./shapes.ts";
 
-/** Files of a workspace as programs read and write them: with a folder on disk or without one. */
+/** Reading and writing files of a workspace, with or without a folder on disk. */
 
-/** One path as it was at a moment. */
+/** The state of one path at a moment. */
 export interface FileShape {
   path: string;
   path_b64?: string;
   kind: "file" | "symlink" | "dir";
   size: number;
-  /** Of the content, or of a link's target; empty for a folder. */
+  /** The hash of the content or of a link's target; empty for a folder. */
   hash: string;
   permissions: number;
   mtime_ms: number;
   iteration: number;
   /** The event that recorded it. */
   seq: number;
-  /** In a listing, of a file that is a secret by its name: only people are given its bytes. Left out of all others. */
+  /** Only in a listing: the file is a secret by its name, and only people get its bytes. Absent for other files. */
   protected?: true;
 }
 
-/** Paths in their order: by component, by bytes. */
+/** Paths, sorted by component and bytes. */
 export interface FileListShape {
-  /** The moment that is shown: the state after this event. */
+  /** The state shown is the one after this event. */
   seq: number;
   files: FileShape[];
-  /** Give it as `after` for those that follow; `null`: that was all. */
+  /** The value of `after` for the next page; `null`: this is the last page. */
   next: string | null;
 }
 
 export interface ListFilesOptions {
-  /** Only what is beneath this folder. Default: everything. A path that is no folder then throws `NOT_FOUND`. */
+  /** Only paths beneath this folder (default: all). Throws `NOT_FOUND` for a path that is no folder. */
   readonly path?: string;
-  /** 1: its direct children; default: all that is beneath. */
+  /** 1: only direct children; default: everything beneath. */
   readonly depth?: number;
   /** A moment; default: the last recorded state. */
   readonly at?: string;
-  /** At most so many (default: all). */
+  /** The maximum number of results (default: all). */
   readonly limit?: number;
-  /** Go on after this path: `next` of the page before. */
+  /** Continues after this path, which is `next` of the page before. */
   readonly after?: string;
 }
 
-/** The class of a content. The client of a server leaves it out: a server gives nothing out that its caller may not see. */
+/**
+ * The class of a content. Absent on a client of a server, since a server gives out nothing that its caller may not see.
+ */
 export interface Classed {
-  /** A secret by the name of its file: agents and readers get `FORBIDDEN` in place of its bytes. */
+  /** `protected`: a secret by the name of its file. Agents and readers get `FORBIDDEN` instead of its bytes. */
   readonly class?: "protected";
 }
 
 /** A content that can be read in pieces, whole or in part. */
 export interface FileContent extends FileShape, Classed {
-  /** The bytes from `start` to `end` (exclusive); default: all. A whole reading is checked against the hash at its end. */
+  /**
+   * Yields the bytes from `start` to `end` (exclusive); default: all. A full read is checked against the hash at its
+   * end.
+   */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
-/** A content without a path: a secret where each path that had it is one. */
+/** A content without a path. It is protected if every path that had it is. */
 export interface BlobContent extends Classed {
   readonly size: number;
   pieces(): AsyncIterable<Uint8Array>;
@@ -62,101 +67,111 @@ export interface BlobContent extends Classed {
 export interface ReadFileOptions {
   /** A moment; default: the last recorded state. */
   readonly at?: string;
-  /** This iteration instead. */
+  /** Reads this iteration instead of a moment. */
   readonly iteration?: number;
 }
 
-/** What must be there for a write to be done: else it throws `PRECONDITION_FAILED` and nothing is changed. */
+/** A precondition of a write. If it does not hold, the write throws `PRECONDITION_FAILED` and changes nothing. */
 export interface WriteCondition {
   /**
-   * The hash that the path must have now, or several of which it must have one; `*`: it must be there; `none`: it must not. For a
-   * folder the hash is empty.
+   * The hash that the path must have now, or several of which it must have one. `*`: the path must exist; `none`: it
+   * must not. A folder's hash is empty.
    */
   readonly ifMatch?: string | readonly string[];
 }
 
-/** Whose work a write is. */
+/** The author of a write. */
 export interface WriteBy {
-  /** Who acts (default: as the workspace was opened). */
+  /** The actor (default: as the workspace was opened). */
   readonly actor?: string;
   readonly session?: string;
   /**
-   * Names the request: one that was done already (in this workspace, as far as its log reaches) is not done again, and the
-   * same answer is given. At most 200 characters.
+   * Identifies the request. If a request with this id was done already (in this workspace, as far as its log reaches),
+   * it is not done again and the same answer is returned. At most 200 characters.
    */
   readonly requestId?: string;
 }
 
 export interface PutFileOptions extends WriteCondition, WriteBy {
-  /** Default: as the file has them, or 0o644. */
+  /** Default: the file's present permissions, or 0o644. */
   readonly permissions?: number;
   /** `symlink`: the content is the target. Default `file`. */
   readonly kind?: "file" | "symlink";
 }
 
-/** What a write did. */
+/** The result of a write. */
 export interface FileWriteShape {
-  /** The head after it. */
+  /** The seq of the head after the write. */
   seq: number;
-  /** What is at the path now; `null` after a deletion, and for what nobody recorded. For a move: at the new path. */
+  /**
+   * The present state of the path (for a move: of the new path). `null` after a deletion, and for a path that is not
+   * recorded.
+   */
   file: FileShape | null;
-  /** Empty: it was so already. */
+  /** Empty if nothing had to change. */
   changes: ChangeShape[];
-  /** Give this to `undo`; `null` when nothing was changed. */
+  /** The operation id for `undo`; `null` if nothing was changed. */
   undo_id: string | null;
-  /** Somebody wrote to the folder at the last moment: what they wrote is kept there. */
+  /** Files that somebody else wrote at the last moment, and where their content is kept. */
   conflicts?: { path: string; kept_at: string }[];
 }
 
 export interface HistoryOptions {
-  /** At most so many (default: all). */
+  /** The maximum number of results (default: all). */
   readonly limit?: number;
   /** Only iterations after this one. */
   readonly after?: number;
 }
 
 export interface EventsOptions {
-  /** Only events after this one (default: those that come from now on). */
+  /** Only events after this seq (default: those from now on). */
   readonly after?: number;
-  /** Only events of records whose id begins with this. */
+  /** Only events of records whose id begins with this prefix. */
   readonly prefix?: string;
   /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Files: list, read, write, follow.
+ * Listing, reading, writing and following files.
  *
- * Reading shows what is recorded; what somebody has just edited on disk is seen once it was captured (see `follow`,
- * `watch`, `snapshot`, `record`). A write is captured on disk first where there is a folder, is durable when it is
- * answered, and is one operation for `undo`. Folders on the way are made. Writes of many callers at once share their syncs.
+ * Reads show the recorded state. An edit on disk is seen once it was captured (see `follow`, `watch`, `snapshot`,
+ * `record`). In a workspace with a folder, the path is captured before a write. A write is durable when it resolves,
+ * and is one operation for `undo`. Missing parent folders are created. Concurrent writes of many callers share their
+ * syncs to disk.
  */
 export interface FileApi {
   files(options?: ListFilesOptions): Promise<FileListShape>;
-  /** Throws `NOT_FOUND` for what is not there at that moment. A folder is answered, without pieces. */
+  /**
+   * Returns a path's state and content. Throws `NOT_FOUND` if it did not exist at that moment. A folder is returned
+   * without pieces.
+   */
   file(path: string, options?: ReadFileOptions): Promise<FileContent>;
   putFile(
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
     options?: PutFileOptions,
   ): Promise<FileWriteShape>;
-  /** Makes a folder; one that is there stays as it is, and is recorded only as far as the rules take it in (else `file` is `null`). */
+  /**
+   * Creates a folder; an existing one stays as it is. The folder is recorded only if the rules include it (else `file`
+   * is `null`).
+   */
   makeFolder(path: string, by?: WriteBy & { readonly permissions?: number }): Promise<FileWriteShape>;
-  /** A folder goes with all that is in it. Throws `NOT_FOUND`. */
+  /** Deletes a path; a folder with everything in it. Throws `NOT_FOUND`. */
   deleteFile(path: string, options?: WriteCondition & WriteBy): Promise<FileWriteShape>;
   /**
-   * Moves a file, a link, or a folder with all that is in it; `ifMatch` is about the source. Throws `NOT_FOUND`; `REFUSED`
-   * where the destination is there already, unless `overwrite` (which takes a file or a link, never a folder).
+   * Moves a file, a link, or a folder with everything in it; `ifMatch` is about the source. Throws `NOT_FOUND`, and
+   * `REFUSED` if the destination exists, unless `overwrite` is set (which replaces a file or a link, never a folder).
    */
   moveFile(
     from: string,
     to: string,
     options?: WriteCondition & WriteBy & { readonly overwrite?: boolean },
   ): Promise<FileWriteShape>;
-  /** Iterations of a path, oldest first. Throws `NOT_FOUND` with paths of the same name. */
+  /** Returns the iterations of a path, oldest first. Throws `NOT_FOUND` with paths of the same name. */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
-  /** A content by its hash, if some path of this workspace has or had it. Throws `NOT_FOUND`, `PRUNED`. */
+  /** Returns a content by its hash, if some path of this workspace has or had it. Throws `NOT_FOUND`, `PRUNED`. */
   blob(hash: string): Promise<BlobContent>;
-  /** Events as they are recorded, by whichever process, in their order, each once. Ends with the workspace. */
+  /** Yields events as they are recorded by any process, in order, each once. Ends when the workspace is closed. */
   events(options?: EventsOptions): AsyncIterable<LogEventShape>;
 }

@@ -10,7 +10,7 @@ export const EXIT = {
   damaged: 4,
   locked: 5,
   refused: 6,
-  /** `run --rollback-on-failure`: the command failed, and not all that it changed was taken back. */
+  /** `run --rollback-on-failure`: the command failed, and not all of its changes were taken back. */
   notRolledBack: 122,
   /** `run`: Chronicle itself failed before the command started. */
   notStarted: 125,
@@ -44,12 +44,12 @@ const EXIT_OF: Readonly<Record<ErrorCode, number>> = {
   IO: EXIT.failed,
 };
 
-/** The exit code for an error's code. */
+/** Returns the exit code for an error's code. */
 export function exitCodeOf(code: ErrorCode): number {
   return EXIT_OF[code];
 }
 
-/** HTTP statuses (RFC 9110, 6585). A `PRUNED` or `ERASED` content was there, and will not come back. */
+/** HTTP statuses (RFC 9110, 6585). A `PRUNED` or `ERASED` content existed, and will not come back. */
 const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   USAGE: 400,
   PATH_INVALID: 400,
@@ -78,12 +78,12 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   IO: 500,
 };
 
-/** The HTTP status for an error's code. */
+/** Returns the HTTP status for an error's code. */
 export function httpStatusOf(code: ErrorCode): number {
   return STATUS_OF[code];
 }
 
-/** Is it one of the stable codes? */
+/** True if the text is one of the stable codes. */
 export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(STATUS_OF, text);
 }

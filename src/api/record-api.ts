@@ -2,11 +2,11 @@ import type { RecordBody } from "../core/values/json.ts";
 import type { VerifyProblemShape } from "./shapes.ts";
 
 export interface RecordPut {
-  /** How deep in nested agents; 0 at the top. */
+  /** The depth in nested agents; 0 at the top. */
   readonly recursionDepth?: number;
 }
 
-/** One event of a record. The hash covers the event as it stands in the log, where the id is `user:<record_id>`. */
+/** One event of a record. The hash covers the event as the log has it, where the id is `user:<record_id>`. */
 export interface RecordEventShape {
   seq: number;
   ts: string;
@@ -19,48 +19,51 @@ export interface RecordEventShape {
   recursion_depth: number;
 }
 
-/** What recomputing a record store's log has found. */
+/** The result of recomputing a record store's log. */
 export interface RecordVerifyShape {
   ok: boolean;
-  /** How many events were read, those of Chronicle's own included. */
+  /** The number of events read, including Chronicle's own. */
   events: number;
-  /** The last event that could be read; hash `""`: there is none. */
+  /** The last event that could be read; hash `""` if there is none. */
   head: { seq: number; hash: string };
   problems: VerifyProblemShape[];
-  /** What is not wrong, but worth knowing. */
+  /** Findings that are no problems but worth knowing. */
   notes: string[];
 }
 
 export interface ImportOptions {
-  /** Take numbers that a double cannot hold exactly (integers beyond 2^53) rounded, instead of refusing the file. */
+  /** Rounds numbers that a double cannot hold exactly (integers beyond 2^53), instead of refusing the file. */
   readonly roundNumbers?: boolean;
   /**
-   * The bytes of the original's `snapshot.json`, of a log that was compacted: the records in it are taken as they are, though
-   * nothing vouches for them. Of a log that was not, it is not looked at.
+   * The bytes of `snapshot.json` of a compacted original. Its records are imported as they are, though nothing proves
+   * them. Ignored if the log was not compacted.
    */
   readonly checkpoint?: Uint8Array;
-  /** Take what stands in front of the first line that does not verify, instead of refusing the file. */
+  /** Imports the lines before the first one that does not verify, instead of refusing the file. */
   readonly upToTear?: boolean;
 }
 
-/** The parts of an import that could not be verified. They stand in its `import:` event as well. */
+/** The parts of an import that could not be verified. The `import:` event names them as well. */
 export interface UnverifiedImportShape {
-  /** The records that no line of the log tells of: they came from the checkpoint, which ends with event `seq`. */
+  /** The records that no line of the log has: they came from the checkpoint, which ends with event `seq`. */
   checkpoint?: { file_sha256: string; seq: number; records: number };
-  /** The first line that does not verify, where it begins, how much was left out, itself included, and why. */
+  /**
+   * The first line that does not verify: its number, the byte at which it begins, how much was left out from it on, and
+   * why.
+   */
   tear?: { line: number; byte: number; bytes: number; lines: number; reason: string };
 }
 
-/** What an import has brought. */
+/** The result of an import. */
 export interface RecordImportShape {
   source: "chronomemory";
-  /** How many events were read and verified; each became one event here. What came from a checkpoint is not among them. */
+  /** The number of events read and verified; each became one event here. Records from a checkpoint are not counted. */
   events: number;
-  /** How many records are live because of it. */
+  /** The number of records that are live because of it. */
   records: number;
-  /** How many numbers were rounded. */
+  /** The number of numbers that were rounded. */
   rounded: number;
-  /** The seqs here: that of the `import:` event and that of the last one. */
+  /** The seqs in this log: of the `import:` event and of the last imported event. */
   seqs: [number, number];
   /** The last event of the original that was imported. */
   head: { seq: number; hash: string };
@@ -68,67 +71,69 @@ export interface RecordImportShape {
 }
 
 /**
- * A store of JSON records on a hash-chained log. Deleting leaves a tombstone; no line is ever removed. A promise resolves
- * when the event is durable. Ids are any well-formed text of 1 to 1,024 bytes in UTF-8; a record is a JSON object of
- * plain values: finite numbers, well-formed texts, no key `__proto__`, no instances of classes. What is given back is
- * the caller's own: changing it changes nothing here.
+ * A store of JSON records on a hash-chained log. Deleting leaves a tombstone; no line is ever removed. A promise
+ * resolves when the event is durable. Ids are any well-formed text of 1 to 1,024 bytes in UTF-8. A record is a JSON
+ * object of plain values: finite numbers, well-formed texts, no key `__proto__`, no instances of classes. Returned
+ * records are copies: a caller may change them.
  *
  * Calls that change something are done one after another, under the lock of the log: a second process waits, or gets
- * `LOCKED`. Throws `USAGE` for an id or a record that is refused, `LIMIT_EXCEEDED` for a line over 64 MiB.
+ * `LOCKED`. Throws `USAGE` for an invalid id or record, `LIMIT_EXCEEDED` for a line over 64 MiB.
  */
 export interface RecordStoreApi extends AsyncDisposable, Disposable {
   upsert(id: string, record: RecordBody, options?: RecordPut): Promise<RecordEventShape>;
-  /** The record, or `undefined` if there is none or it is deleted. */
+  /** Returns the record; `undefined` if there is none or it is deleted. */
   get(id: string): Promise<RecordBody | undefined>;
-  /** Deletes a record; `undefined` if there is none. */
+  /** Deletes a record. Resolves to `undefined` if there is none. */
   delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined>;
-  /** All that are not deleted, in the order of their ids. */
+  /** Returns all records that are not deleted, sorted by id. */
   all(): Promise<readonly (readonly [string, RecordBody])[]>;
-  /** The events of records from a seq on (default: from the first that is there), to where the log ends now. */
+  /** Yields the events of records from a seq on (default: the first that is there) to the present end of the log. */
   replay(from?: number): AsyncIterable<RecordEventShape>;
   /**
-   * Rewrites every record through `change`: one full event each, all in one commit. Throws what `change` throws; nothing
-   * is written then. Returns how many.
+   * Rewrites every record through `change`: one full event each, all in one commit. If `change` throws, nothing is
+   * written and the error is passed on. Returns the number of records.
    */
   migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number>;
-  /** Copies the log and the state into a new folder beneath this one (absolute); returns its path. */
+  /** Copies the log and the state into a new folder beneath this absolute one. Returns the new folder's path. */
   backup(folder: string): Promise<string>;
-  /** The records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
+  /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
   export(): AsyncIterable<string>;
-  /** Moves the log into the archive. Returns how many events; 0 where there is nothing to move. */
+  /** Moves the log into the archive. Returns the number of events; 0 if there is nothing to move. */
   compact(): Promise<number>;
-  /** Recomputes the whole chain. */
+  /** Recomputes the whole chain. Returns whether it is valid. */
   chainValid(): Promise<boolean>;
-  /** The same, with every problem named. */
+  /** Recomputes the whole chain and returns every problem. */
   verify(): Promise<RecordVerifyShape>;
   /**
-   * Brings in the records of an original chronomemory log (`events.wal`), given as its bytes. Every line is verified
-   * first; the first that is not what its hash says is named by its number in the file (`INTEGRITY_VIOLATION`), and
-   * nothing is imported. Records come as they are, in order, with their recursion depth; the times of the original, its
-   * head and the SHA-256 of the file stand in one `import:` event before them. A compacted log is `REFUSED` without its
-   * `checkpoint`, and a torn one is not taken without `upToTear`; what that brings without proof is named in `unverified`.
+   * Imports the records of an original chronomemory log (`events.wal`), given as its bytes. Verifies every line first:
+   * if one does not match its hash, throws `INTEGRITY_VIOLATION` with its number in the file, and imports nothing.
+   * Records keep their order and their recursion depth. One `import:` event before them holds the original's times, its
+   * head and the SHA-256 of the file. Throws `REFUSED` for a compacted log without its `checkpoint`; a torn log needs
+   * `upToTear`. Records that come without proof are named in `unverified`.
    */
   importChronomemory(log: Uint8Array, options?: ImportOptions): Promise<RecordImportShape>;
   /**
-   * A store of its own is closed, and opened again by the next call. In a workspace nothing is closed: the workspace does
-   * that.
+   * Closes a standalone store; its next call opens it again. Does nothing for the records of a workspace, which the
+   * workspace closes.
    */
   close(): Promise<void>;
 }
 
-/** How a record store of its own is opened. */
+/** Options for opening a standalone record store. */
 export interface RecordStoreOptions {
-  /** Absolute; made if it is missing. */
+  /** The store's folder, absolute. It is created if it is missing. */
   readonly folder: string;
   /** How long to wait for the lock (default 30,000 ms). */
   readonly waitMs?: number;
-  /** Never write: a folder without a store throws `NOT_FOUND`, and what would change something `READ_ONLY`. */
+  /**
+   * Never writes. A folder without a store throws `NOT_FOUND`, and every call that would change something `READ_ONLY`.
+   */
   readonly readOnly?: boolean;
 }
 
-/** A record store of its own. */
+/** A standalone record store, in a folder of its own. */
 export interface StandaloneRecordStoreApi extends RecordStoreApi {
   readonly folder: string;
-  /** What opening has found: a torn tail that was moved away, a checkpoint that was discarded, damage. */
+  /** Returns what opening has found: a torn tail that was moved away, a checkpoint that was discarded, damage. */
   notes(): Promise<readonly string[]>;
 }

@@ -2,13 +2,13 @@ import type { Socket } from "node:net";
 import type { WorkspaceApi } from "./workspace-api.ts";
 
 /**
- * What a server needs to serve replicas, without knowing how that is done: it lets in and says who that is; the door leads
- * the conversation.
+ * The interface through which a server serves replicas. The server admits a connection and says who it is from; the
+ * implementation of `ReplicaDoor` leads the conversation.
  */
 
 /**
- * An open WebSocket: what is used of one of the package `ws`. Said here in full, since these types are published, and that package is
- * bundled.
+ * The members of the package `ws`'s `WebSocket` that are used. They are declared here, since these types are published
+ * and that package is bundled.
  */
 export interface OpenWebSocket {
   readonly readyState: number;
@@ -29,7 +29,7 @@ export interface OpenWebSocket {
   terminate(): void;
 }
 
-/** A connection that was let in, of which nothing has been read. */
+/** An admitted connection, from which nothing has been read. */
 export type ReplicaConnection =
   | { readonly kind: "socket"; readonly socket: Socket }
   | { readonly kind: "web-socket"; readonly socket: OpenWebSocket };
@@ -37,51 +37,51 @@ export type ReplicaConnection =
 /** A workspace, open for as long as a replica is served from it. */
 export interface ReplicaPlace extends Disposable {
   readonly workspace: WorkspaceApi;
-  /** It is archived or removed: whoever is served from it has to leave. */
+  /** Aborts when the workspace is archived or removed: replicas that are served from it have to leave. */
   readonly gone: AbortSignal;
 }
 
-/** Who comes with a replica. */
+/** The caller that connects a replica. */
 export interface ReplicaPresenter {
-  /** Tells callers apart. No secret. */
+  /** Identifies the caller. Not a secret. */
   readonly id: string;
-  /** May come with every replica. */
+  /** True if the caller may connect any replica. */
   readonly isOperator: boolean;
-  /** Replicas that its token was made for, whosever they were before. */
+  /** Ids of the replicas that its token was made for, whoever owned them before. */
   readonly replicas: readonly string[];
 }
 
-/** Who a replica is, as the server knows it. */
+/** The server's knowledge about a replica's connection. */
 export interface ReplicaAdmission {
   /**
-   * The workspace that is meant, by the id or name that the replica asks for, or by none. Throws `NOT_FOUND` for what is not
-   * there for this caller, `AMBIGUOUS` where it has to be named.
+   * Opens the workspace that the replica asks for by id or name, or the default one. Throws `NOT_FOUND` for a workspace
+   * that this caller may not see, `AMBIGUOUS` if it must be named.
    */
   place(asked: string | undefined): Promise<ReplicaPlace>;
-  /** As whom it comes: a replica is its own, from the first time on. */
+  /** The caller that connects it. A replica belongs to its first caller from then on. */
   readonly presenter: ReplicaPresenter;
-  /** May not write back. */
+  /** True if the replica may not write back. */
   readonly readOnly: boolean;
-  /** By whom its changes are where they do not say it, or may not: `undefined`, they may say anything. */
+  /** The actor of changes that name none, or may not name one. `undefined`: changes may name any actor. */
   readonly actor?: string;
 }
 
-/** How much is going on. */
+/** The load of replication. */
 export interface ReplicaLoad {
-  /** Replicas that are connected. */
+  /** The number of connected replicas. */
   readonly replicas: number;
-  /** Events that the one that is furthest behind has not acknowledged. */
+  /** The number of events that the replica furthest behind has not acknowledged. */
   readonly lag: number;
 }
 
 /** The origin's side: leads conversations with replicas. */
 export interface ReplicaDoor {
   /**
-   * To be called in the turn in which the connection opened. Resolves when the conversation is over; never rejects: what a
-   * peer does wrong is told to it.
+   * Must be called in the turn in which the connection opened. Resolves when the conversation is over. Never rejects:
+   * errors of the peer are reported to it.
    */
   accept(connection: ReplicaConnection, visitor: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;
-  /** Takes no more, tells everybody, and resolves once every batch that was begun is answered. */
+  /** Accepts no more connections and tells every replica. Resolves once every batch that was begun is answered. */
   close(): Promise<void>;
 }

@@ -1,12 +1,12 @@
 import type { ConflictShape } from "./conflict-shape.ts";
 
 /**
- * The shapes that Chronicle gives to programs: what methods return, and what `--json` prints.
+ * The shapes that Chronicle returns to programs: the results of methods, and the output of `--json`.
  *
  * Names are stable: fields may be added, none is renamed. Hashes are 64 lower-case hex digits, times ISO-8601 UTC
  * unless a name ends in `_ms` or says otherwise, sizes are bytes, permissions are bits as a number. A path whose bytes
- * are not UTF-8 is shown escaped in `path` and given exactly in `path_b64`; so is one of the first root that begins as the
- * path of a further root does (`@todo: fix.md`).
+ * are not UTF-8 is escaped in `path` and exact in `path_b64`; so is a path of the first root that begins like the path
+ * of a further root (`@todo: fix.md`).
  */
 
 export interface OmissionShape {
@@ -16,19 +16,19 @@ export interface OmissionShape {
 }
 
 /**
- * A path that no capture takes (a rule or a limit leaves it out), and that a run or an action has changed: it is in no
- * diff, and nothing of it is in the history.
+ * A path that no capture takes (a rule or a limit leaves it out), and that a run or an action has changed. It is in no
+ * diff, and the history has nothing of it.
  */
 export interface OmittedChangeShape {
   path: string;
   path_b64?: string;
   change_type: "created" | "modified" | "deleted";
-  /** Why no capture takes it, as in `omitted` of a coverage. */
+  /** Why no capture takes it, as in `omitted` of `CoverageShape`. */
   reason: string;
   detail?: string;
-  /** Its earlier content was kept aside: `undo` brings it back. */
+  /** True if its earlier content was kept aside: `undo` brings it back. */
   kept: boolean;
-  /** Its earlier content is gone for good. */
+  /** True if its earlier content is gone for good. */
   lost: boolean;
 }
 
@@ -43,7 +43,10 @@ export interface AsideChangeShape {
 export interface CoverageShape {
   complete: boolean;
   omitted: OmissionShape[];
-  /** Ignore rules, and other things that git is told, which are not applied: what they name is taken. Not there: all are. */
+  /**
+   * Ignore rules and other git settings that are not applied: the files that they name are captured. Absent if all are
+   * applied.
+   */
   unapplied?: { source: string; detail: string }[];
 }
 
@@ -52,7 +55,7 @@ export interface ChangeShape {
   path_b64?: string;
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
   kind: "file" | "symlink" | "dir";
-  /** Empty when there was nothing, or for a folder. */
+  /** Empty if there was nothing, or for a folder. */
   before_hash: string;
   after_hash: string;
   before_size: number;
@@ -60,16 +63,16 @@ export interface ChangeShape {
   size_delta: number;
   before_permissions?: number;
   after_permissions?: number;
-  /** Unified text, where it was asked for and the content is text. */
+  /** A unified diff, if it was asked for and the content is text. */
   patch?: string;
-  /** Where a patch was asked for: the content is binary, or too large to compare. */
+  /** With a requested patch: the content is binary, or too large to compare. */
   binary?: boolean;
   too_large?: boolean;
-  /** It is a secret by its name: no patch shows it, to nobody. */
+  /** The file is a secret by its name, so no patch shows it, to nobody. */
   protected?: true;
-  /** One of the contents was erased: no patch shows it. */
+  /** One of the contents was erased, so no patch shows it. */
   erased?: true;
-  /** Where a patch of somebody's work was asked for: a content that it needs was pruned. */
+  /** With a requested patch of somebody's work: a content that the patch needs was pruned. */
   pruned?: true;
 }
 
@@ -90,20 +93,20 @@ export interface SnapshotShape {
   name?: string;
   pinned: boolean;
   message?: string;
-  /** Number of the snapshot before, `null` for the first. */
+  /** The number of the previous snapshot; `null` for the first. */
   parent: number | null;
   session?: string;
-  /** Paths that changed since the snapshot before (`null`: the baseline). */
+  /** The number of paths that changed since the previous snapshot (`null`: the baseline). */
   changed: number | null;
-  /** It cannot be gone back to any more: the event by which it was compacted away. */
+  /** The event that compacted it away: it can no longer be restored. */
   compacted_by?: number;
-  /** It cannot be gone back to any more: the event by which it was pruned. */
+  /** The event that pruned it: it can no longer be restored. */
   pruned_by?: number;
 }
 
-/** What was recorded of some paths. */
+/** The result of recording some paths. */
 export interface RecordShape {
-  /** The head after it. */
+  /** The seq of the head after recording. */
   seq: number;
   changes: ChangeShape[];
   coverage: CoverageShape;
@@ -115,60 +118,64 @@ export interface HeadShape {
   hash: string;
   log_root: string;
   root: string;
-  /** The signed note, whole. */
+  /** The whole signed note. */
   note: string;
   /** The verifier key of the note's signature (`name+id+base64`). */
   key: string;
 }
 
 /**
- * Why a history is not signed: its log names no signer, the key is missing, is no key, or another one than the signer's, the
- * kept head is missing, or is damaged or somebody else's.
+ * Why a history is not signed. `no-signer`: its log names no signer. `no-key`: the key is missing. `bad-key`: the key
+ * file holds no key. `other-key`: the key is not the signer's. `no-head`: the kept head is missing. `bad-head`: the
+ * kept head is damaged or somebody else's.
  */
 export type SigningReason = "no-signer" | "no-key" | "bad-key" | "other-key" | "no-head" | "bad-head";
 
-/** What became of a history that a person has accepted as it is. */
+/** The result of accepting a history as it is. */
 export interface AcceptedHeadShape {
-  /** False: it is signed, and nothing had to be done. */
+  /** False if the history is signed and nothing had to be done. */
   accepted: boolean;
-  /** The event that says so; else the last one. */
+  /** The event that records the acceptance; else the last event. */
   seq: number;
-  /** Why it could not go on by itself. */
+  /** Why the history could not go on by itself. */
   reason: string | null;
-  /** The last event of the log as it was found. */
+  /** The last event of the log as found. */
   log: { seq: number; hash: string } | null;
-  /** The head that was kept until then, and the name that its note has now beside the heads. */
+  /** `head`: the head that was kept until then. `kept_as`: the new name of its note, beside the heads. */
   head: { seq: number; hash: string } | null;
   kept_as: string | null;
   /** The verifier key that signs from now on. */
   key: string | null;
 }
 
-/** Whether what is recorded is signed. */
+/** Whether a history is signed. */
 export interface SigningShape {
   /**
-   * `signed`: the head is, or will be in a moment. `unsigned`: recording goes on, and nothing of it is proved. `read-only`:
-   * the log is damaged, or contradicts the kept head; nothing is recorded. `copy`: its origin signs it.
+   * `signed`: the head is signed, or will be in a moment. `unsigned`: recording goes on, but proves nothing.
+   * `read-only`: the log is damaged, or contradicts the kept head, and nothing is recorded. `copy`: its origin signs
+   * it.
    */
   state: "signed" | "unsigned" | "read-only" | "copy";
-  /** Where it is unsigned. */
+  /** The reason, if `state` is `unsigned`. */
   reason: SigningReason | null;
-  /** What is wrong, and what can be done, for people. */
+  /** The problem, and what to do about it, for people. */
   detail: string | null;
   hint: string | null;
-  /** The verifier key of the signer that the log names, and the event that names it. */
+  /** `key`: the verifier key of the signer that the log names. `since`: the event that names it. */
   key: string | null;
   since: number | null;
 }
 
-/** A tracked folder, as `status` tells of it. */
+/** A tracked folder, as `status` reports it. */
 export interface RootStatusShape {
   id: string | null;
   path: string;
   only?: string;
-  /** The kind of file system, where it lacks something. */
+  /** The kind of file system; only if it lacks something. */
   file_system?: string;
-  /** The properties that the folder's disk cannot hold or tell, in words. They are never compared and never restored. */
+  /**
+   * The properties that the folder's disk cannot hold or report, in words. They are never compared and never restored.
+   */
   lacks?: string[];
 }
 
@@ -176,7 +183,7 @@ export interface StatusShape {
   workspace: string;
   path: string;
   roots: RootStatusShape[];
-  /** Merkle root of the last recorded state. Empty where `read_only`: the log does not prove one. */
+  /** The Merkle root of the last recorded state. Empty if `read_only`, since the log does not prove one. */
   root: string;
   seq: number;
   head: { seq: number; hash: string };
@@ -191,7 +198,7 @@ export interface StatusShape {
   protected: ProtectedShape;
   read_only: boolean;
   signing: SigningShape;
-  /** What recovery found or what needs a look, for people. */
+  /** Findings of recovery, and what else needs attention, for people. */
   notes: string[];
 }
 
@@ -216,28 +223,28 @@ export interface DiffShape {
 
 export interface RestoreShape {
   changes: ChangeShape[];
-  /** Give this to `undo`; `null` when nothing was changed, for dry runs and for `--to`. */
+  /** The operation id for `undo`; `null` if nothing was changed, for dry runs and for `--to`. */
   undo_id: string | null;
   skipped: SkippedShape[];
   conflicts: { path: string; kept_at: string }[];
   dry_run: boolean;
   /** Interrupted operations that were (or would be) finished first, for people. */
   finished: string[];
-  /** For `restore`: the event whose state was (or would be) restored; `seq:N` names it. */
+  /** For `restore`: the event whose state was (or would be) restored, which `seq:N` names. */
   seq?: number;
   /** Paths that the rules leave out, as they were (or would be) put back from what was kept aside, or removed. Not there: none. */
   kept_aside?: AsideChangeShape[];
   /** The folder that was filled, for a restore elsewhere. */
   to?: string;
-  /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, takes this back. */
+  /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, undoes this. */
   rollback_id?: string;
-  /** Notes for people on a rollback: the paths outside of the rules that were (or would be) put back. */
+  /** Notes for people on a rollback: the paths left out by the rules that were (or would be) put back. */
   notes?: string[];
 }
 
 /**
- * What an operation would do with `force`, as `data.forced` of the error by which a dry run without it is refused. The lists hold
- * the first hundred paths each.
+ * The effect that an operation would have with `force`: `data.forced` of the error when a dry run without it is
+ * refused. The lists hold the first hundred paths each.
  */
 export interface ForcedShape {
   total_changes: number;
@@ -247,23 +254,32 @@ export interface ForcedShape {
 }
 
 /**
- * Where `finished` is not empty, finishing the interrupted step is all that was (or would be) done: `changes` and
- * `undo_id` are its own.
+ * The result of an undo or redo. If `finished` is not empty, only the interrupted step was (or would be) finished:
+ * `changes` and `undo_id` are those of that step.
  */
 export interface UndoShape extends RestoreShape {
-  /** The operation that was (or would be) taken back or done again. */
+  /** The operation that was (or would be) undone or redone. */
   operation: OperationShape | null;
-  /** The step that was (or would be) done: the undo of an undo does the work again. */
+  /** The direction of the step that was (or would be) done: undoing an undo does the work again. */
   direction: "undo" | "redo";
-  /** For an undo of somebody's work, and its redo: whose, as `turn 3f2a…`; `operation` is then null, or that undo. */
+  /**
+   * For an undo of somebody's work, and its redo: the selection, such as `turn 3f2a…`. `operation` is then null, or
+   * that undo.
+   */
   selection?: string;
-  /** What else is to be known, for people: where edits are that `force` took along; a run that was killed. */
+  /** Further notes for people: where the edits are that `force` included; a run that was killed. */
   notes: string[];
-  /** What did not merge with later work, and was left as it is: see `conflicts`. Their ids are empty in a dry run. */
+  /**
+   * Parts that did not merge with later work and were left as they were: see `conflicts`. Their ids are empty in a dry
+   * run.
+   */
   unmerged: ConflictShape[];
 }
 
-/** What `undo` takes back: a run, a restore, an action or a transaction outside of a run, the settling of a conflict. */
+/**
+ * An operation that `undo` takes back: a run, a restore, an action or a transaction outside of a run, the settling of a
+ * conflict.
+ */
 export interface OperationShape {
   id: string;
   kind: "run" | "write" | "restore" | "action" | "transaction" | "resolve" | "undo" | "redo";
@@ -273,21 +289,24 @@ export interface OperationShape {
   from_seq: number;
   to_seq: number;
   changed: number;
-  /** Was it taken back, and not done again? */
+  /** True if it was taken back, and not done again. */
   undone: boolean;
-  /** Of a restore, undo or redo that an agent asked for: its program, as that calls itself. */
+  /** For a restore, undo or redo that an agent asked for: the agent's program, by its own name. */
   client?: string;
 }
 
 export interface SessionShape {
   session_id: string;
-  /** A command that was run, a watched folder, an agent's own session: its work is that of its actions; one that ran at a replica. */
+  /**
+   * `run`: a command that was run. `watch`: a watched folder. `agent`: an agent's own session, whose work is that of
+   * its actions. `replica`: a session that ran at a replica.
+   */
   kind: "run" | "watch" | "agent" | "replica";
-  /** Of one that ran at a replica: whose id. What else is known of it are its changes that came here. */
+  /** For a session at a replica: the replica's id. Only its changes that reached this history are known. */
   replica?: string;
-  /** Whose it is: `claude`, for example. */
+  /** The session's actor, such as `claude`. */
   actor: string;
-  /** Of one at a replica: when its first and last change came here. */
+  /** When it started and ended. For a session at a replica: when its first and last change arrived. */
   started: string;
   ended: string | null;
   /** Secrets are masked. */
@@ -300,14 +319,14 @@ export interface SessionShape {
   network_events: unknown[];
   notes: string[];
   /**
-   * `running` also for one whose process died without a word, until the next command closes it as `abandoned`; `elsewhere`: at a
-   * replica, where it is known whether it goes on.
+   * `running`: also a session whose process died, until the next command closes it as `abandoned`. `elsewhere`: it is
+   * at a replica, which knows whether it goes on.
    */
   state: "running" | "ended" | "abandoned" | "elsewhere";
   from_seq: number;
   to_seq: number | null;
   changed: number;
-  /** The changes of paths that no capture takes, losses first; missing where there are none. */
+  /** Changes of paths that no capture takes, losses first; absent if there are none. */
   omitted_changes?: OmittedChangeShape[];
 }
 
@@ -330,13 +349,16 @@ export interface IterationShape {
   pruned_by?: number;
   /** The event that erased its content. */
   erased_by?: number;
-  /** At a replica: it came from the origin, which has this of it. */
+  /** At a replica: the origin's iteration, if it came from the origin. */
   upstream?: OriginIterationShape;
-  /** At an origin: the replica that wrote it, and its own event of it. */
+  /** At an origin: the replica that wrote it, and that replica's own event. */
   replica?: { id: string; local_seq: number };
 }
 
-/** What an origin has of an iteration that a replica took over; who and when where the replica holds that event. */
+/**
+ * The origin's iteration that a replica took over. The fields on actor and time are present if the replica holds that
+ * event.
+ */
 export interface OriginIterationShape {
   seq: number;
   iteration: number;
@@ -378,37 +400,40 @@ export interface VerifyShape {
   blobs: number;
   bytes: number;
   problems: VerifyProblemShape[];
-  /** What is not wrong but worth knowing: a torn tail that was never acknowledged, for example. */
+  /** Findings that are no problems but worth knowing, such as a torn tail that was never acknowledged. */
   notes: string[];
-  /** How far the proof reaches: the seq of the newest signed head that the log was checked against. */
+  /** The seq of the newest signed head that the log was checked against: the proof reaches this far. */
   anchored_to: number | null;
-  /** The head that was given to hold the log to; `null`: none was given. */
+  /** The result for the head given in `expect`; `null`: none was given. */
   expected: ExpectedHeadShape | null;
   seconds: number;
-  /** What a repair has done, where one was asked for. All else is as it is after it. */
+  /** The result of a repair, if one was asked for. All other fields describe the state after it. */
   repair?: RepairShape;
 }
 
-/** What was found elsewhere and stored anew, and what was not. */
+/** The result of a repair: contents found elsewhere and stored anew, and contents still missing. */
 export interface RepairShape {
   healed: HealedContentShape[];
   /** Contents that are still missing or damaged. */
   missing: HurtContentShape[];
-  /** Damaged files of the store that were put aside, in its `blobs/quarantine`: by the name that they had. */
+  /** Damaged files of the store, by their former names, that were moved to its `blobs/quarantine`. */
   set_aside: string[];
-  /** Places that could not be asked, or not to their end. */
+  /** Places that could not be searched, or not completely. */
   failed: RepairFailureShape[];
 }
 
 /** A content that is missing or damaged, by its SHA-256. */
 export interface HurtContentShape {
   hash: string;
-  /** What needs it: events with their records or paths, of many the first 20. Empty: nothing of this workspace. */
+  /**
+   * The events that need it, with their records or paths; at most the first 20. Empty: nothing in this workspace needs
+   * it.
+   */
   needed_by: string[];
 }
 
 export interface HealedContentShape extends HurtContentShape {
-  /** Where its bytes were found. */
+  /** The place where its bytes were found. */
   from: string;
 }
 
@@ -417,15 +442,15 @@ export interface RepairFailureShape {
   reason: string;
 }
 
-/** What became of a head that the log was to be held to. */
+/** The result of checking the log against a given head. */
 export interface ExpectedHeadShape {
   seq: number;
-  /** The log holds what the head says, and its signature is not wrong. */
+  /** True if the log holds what the head says, and its signature is not wrong. */
   ok: boolean;
   /**
-   * `valid`: by our own key, or by the key that was given with the head. `invalid`: nothing was concluded from the head.
-   * `unknown-key`: signed by a key that is not known, which is a problem. `none`: not signed. In the last two its content
-   * was held against the log all the same.
+   * `valid`: signed by our own key, or by the key that was given with the head. `invalid`: nothing was concluded from
+   * the head. `unknown-key`: signed by an unknown key, which is a problem. `none`: not signed. For the last two, the
+   * log was still checked against its content.
    */
   signature: "valid" | "invalid" | "unknown-key" | "none";
 }
@@ -433,31 +458,36 @@ export interface ExpectedHeadShape {
 export interface ExplainShape {
   path: string;
   tracked: boolean;
-  /** Recorded already: it stays tracked until it is gone, whatever the rules say of new paths. */
+  /** True if it is recorded already: it stays tracked until it is gone, whatever the rules say of new paths. */
   recorded: boolean;
   rule: string;
   pattern?: string;
   source?: string;
-  /** The rules take it in, and what is there now is left out all the same: too large, unreadable, over a limit, special … */
+  /** Why the path is left out although the rules include it: too large, unreadable, over a limit, special … */
   omitted?: { reason: string; detail: string };
 }
 
-/** Bytes on disk, of the whole store. `stored_bytes`, `log_bytes`, `index_bytes` and `other_bytes` are the total. */
+/**
+ * Bytes on disk, of the whole store. The total is the sum of `stored_bytes`, `log_bytes`, `index_bytes` and
+ * `other_bytes`.
+ */
 export interface DuShape {
   blobs: { count: number; content_bytes: number; stored_bytes: number };
   /** The logs of all workspaces, their archives included. */
   log_bytes: number;
-  /** The indexes of all workspaces, and of the contents. */
+  /** The indexes of all workspaces and of the contents. */
   index_bytes: number;
   /** The rest: stat caches, locks, quarantine, the cache, room in packs that no content uses. */
   other_bytes: number;
   total_bytes: number;
   store: string;
-  /** Where it was asked for: contents by what brought them. A content counts once, where it came first. */
+  /**
+   * If asked for: contents grouped by what brought them. A content counts once, in the group in which it came first.
+   */
   groups?: DuGroupShape[];
 }
 
-/** Contents that a session, a path or a time brought. */
+/** The contents that a session, a path or a time brought. */
 export interface DuGroupShape {
   name: string;
   count: number;
@@ -465,13 +495,16 @@ export interface DuGroupShape {
 }
 
 export interface GcShape {
-  /** Whose space was freed; how much less the store takes. */
+  /** `freed_blobs`: the contents whose space was freed. `freed_bytes`: how much less the store takes. */
   freed_blobs: number;
   freed_bytes: number;
-  /** Gone as well, but their bytes stay in packs of which most is still needed, or that are in use: until a `gc` when neither is so. */
+  /**
+   * Contents that are gone too, but whose bytes stay in packs that are mostly still needed or in use, until a `gc` when
+   * neither is so.
+   */
   pending_blobs: number;
   pending_bytes: number;
-  /** Histories that were forgotten, and are damaged: what they still name was kept. Not there: none is. */
+  /** Forgotten histories that are damaged: the contents that they still name were kept. Absent if there are none. */
   damaged?: { workspace: string; detail: string }[];
 }
 
@@ -481,64 +514,70 @@ export interface RebuildShape {
   seconds: number;
 }
 
-/** What a compaction did. */
+/** The result of a compaction. */
 export interface CompactShape {
-  /** Events that were moved into the archive; 0: there was nothing to do. */
+  /** The number of events moved into the archive; 0: there was nothing to do. */
   events_archived: number;
-  /** The base on which the log goes on: hash of a content. */
+  /** The base on which the log goes on, by the hash of its content. */
   base: string;
   /** The event with which the log goes on. */
   seq: number;
-  /** File name in `archive/`; `null` when nothing was archived, or when it was dropped. */
+  /** The file name in `archive/`; `null` if nothing was archived, or the archive was dropped. */
   archive: string | null;
-  /** Events that were removed for good. */
+  /** The number of events that were removed for good. */
   dropped: number;
 }
 
 export interface WorkspaceShape {
   id: string;
-  /** As `create` was told, if it was. */
+  /** The name given to `create`, if any. */
   name?: string;
-  /** Empty for one without a folder. */
+  /** The workspace's first folder; empty if it has none. */
   path: string;
   roots: string[];
   seq: number;
   created: string;
   last_event: string | null;
-  /** Does the folder still exist? True for one without a folder. */
+  /** True if the folder still exists, or the workspace has none. */
   present: boolean;
-  /** It is only read. */
+  /** True if the workspace is archived, so it can only be read. */
   archived?: true;
-  /** Why its history cannot be opened, if so; `seq` and `last_event` are then not known. */
+  /** Why its history cannot be opened; `seq` and `last_event` are then unknown. */
   problem?: string;
 }
 
 export interface NotRecordedShape {
   reason: string;
-  /** The command that makes everything as it was before the run. */
+  /** The command that restores the state before the run. */
   hint: string;
 }
 
 export interface NotRolledBackShape {
   reason: string;
   paths: string[];
-  /** The command that takes them back, or that says more. */
+  /** The command that takes these changes back, or that says more. */
   hint: string;
 }
 
 export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
-  /** Paths that changed while another run was going on too: nobody's, and not taken back with this run. */
+  /**
+   * Paths that changed while another run was going on too. These changes belong to nobody, and are not taken back with
+   * this run.
+   */
   ambiguous: string[];
   coverage: CoverageShape;
-  /** Why what the command left could not be recorded (no room, say); `null`: it was. `changes` then lists what was before. */
+  /**
+   * Why the command's changes could not be recorded (no room, for example); `null`: they were. `changes` then lists the
+   * changes recorded before.
+   */
   not_recorded: NotRecordedShape | null;
   exit_code: number;
   signal: string | null;
-  /** Give this to `undo`; `null` when nothing changed. */
+  /** The operation id for `undo`; `null` if nothing changed. */
   undo_id: string | null;
-  /** `--rollback-on-failure` took all changes back. */
+  /** True if `--rollback-on-failure` took all changes back. */
   rolled_back: boolean;
   /** The changes of a failed command that `--rollback-on-failure` did not take back, and why; `null`: all were taken back. */
   not_rolled_back: NotRolledBackShape | null;
@@ -553,11 +592,13 @@ export interface ConfigShape {
   maxEntries: number;
   maxBytes: number;
   maxFileSize: number;
-  /** Small files that git ignores are kept aside before a run, for seven days, so that undo brings them back. */
+  /**
+   * True if small files that git ignores are kept aside before a run, for seven days, so that undo brings them back.
+   */
   keepAside: boolean;
   /**
-   * Names of files that are secrets beside those that Chronicle knows (`*` and `?` stand for anything); with `!` in front: is none.
-   * What is said here counts for all that was ever recorded under such a name.
+   * Further names of files that are secrets, beside those that Chronicle knows (`*` and `?` are wildcards). A name
+   * after `!` is no secret. The setting applies to everything ever recorded under such a name.
    */
   protectedNames: string[];
 }

@@ -10,44 +10,47 @@ import type {
 } from "./shapes.ts";
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
-/** What begins a workspace. */
+/** Options for beginning a workspace. */
 export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside" | "protectedNames">> {
-  /** Folders or single files to track, absolute. The first is the workspace's own. */
+  /** Folders or single files to track, absolute. The first one becomes the workspace's `path`. */
   readonly roots: readonly string[];
   /**
-   * Take over this workspace's history for a folder that was moved or copied. Throws `UNSAFE` for a folder that has a
+   * Takes over this workspace's history for a folder that was moved or copied. Throws `UNSAFE` for a folder that has a
    * history of its own, and, without `force`, while the old folder still exists.
    */
   readonly adopt?: string;
-  /** Allow `/`, a home folder and Desktop, Documents, Downloads in it, and to adopt the history of a folder that still exists. */
+  /**
+   * Allows `/`, a home folder and Desktop, Documents, Downloads in it, and adopting the history of a folder that still
+   * exists.
+   */
   readonly force?: boolean;
 }
 
-/** What begins a workspace without a folder: its files are only in its log and the contents. */
+/** Options for beginning a workspace without a folder: its files are only in its log and the contents. */
 export interface CreateOptions extends ProgressOptions {
   /**
-   * A name, unique in the store: 1 to 128 of `A-Z a-z 0-9 . _ : @ -`, the first a letter, a digit, `_` or `@`; not the id of
-   * another workspace. A session's id, for example.
+   * A name that is unique in the store, such as a session's id: 1 to 128 of `A-Z a-z 0-9 . _ : @ -`, beginning with a
+   * letter, a digit, `_` or `@`. It must not be the id of another workspace.
    */
   readonly name?: string;
-  /** Begin with the files that a workspace had at a moment; contents are shared. */
+  /** The workspace and moment whose files it begins with; contents are shared. */
   readonly from?: { readonly workspace: string; readonly moment?: string };
 }
 
-/** How a workspace is opened by its id or name. */
+/** Options for opening a workspace by its id or name. */
 export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "readOnly" | "role" | "client"> {
   readonly actor?: string;
-  /** Only the whole id or the exact name, no beginning of an id. */
+  /** Accepts only the whole id or the exact name, not the beginning of an id. */
   readonly exact?: boolean;
   /** As `OpenOptions.upstream`. */
   readonly upstream?: boolean;
 }
 
-/** How a history is forgotten. */
+/** Options for forgetting a history. */
 export interface ForgetOptions {
   /**
-   * Give it up at once: nothing brings it back. Throws `REFUSED` while a run, a watch, an agent or a transaction is at work in it. Only
-   * with a store of this machine.
+   * Gives the history up at once: nothing brings it back. Throws `REFUSED` while a run, a watch, an agent or a
+   * transaction is at work in it. Only for a store of this machine.
    */
   readonly now?: boolean;
 }
@@ -55,7 +58,7 @@ export interface ForgetOptions {
 export interface InitShape {
   workspace: string;
   path: string;
-  /** False: it was there already and goes on. */
+  /** False if the workspace existed already and goes on. */
   created: boolean;
   snapshot: SnapshotShape;
   /** The files that are secrets by their names. */
@@ -65,14 +68,14 @@ export interface InitShape {
 export interface OpenOptions extends ProgressOptions {
   /** An absolute folder; the nearest enclosing workspace is used. */
   readonly folder: string;
-  /** Where there is none: begin one here (takes the baseline) instead of throwing `NOT_FOUND`. */
+  /** If there is none, begins one here (takes the baseline) instead of throwing `NOT_FOUND`. */
   readonly create?: boolean;
   readonly force?: boolean;
-  /** Never settle, recover or write: for commands that only read. */
+  /** Never settles, recovers or writes: for commands that only read. */
   readonly readOnly?: boolean;
   /**
-   * What this workspace holds of the history that it follows, instead of its own: a workspace of the origin's id, without a
-   * folder, and only read. Throws `NOT_FOUND` where it follows none.
+   * Opens the mirror of the history that this workspace follows instead of its own history: a read-only workspace with
+   * the origin's id and without a folder. Throws `NOT_FOUND` if it follows none.
    */
   readonly upstream?: boolean;
   /**
@@ -80,7 +83,10 @@ export interface OpenOptions extends ProgressOptions {
    * `person`.
    */
   readonly role?: "person" | "agent";
-  /** For an agent: the program on whose behalf it asks, as that calls itself. Kept with whatever it takes back. */
+  /**
+   * For an agent: the program on whose behalf it asks, by that program's own name. It is kept with whatever the agent
+   * takes back.
+   */
   readonly client?: string;
 }
 
@@ -100,33 +106,31 @@ export interface DoctorShape {
 /** One store (`CHRONICLE_HOME`) and the workspaces in it. */
 export interface StoreApi {
   readonly home: string;
-  /** Begins a workspace, or goes on with the one that stands there, and takes a baseline where there is none. */
+  /** Begins a workspace, or goes on with the existing one, and takes a baseline if there is none. */
   init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
   open(options: OpenOptions): Promise<WorkspaceApi>;
-  /** Begins a workspace without a folder. A name that is taken throws `REFUSED`. */
+  /** Begins a workspace without a folder. Throws `REFUSED` if the name is taken. */
   create(options?: CreateOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
-  /** By id, else by name, else by the unique beginning of an id. */
+  /** Opens a workspace by id, else by name, else by the unique beginning of an id. */
   openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
-  /**
-   * Archives a workspace, or takes it up again: an archived one is only read; what would change it throws `READ_ONLY`.
-   */
+  /** Archives a workspace, or takes it up again. An archived one can only be read: changes throw `READ_ONLY`. */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
   /**
-   * Takes a workspace's history out of the store (not its files). For 24 hours `unforget` brings it back; then the next `gc` frees
-   * it, and contents that only it needed.
+   * Removes a workspace's history from the store (not its files). `unforget` brings it back within 24 hours; after that
+   * the next `gc` frees it, and contents that only it needed.
    */
   forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>;
   /** Frees contents that no workspace of the store needs. */
   gc(): Promise<GcShape>;
-  /** How much space the store takes. */
+  /** Returns how much space the store takes. */
   du(): Promise<DuShape>;
-  /** Looks at the machine, the store and the key, and says what is wrong. */
+  /** Checks the machine, the store and the key, and returns the problems. */
   doctor(): Promise<DoctorShape>;
   close(): Promise<void>;
 }
 
-/** That what is recorded in a workspace is not signed, and why. */
+/** A notice that recording in a workspace is not signed, and why. */
 export interface UnsignedShape {
   workspace: string;
   reason: SigningReason;
@@ -134,31 +138,34 @@ export interface UnsignedShape {
   hint: string;
 }
 
-/** How a store is opened. */
+/** Options for opening a store. */
 export interface StoreOptions {
   /** The store's folder, absolute. */
   readonly home: string;
-  /** Where the key and the signed heads are kept, absolute. */
+  /** The folder of the key and the signed heads, absolute. */
   readonly configFolder: string;
   /**
-   * The user's home folder: refused as a workspace without `force`, as Desktop, Documents and Downloads in it are. What git is told
-   * there (`.gitconfig`, `.config/git`) is respected.
+   * The user's home folder. Without `force`, neither it nor Desktop, Documents and Downloads in it may become a
+   * workspace. Git's settings there (`.gitconfig`, `.config/git`) are respected.
    */
   readonly userHome?: string;
   /** How long to wait for a lock (default 30,000 ms). */
   readonly waitMs?: number;
-  /** Who acts (default `human`). */
+  /** The actor (default `human`). */
   readonly actor?: string;
-  /** Is told what a change does beyond what it was asked for, for people: a transaction whose process is gone is ended. */
+  /**
+   * Called with a note for people when a change does more than it was asked for, such as ending a transaction whose
+   * process is gone.
+   */
   readonly onNote?: (note: string) => void;
-  /** Told, once for each workspace that is open, that what is recorded there is not signed (see `SigningShape`). */
+  /** Called once for each open workspace whose recording is not signed (see `SigningShape`). */
   readonly onUnsigned?: (told: UnsignedShape) => void;
-  /** Told of each commit that this store has made in any of its workspaces, for counting. */
+  /** Called after each commit of this store in any of its workspaces, for counting. */
   readonly onCommit?: (commit: { readonly events: number }) => void;
-  /** How much is kept; what is not given: as `config.yaml` says, else the defaults (`docs/library.md`). */
+  /** The limits on what is kept. Absent ones come from `config.yaml`, else from the defaults (`docs/library.md`). */
   readonly retention?: Partial<RetentionShape>;
-  /** What holds instead of the built-in defaults where neither that nor `config.yaml` says anything. */
+  /** Replaces the built-in defaults, for limits that neither `retention` nor `config.yaml` gives. */
   readonly retentionDefaults?: Partial<RetentionShape>;
-  /** The role of every workspace that is opened, and of what concerns the whole store (see `OpenOptions.role`). */
+  /** The role in every workspace that is opened, and in operations on the whole store (see `OpenOptions.role`). */
   readonly role?: "person" | "agent";
 }

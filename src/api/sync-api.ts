@@ -2,73 +2,88 @@ import type { ConflictShape } from "./conflict-shape.ts";
 import type { ProtectedShape } from "./shapes.ts";
 
 /**
- * What a folder and its upstream do with changes of both sides. `two-way-safe`: both ways, what contradicts is a conflict;
- * `two-way-resolved`: both ways, the upstream wins; `one-way-safe`: from the upstream to the folder, what was changed there
- * stays; `one-way-replica`: the folder becomes what the upstream is.
+ * The ways in which a folder and its upstream exchange changes. `two-way-safe`: both ways; contradicting changes become
+ * a conflict. `two-way-resolved`: both ways; the upstream wins. `one-way-safe`: from the upstream to the folder;
+ * changes in the folder stay. `one-way-replica`: the folder becomes what the upstream is.
  */
 export type SyncMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
 
-/** How a replica follows its origin, beside where they are. */
+/** Settings of how a replica follows its origin. */
 export interface SyncSettings {
   /** Default: `two-way-safe`. */
   readonly mode?: SyncMode;
-  /** Patterns, as in a `.gitignore`, of what does not come from the upstream. Default: those that there were; an empty list: no longer. */
+  /**
+   * Patterns, as in a `.gitignore`, of paths that do not come from the upstream. Default: the patterns so far; an empty
+   * list removes them.
+   */
   readonly filterTo?: readonly string[];
-  /** Patterns of what is not written back; the same holds. */
+  /** Patterns of paths that are not written back. Default: the patterns so far; an empty list removes them. */
   readonly filterFrom?: readonly string[];
-  /** A filter with a name, before those patterns. */
+  /** A named filter, applied before those patterns. */
   readonly policy?: "sandbox";
   /**
-   * What becomes of the files that editors and desktops make for themselves beside others (backups, swap files, locks, `.DS_Store`).
-   * `leave`: each stays on the side on which it was made (the default); `sync`: they go both ways.
+   * The treatment of files that editors and desktops make for themselves beside others (backups, swap files, locks,
+   * `.DS_Store`). `leave`: each stays on the side on which it was made (the default). `sync`: they go both ways.
    */
   readonly editorFiles?: "leave" | "sync";
   /**
-   * Files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) go both ways, too. Only with a person's token, or on the owner's
-   * socket: else the origin turns the replica out (`FORBIDDEN`). Default: as before; at first each stays on the side on which it was
-   * made. Asked for later, what was kept back until then goes over; `false`: no longer, and nothing is deleted.
+   * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) go both ways, too. Needs a person's
+   * token or the owner's socket: else the origin refuses the replica (`FORBIDDEN`). Default: as before; at first each
+   * file stays on the side on which it was made. Turned on later, files kept back until then are sent; `false` turns it
+   * off, and deletes nothing.
    */
   readonly withProtected?: boolean;
   /**
-   * A file in the folder must have been quiet for so long, in milliseconds (default 50). One that is never quiet is taken after 20
-   * times as long, and not before 5 s.
+   * The time for which a file in the folder must have been unchanged before it is taken, in milliseconds (default 50).
+   * A file that never rests is taken after 20 times as long, and not before 5 s.
    */
   readonly debounceMs?: number;
 }
 
-/** What begins a sync. */
+/** Options for starting a sync. */
 export interface SyncStart extends SyncSettings {
-  /** Where the origin is: `http://HOST:PORT`, `https://…`, `ws://…`, `wss://…`, or `unix:/PATH` of a replication socket. */
+  /**
+   * The origin's address: `http://HOST:PORT`, `https://…`, `ws://…`, `wss://…`, or `unix:/PATH` of a replication
+   * socket.
+   */
   readonly upstream: string;
-  /** The id or name of the origin's workspace; default: the one of the folder that its server was started in, else its only one. */
+  /**
+   * The id or name of the origin's workspace. Default: the workspace of the folder that its server was started in, else
+   * its only one.
+   */
   readonly workspace?: string;
-  /** Absolute. Made where it is not there; a history of its own is begun where there is none. */
+  /** The folder, absolute. It is created if it is missing, and a history of its own is begun if it has none. */
   readonly folder: string;
-  /** For an upstream on a port: a bearer token. Kept in a file of the configuration folder (0600), never in a log. */
+  /**
+   * A bearer token, for an upstream on a port. It is kept in a file of the configuration folder (0600), never in a log.
+   */
   readonly token?: string;
-  /** Also into a home folder, its Desktop, Documents or Downloads, or a folder of the system's. */
+  /** Allows a home folder, its Desktop, Documents or Downloads, or a system folder. */
   readonly force?: boolean;
 }
 
-/** How a sync is doing. */
+/** The state of a sync. */
 export type SyncState = "connecting" | "syncing" | "in-sync" | "offline" | "paused" | "halted" | "stopped";
 
-/** A path whose last change the origin has refused: it stays as it is here. */
+/** A path whose last change the origin has refused. It stays as it is here. */
 export interface RefusedPathShape {
   path: string;
   path_b64?: string;
-  /** For programs: `path`, `filtered`, `too-large` … (docs/protocol.md). */
+  /** A code for programs: `path`, `filtered`, `too-large` … (docs/protocol.md). */
   reason: string;
-  /** In words; and what to do about it. */
+  /** The reason in words, and what to do about it. */
   why: string;
   hint: string;
 }
 
-/** What no side has from the other, and stays where it is: a file that an editor or a desktop makes for itself, or a repository's own state. */
+/**
+ * A path that is not synced and stays where it is: a file that an editor or a desktop makes for itself, or a
+ * repository's own state.
+ */
 export interface LeftOutPathShape {
   path: string;
   path_b64?: string;
-  /** The side on which the file is. `both`: each side has one of its own. */
+  /** The side that has the file. `both`: each side has a file of its own. */
   side: "local" | "upstream" | "both";
 }
 
@@ -77,24 +92,24 @@ export interface NotHeldPathShape extends LeftOutPathShape {
   why: string;
 }
 
-/** How far a long piece of work of a sync is, in files. */
+/** The progress of a long step of a sync, in files. */
 export interface SyncProgressShape {
   phase: "receiving" | "applying" | "sending";
   done: number;
   total: number;
-  /** Of a large file that is on its way (more than 2 MiB): so many bytes of how many. */
+  /** The bytes done and in total of a large file (more than 2 MiB) that is being transferred. */
   bytes?: { done: number; total: number };
 }
 
-/** What keeps a sync from its work, and what to do about it. */
+/** A problem that keeps a sync from its work, and what to do about it. */
 export interface SyncTroubleShape {
   /**
-   * For programs. `disk-full`: no room on a disk of this side; `no-permission`: something here may not be written, or its file
-   * system is read-only; `unreachable`: the origin does not answer; `token-refused`: it does not take the token, or not for this;
-   * `starting`: its server is there, and does not serve the workspace yet.
+   * A code for programs. `disk-full`: no room on a disk of this side. `no-permission`: something here may not be
+   * written, or its file system is read-only. `unreachable`: the origin does not answer. `token-refused`: the origin
+   * does not accept the token, or not for this. `starting`: its server runs, and does not serve the workspace yet.
    */
   kind: "disk-full" | "no-permission" | "unreachable" | "token-refused" | "starting";
-  /** In words; and what to do next. */
+  /** The problem in words, and what to do next. */
   message: string;
   next: string;
 }
@@ -105,125 +120,144 @@ export interface SyncShape {
   id: string;
   /** Absolute. */
   folder: string;
-  /** Without a token. */
+  /** The origin's address, without a token. */
   upstream: string;
-  /** The origin's workspace: its id, and before the first answer as it was asked for. */
+  /** The id of the origin's workspace; before the first answer, the name or id that was asked for. */
   workspace: string;
-  /** The name or id that it was asked for by, if by any. */
+  /** The name or id by which the workspace was asked for; absent if none was given. */
   asked?: string;
   mode: SyncMode;
   state: SyncState;
-  /** Another process runs it, such as `chronicle replicate`: how it is doing is known there. */
+  /** Another process runs the sync, such as `chronicle replicate`; only that process knows its state. */
   elsewhere?: true;
   /**
-   * Why it is halted, for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged`, `nested`, or what the
-   * origin refuses it for: `unauthenticated`, `forbidden`, `not_found` …
+   * Why it is halted, as a code for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`,
+   * `diverged`, `nested`, or the origin's reason for refusing it: `unauthenticated`, `forbidden`, `not_found` …
    */
   halted?: string;
-  /** One of the five kinds of trouble that have a next step of their own; others are in `reason` and `degraded` alone. */
+  /**
+   * The present trouble, if it is one of the five kinds with a next step of their own. Other trouble is only in
+   * `reason` and `degraded`.
+   */
   trouble?: SyncTroubleShape;
   /** Why it is offline or halted, in words. */
   reason?: string;
   /** What to do about it. */
   hint?: string;
-  /** The origin as it has named itself, or its address; `null`: never reached. */
+  /** The origin's name for itself, or its address; `null`: it was never reached. */
   peer: string | null;
-  /** The origin is reached, but its folder is not there, by its clock since this time (ISO-8601). */
+  /**
+   * Since when the origin's folder has been missing although the origin is reached, by the origin's clock (ISO-8601).
+   */
   origin_away_since?: string;
-  /** Events of the origin that are not applied to the folder. */
+  /** The number of the origin's events that are not applied to the folder. */
   lag: number;
-  /** Changes of the folder that the origin has not answered. */
+  /** The number of the folder's changes that the origin has not answered. */
   pending: number;
-  /** Conflicts that are open. */
+  /** The number of open conflicts. */
   conflicts: number;
-  /** The number of paths that differ and stay so: the origin has refused their last changes, or they are left out. */
+  /**
+   * The number of paths that differ and stay so, because the origin has refused their last changes or they are left
+   * out.
+   */
   kept_back?: number;
   /**
-   * The first twenty paths that the origin has refused, in path order. Absent where the token may only read: that is the reason for
-   * all. The answer to a `flush` names more of them, in that case, too.
+   * The first twenty paths that the origin has refused, in path order. Absent if the token may only read, which is then
+   * the reason for all. The answer to a `flush` names more of them, also in that case.
    */
   refused?: RefusedPathShape[];
   /** The number of those paths that are files which editors and desktops make for themselves (`editorFiles`). */
   left_out?: number;
-  /** The first twenty of them, in path order. */
+  /** The first twenty of these paths, in path order. */
   left_out_paths?: LeftOutPathShape[];
   /**
-   * The number of those paths that are the state of a git repository, by its topmost name (`.git`, or what some disk takes for it),
-   * which a history holds all the same: it is never replicated.
+   * The number of those paths that are the state of a git repository, by its topmost name (`.git`, or a name that some
+   * disk takes for it). A history may hold them, but they are never replicated.
    */
   git_left_out?: number;
-  /** The first twenty of them, in path order. */
+  /** The first twenty of these paths, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
-  /** The number of those paths that the folder's disk cannot hold, such as links and some names: they stay at the origin. */
+  /**
+   * The number of those paths that the folder's disk cannot hold, such as links and some names. They stay at the
+   * origin.
+   */
   not_held?: number;
-  /** The first twenty of them, in path order. */
+  /** The first twenty of these paths, in path order. */
   not_held_paths?: NotHeldPathShape[];
-  /** The number of those paths that hold a content here which was erased: nothing records or sends it. */
+  /** The number of those paths whose content here was erased: it is neither recorded nor sent. */
   erased?: number;
-  /** The first twenty of them, in path order. */
+  /** The first twenty of these paths, in path order. */
   erased_paths?: LeftOutPathShape[];
-  /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
+  /** The token may only read: nothing of the folder goes to the origin, whatever the mode says. */
   read_only?: true;
-  /** Files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side. */
+  /**
+   * True if files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side.
+   */
   with_protected?: true;
   /** The origin's event up to which the folder is reconciled. */
   applied: number;
   /** The last event of the origin that is held here. */
   head: number;
-  /** In the answer to the `start` that began it: so many files the folder had already. */
+  /** In the answer to the `start` that began it: how many files the folder had already. */
   joined?: number;
-  /** In the answer to a `start` without `withProtected`: the folder's files that are secrets by their names, and stay here; absent: none. */
+  /**
+   * In the answer to a `start` without `withProtected`: the folder's files that are secrets by their names, and stay
+   * here. Absent if there are none.
+   */
   protected?: ProtectedShape;
-  /** Something works, but not as it should: too few watches, for example. */
+  /** A note on something that works, but not as it should: too few watches, for example. */
   degraded?: string;
-  /** When a step that has failed is tried again (ISO-8601); `flush` and `resume` try it at once. */
+  /** The time at which a failed step is tried again (ISO-8601); `flush` and `resume` try it at once. */
   retry_at?: string;
-  /** Of a long piece of work that is going on, such as the first sync. `total` 0: not known. */
+  /** The progress of a long step, such as the first sync. `total` 0: unknown. */
   progress?: SyncProgressShape;
 }
 
-/** How an open conflict between a folder and its upstream is settled. The other side stays in the history. */
+/** A decision on an open conflict between a folder and its upstream. The other side stays in the history. */
 export interface SyncResolution {
-  /** `local`: what is in the folder; `upstream`: what the origin has; `merge`: both, as far as they merge, or `content`. */
+  /** `local`: the folder's side. `upstream`: the origin's side. `merge`: both, as far as they merge, or `content`. */
   readonly keep: "local" | "upstream" | "merge";
-  /** With `merge`: what becomes of the file. */
+  /** With `merge`: the merged content. */
   readonly content?: Uint8Array;
   /**
-   * What it was decided about, as `conflicts` has given it: where one side is another one by now, `REFUSED`. Without it a merged content
-   * takes the place of whatever both sides are by then.
+   * The hashes of both sides that the decision is about, as `conflicts` returned them. Throws `REFUSED` if one side has
+   * changed since. Without `from`, merged content replaces whatever both sides are by then.
    */
   readonly from?: Pick<ConflictShape, "current_hash" | "undo_hash">;
 }
 
-/** What was settled. */
+/** The result of settling a conflict. */
 export interface SyncResolvedShape {
   id: string;
   path: string;
   kept: "local" | "upstream" | "merge";
-  /** So many are open still. */
+  /** The number of conflicts that are still open. */
   conflicts: number;
-  /** This one is, and why: everything was done but that a folder that is to go has to stay for now. */
+  /** Why this conflict is still open: everything was done, but a folder that should be removed has to stay for now. */
   still_open?: string;
 }
 
-/** Something that happened to a sync. `sync` is how it was then. */
+/** An event of a sync. `sync` is its state at that time. */
 export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "state"; sync: SyncShape }
   | { kind: "applied"; from: number; to: number; paths: number }
-  /** `refused`: so many of the rejected stay here as they are; the others were overtaken, and are looked at again. */
+  /**
+   * `refused`: the number of rejected changes that stay here as they are. The others were overtaken, and are reconciled
+   * again.
+   */
   | { kind: "pushed"; accepted: number; rejected: number; refused?: number }
   | { kind: "conflict"; path: string; state: "open" | "settled" }
   | { kind: "halted"; reason: string; hint?: string }
   | { kind: "degraded"; reason: string }
 );
 
-/** The syncs of a store, as the process that runs them has them. */
+/** The syncs of a store, in the process that runs them. */
 export interface SyncRunner extends SyncApi {
-  /** How many are not stopped: a process that has some stays, though nobody asks it for anything. */
+  /** The number of syncs that are not stopped. A process that has any keeps running without clients. */
   readonly active: number;
-  /** Goes on with those that were going on when their process ended. */
+  /** Continues the syncs that were active when their process ended. */
   takeUp(): Promise<void>;
-  /** Lets all of them go; they are taken up again by the next process. */
+  /** Releases all syncs; the next process takes them up again. */
   close(): Promise<void>;
 }
 
@@ -233,37 +267,44 @@ export type SyncDecision = "deletions" | "restore" | "as-new" | "rejoin";
 /** Folders that follow workspaces of other stores, and write back to them. One process for a store runs its syncs. */
 export interface SyncApi {
   /**
-   * Begins to follow, or goes on with what was begun for this folder; resolves once it is under way, which says nothing of
-   * the connection. Throws `REFUSED` for a folder that follows something else, `UNSAFE` as `init` does and for
-   * folders of the system, `USAGE`.
+   * Starts a sync, or continues the one of this folder. Resolves once it has started, whether or not the origin is
+   * connected. Throws `REFUSED` for a folder that follows something else, `UNSAFE` as `init` does and for system
+   * folders, `USAGE`.
    */
   start(options: SyncStart): Promise<SyncShape>;
   list(): Promise<SyncShape[]>;
-  /** By the id, its unique beginning, or the folder. Throws `NOT_FOUND`. So everywhere below. */
+  /**
+   * Returns a sync by its id, the unique beginning of it, or its folder, as all methods below do. Throws `NOT_FOUND`.
+   */
   status(id: string): Promise<SyncShape>;
-  /** Ends it. What was synced stays, and its history; it can be started again. */
+  /** Stops the sync. The synced files and their history stay, and it can be started again. */
   stop(id: string): Promise<SyncShape>;
-  /** Nothing goes either way until it is resumed, also after a restart. */
+  /** Pauses the sync: nothing goes either way until it is resumed, also after a restart. */
   pause(id: string): Promise<SyncShape>;
   /**
-   * Goes on. Where it is halted by a deletion of much, or a folder that was emptied: `deletions` lets that happen, `restore`
-   * puts the files back; without a decision it looks whether they are back. Throws `REFUSED` where they are not. `as-new`: it goes
-   * on as another replica, where the origin knows of changes that this one has never made (it was put back, or is a copy): what
-   * differs is proposed, three ways, and nothing is deleted at the origin. `rejoin`: the origin was put back to an earlier state; what
-   * it has lost is kept here and proposed to it, three ways, and nothing is deleted on either side. Rejects where it cannot be reached.
+   * Resumes the sync. `accept` decides about a halted one. `deletions` allows the deletion of many files, or of all,
+   * that halted it; `restore` puts the files back. Without a decision, checks whether the files are back, and throws
+   * `REFUSED` if they are not. `as-new`: continues as another replica, for an origin that knows changes which this
+   * replica never made (because the replica was put back, or is a copy). Differences are proposed, three ways, and
+   * nothing is deleted at the origin. `rejoin`: for an origin that was put back to an earlier state. The part that the
+   * origin has lost is kept here and proposed to it, three ways, and nothing is deleted on either side. Rejects if the
+   * origin cannot be reached.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
-   * Resolves once all that was changed on either side before is on the other one, is a conflict, or was refused by the origin for
-   * good: `refused` of the answer names each such path (the first 1,000), also where the token may only read, and those of earlier
-   * changes as long as that stands. Absent: the origin has all that it is to have. Throws `REFUSED` after `timeoutMs` (default
-   * 60,000), and where it is not under way.
+   * Resolves once every earlier change of either side is on the other one, is a conflict, or was refused by the origin
+   * for good. `refused` of the answer names each refused path (the first 1,000), also if the token may only read, and
+   * includes earlier changes as long as their refusal stands. Absent: the origin has everything that it is to have.
+   * Throws `REFUSED` after `timeoutMs` (default 60,000), and if the sync is not running.
    */
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
-  /** Those that are open. `current` is the folder's side, `undo` the upstream's. */
+  /** Returns the open conflicts. `current` is the folder's side, `undo` the upstream's. */
   conflicts(id: string): Promise<ConflictShape[]>;
-  /** `path` as `conflicts` gives it. Throws `NOT_FOUND`; `REFUSED` with `merge` for what does not merge, and for other sides than `from`. */
+  /**
+   * Settles a conflict. `path` as `conflicts` returns it. Throws `NOT_FOUND`, and `REFUSED` if `merge` cannot merge the
+   * sides or they no longer match `from`.
+   */
   resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape>;
-  /** What happens from now on; first the state of each. Of all syncs, or of one. Ends with `signal`. */
+  /** Yields events from now on, of all syncs or of one, beginning with the state of each. Ends with `signal`. */
   events(id?: string, signal?: AbortSignal): AsyncIterable<SyncEventShape>;
 }

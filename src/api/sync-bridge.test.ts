@@ -3,11 +3,14 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { syncBridge } from "./sync-bridge.ts";
 import type { SyncApi, SyncShape, SyncStart } from "./sync-api.ts";
 
-/** The functions of a desktop client: what each becomes. A sync itself is in `test/server/sync-command.long.test.ts`. */
+/**
+ * The functions of a desktop client, and the calls that they make. A sync itself is in
+ * `test/server/sync-command.long.test.ts`.
+ */
 
 const UPSTREAM = "https://files.example.org";
 
-/** Remembers what it was asked for; one sync for each that was started. */
+/** Records its calls, and keeps one sync for each that was started. */
 class Ledger implements Pick<SyncApi, "start" | "stop" | "status" | "list" | "resolve"> {
   readonly asked: unknown[] = [];
   readonly #all: SyncShape[] = [];
@@ -50,7 +53,7 @@ class Ledger implements Pick<SyncApi, "start" | "stop" | "status" | "list" | "re
 }
 
 function bridgeTo(ledger: Ledger) {
-  // What a bridge never asks for is not there.
+  // Methods that a bridge never calls are missing.
   return syncBridge({ syncs: ledger as unknown as SyncApi, upstream: `${UPSTREAM}/`, token: "t" });
 }
 
@@ -75,7 +78,7 @@ describe("a bridge", () => {
     expect(ledger.asked).toEqual([
       { upstream: `${UPSTREAM}/`, token: "t", workspace: "session-1", folder: "/home/me/one" },
     ]);
-    // As it is kept.
+    // As the store keeps it.
     for (const one of await ledger.list()) one.upstream = UPSTREAM;
     const status = { state: "syncing", peer: `${UPSTREAM}/`, lag: 2, pending: 3, conflicts: 1 };
     expect(await sync_status("session-1")).toEqual(status);

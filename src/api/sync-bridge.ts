@@ -2,39 +2,39 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { upstreamUrl } from "../core/text/upstream-url.ts";
 import type { SyncApi, SyncResolution, SyncShape, SyncState, SyncStart } from "./sync-api.ts";
 
-/** How a session's folder is doing, for a desktop client. */
+/** The state of a session's folder, for a desktop client. */
 export interface SyncStatus {
   readonly state: SyncState;
   /** The origin's address; `null`: never reached. */
   readonly peer: string | null;
-  /** Events of the origin that are not in the folder. */
+  /** The number of the origin's events that are not in the folder. */
   readonly lag: number;
-  /** Changes of the folder that the origin has not answered. */
+  /** The number of the folder's changes that the origin has not answered. */
   readonly pending: number;
-  /** Conflicts that are open. */
+  /** The number of open conflicts. */
   readonly conflicts: number;
 }
 
-/** How a person settles a conflict. */
+/** A person's decision about a conflict. */
 export type ConflictResolution = "keep_local" | "accept_upstream" | "merge";
 
 /**
- * Sync as a desktop client asks for it: a session is a workspace of one origin, by its name or id, and has one folder. The
- * names are those of the client's commands, which pass their arguments on as they are.
+ * The sync interface for a desktop client. A session is a workspace of one origin, by its name or id, and has one
+ * folder. The names are those of the client's commands, which pass their arguments on unchanged.
  */
 export interface SyncBridge {
   /** `local_dir`: absolute. Throws as `SyncApi.start`, and `REFUSED` while the session is synced to another folder. */
   readonly start_sync: (session_id: string, local_dir: string) => Promise<void>;
-  /** Throws `NOT_FOUND` for a session that has no folder; so the others. */
+  /** Throws `NOT_FOUND` for a session that has no folder, as the methods below do. */
   readonly stop_sync: (session_id: string) => Promise<void>;
   readonly sync_status: (session_id: string) => Promise<SyncStatus>;
-  /** `path` as the conflict names it. With `merge`, `REFUSED` for what does not merge. */
+  /** `path` as the conflict names it. Throws `REFUSED` if `merge` cannot merge the sides. */
   readonly resolve_conflict: (session_id: string, path: string, resolution: ConflictResolution) => Promise<void>;
 }
 
-/** What a bridge stands on. */
+/** Options of a bridge: its syncs, and the settings of `start`. */
 export interface SyncBridgeOptions extends Omit<SyncStart, "workspace" | "folder"> {
-  /** What `openSyncs` gives, or `client.syncs` of the store's process. */
+  /** The result of `openSyncs`, or `client.syncs` of the store's process. */
   readonly syncs: SyncApi;
 }
 
@@ -44,7 +44,7 @@ const KEPT: Readonly<Record<ConflictResolution, SyncResolution["keep"]>> = {
   merge: "merge",
 };
 
-/** The functions of a bridge to one origin. */
+/** Returns the functions of a bridge to one origin. */
 export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   const isOf = (session: string, sync: SyncShape): boolean =>
     sync.upstream === upstreamUrl(start.upstream) && (sync.workspace === session || sync.asked === session);
@@ -86,7 +86,10 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   };
 }
 
-/** The sync of a folder, also where a link leads to it: who has the folder knows that. `undefined`: it has none. */
+/**
+ * Returns the id of a folder's sync, also for a link to the folder, which the process with the folder resolves.
+ * `undefined` if it has none.
+ */
 async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined> {
   try {
     return (await syncs.status(folder)).id;

@@ -12,7 +12,7 @@ type OneReply =
 type PageReply<K extends keyof ReplyShapes> = { readonly pageOf: K };
 type ContentCall<Args extends readonly unknown[]> = Call<Args, object, unknown, { readonly content: true }>;
 
-/** Calls rows of the table: `params` are those that every call of its has. */
+/** Calls rows of the table. `params` are added to every call. */
 export class Caller {
   readonly wire: Wire;
   readonly #params: Readonly<Record<string, string>>;
@@ -24,12 +24,12 @@ export class Caller {
     this.#params = params;
   }
 
-  /** Aborted when it is closed. */
+  /** Aborted when the caller is closed. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** The answer of a call that has one. */
+  /** Resolves to the answer of a call. */
   one<Args extends readonly unknown[], Reply extends OneReply>(
     call: Call<Args, object, unknown, Reply>,
     ...args: Args
@@ -37,7 +37,7 @@ export class Caller {
     return this.#whileOpen(() => this.wire.json({ call, asking: this.#asking(call, args) }));
   }
 
-  /** All items of a list, page by page; at most so many of them. */
+  /** Resolves to all items of a list, page by page; at most `most` of them. */
   async all<Args extends readonly unknown[], K extends keyof ReplyShapes>(
     call: Call<Args, object, unknown, PageReply<K>>,
     args: Args,
@@ -48,7 +48,7 @@ export class Caller {
     return items;
   }
 
-  /** The same, as they come. */
+  /** Yields the items of a list as its pages arrive. */
   async *each<Args extends readonly unknown[], K extends keyof ReplyShapes>(
     call: Call<Args, object, unknown, PageReply<K>>,
     args: Args,
@@ -63,7 +63,7 @@ export class Caller {
     }
   }
 
-  /** A content, to be read. */
+  /** Opens a content for reading. */
   content<Args extends readonly unknown[]>(
     call: ContentCall<Args>,
     args: Args,
@@ -78,7 +78,7 @@ export class Caller {
     this.#ended.abort();
   }
 
-  /** What a call asks, with the params that all have. */
+  /** Returns a call's request, with the common params. */
   #asking<Args extends readonly unknown[]>(
     call: Pick<Call<Args, object, unknown, never>, "ask">,
     args: Args,

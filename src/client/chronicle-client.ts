@@ -15,11 +15,14 @@ import { RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
 import { optional } from "../util/optional.ts";
 
-/** A server's histories. A session is a workspace, by its whole id or its exact name. */
+/** The client of a server. A session is a workspace, by its whole id or its exact name. */
 export class ChronicleClient {
   /** Its workspaces: list, create, fork, archive. */
   readonly store: StoreApi;
-  /** Folders of the server's machine that follow other stores: for their owner, on the Unix socket. */
+  /**
+   * Folders of the server's machine that follow other stores. Only the machine's owner may use them, on the Unix
+   * socket.
+   */
   readonly syncs: SyncApi;
   readonly #wire: Wire;
 
@@ -29,41 +32,41 @@ export class ChronicleClient {
     this.syncs = new RemoteSyncs(wire);
   }
 
-  /** Files as they are recorded, beneath a folder (default: all); `depth` 1: its direct children. */
+  /** Returns recorded files beneath a folder (default: all); `depth` 1: its direct children. */
   async listFiles(sessionId: string, path?: string, depth?: number): Promise<FileShape[]> {
     const options = { ...optional({ path, depth }) };
     return (await allFiles(this.#of(sessionId), options)).files;
   }
 
-  /** A file as it is recorded now. */
+  /** Returns a file as it is recorded now. */
   async readFile(sessionId: string, path: string): Promise<ReadFile> {
     const caller = this.#of(sessionId);
     return readingOf(await caller.content(readFile, [path]), openAt(caller, path), this.#wire.retry);
   }
 
-  /** Its iterations, oldest first: number, time (epoch ms), size, hash … */
+  /** Returns a file's iterations, oldest first: number, time (epoch ms), size, hash … */
   fileHistory(sessionId: string, path: string): Promise<IterationShape[]> {
     return this.workspace(sessionId).history(path);
   }
 
-  /** The file as it was at an iteration. */
+  /** Returns a file as it was at an iteration. */
   async fileAtIteration(sessionId: string, path: string, iteration: number): Promise<ReadFile> {
     const caller = this.#of(sessionId);
     const reply = await caller.content(fileAtIteration, [path, iteration]);
     return readingOf(reply, openAt(caller, path), this.#wire.retry);
   }
 
-  /** Everything else that a workspace offers. Nothing is asked until it is used. */
+  /** Returns a workspace with all other operations. Sends no request until it is used. */
   workspace(id: string): WorkspaceApi {
     return new RemoteWorkspace(this.#wire, id);
   }
 
-  /** Who am I to the server. */
+  /** Returns the caller as the server knows it. */
   me(): Promise<MeShape> {
     return new Caller(this.#wire).one(calls.me);
   }
 
-  /** Lets the connections go. */
+  /** Closes the connections. */
   close(): Promise<void> {
     return this.#wire.close();
   }

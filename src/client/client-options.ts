@@ -3,23 +3,31 @@ import type { ActingAs } from "../api/workspace-api.ts";
 import type { Fetch } from "./fetch-transport.ts";
 import type { RetryRule } from "./retry.ts";
 
-/** How a client finds its server. */
+/** Options of a client. */
 export interface ClientOptions {
   /** `http://127.0.0.1:7171`, `https://…`; in Node also `unix:/path/of/the/socket`. */
   readonly url: string;
-  /** A token of the server's. On a Unix socket its owner needs none. */
+  /** A token of the server. Its owner needs none on a Unix socket. */
   readonly token?: string;
-  /** Used instead of the global one. */
+  /** Used instead of the global `fetch`. */
   readonly fetch?: Fetch;
-  /** On whose behalf, where the server lets its caller say so. */
+  /** On whose behalf requests are made, if the server lets its caller say so. */
   readonly acting?: ActingAs;
-  /** Hints of errors may name commands of `chronicle`: for those who have it at hand (default: they are left out). */
+  /**
+   * True if hints of errors may name commands of `chronicle`, for users who have them (default: such hints are left
+   * out).
+   */
   readonly commandHints?: boolean;
-  /** How often it is tried again (default: 5 times in all, 0.1 to 5 s apart). Only what may be said twice is. */
+  /**
+   * How requests are retried (default: 5 tries in all, 0.1 to 5 s apart). Only requests that are safe to repeat are.
+   */
   readonly retry?: RetryRule;
 }
 
-/** A server's address, to which targets are added. Throws `USAGE`; a token is never part of an address. */
+/**
+ * Returns a server's address, to which targets are added. Throws `USAGE` for an invalid one; a token is never part of
+ * an address.
+ */
 export function parseServerUrl(text: string): string {
   mustHaveUrl(text);
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -36,7 +44,7 @@ export function parseServerUrl(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-/** Programs in plain JavaScript are not told by a compiler. Throws `USAGE`. */
+/** Throws `USAGE` if the address is missing: programs in plain JavaScript have no compiler that tells them. */
 export function mustHaveUrl(url: unknown): void {
   if (typeof url === "string") return;
   throw new ChronicleError("USAGE", "url is missing", {

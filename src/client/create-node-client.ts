@@ -6,8 +6,8 @@ import { NodeTransport } from "./node-transport.ts";
 import { Wire } from "./wire.ts";
 
 /**
- * As the other `createClient`, and `unix:/path` leads to a Unix socket. An answer is waited for as long as it takes; with `fetch`, as
- * long as that waits.
+ * Creates a client as the other `createClient` does, also for a Unix socket (`unix:/path`). Waits for an answer without
+ * limit; with `fetch`, as long as that waits.
  */
 export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
   mustHaveUrl(url);

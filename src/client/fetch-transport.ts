@@ -5,7 +5,7 @@ import { optional } from "../util/optional.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
-/** Requests by `fetch`: in a browser, in Node, or whatever is handed in. */
+/** Sends requests by `fetch`: that of a browser, of Node, or a given one. */
 export class FetchTransport implements Transport {
   readonly #base: string;
   readonly #fetch: Fetch;
@@ -24,7 +24,7 @@ export class FetchTransport implements Transport {
         headers: { ...headers },
         ...(await bodyOf(body)),
         ...optional({ signal }),
-        // A token goes to the server that it is meant for, and to no other.
+        // Redirects are refused: a token goes only to the server that it is meant for.
         redirect: "error",
         credentials: "omit",
         cache: "no-store",
@@ -45,7 +45,7 @@ export class FetchTransport implements Transport {
       header: (name) => response.headers.get(name) ?? undefined,
       body: piecesOf(response, this.#base),
       discard: async () => {
-        // Whoever gives up does not care how it ended.
+        // The body is given up, so errors of its end do not matter.
         await response.body?.cancel().catch(() => undefined);
       },
     };
@@ -76,7 +76,9 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: strin
   }
 }
 
-/** Browsers stream bodies over some connections only, and not all of them do: there, a body is collected in a blob. */
+/**
+ * Not all browsers stream request bodies, and only over some connections. In a browser, a body is collected in a blob.
+ */
 const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
 
 async function bodyOf(

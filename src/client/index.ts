@@ -1,4 +1,4 @@
-/** The client, for browsers and Node. What is not named here is not public. */
+/** The client, for browsers and Node. Everything else is private. */
 export { ChronicleClient } from "./chronicle-client.ts";
 export type { ClientOptions } from "./client-options.ts";
 export { createClient } from "./create-client.ts";

@@ -1,7 +1,10 @@
 import { ChronicleError } from "../core/values/errors.ts";
 import { urlPath } from "./url-path.ts";
 
-/** Path and query of a request: the `{names}` of the pattern are filled in, what is undefined of the query is left out. */
+/**
+ * Returns the path and query of a request: fills in the `{names}` of the pattern, and leaves out undefined query
+ * fields.
+ */
 export function makeTarget(pattern: string, params: Readonly<Record<string, string>>, query: object): string {
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name] ?? "";
@@ -15,7 +18,7 @@ export function makeTarget(pattern: string, params: Readonly<Record<string, stri
   return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
 }
 
-/** One component of a URL. `.` and `..` are steps there, and nothing is called so. */
+/** Encodes one component of a URL. Refuses `.` and `..`, which are steps in a URL and no names. */
 function component(name: string, value: string): string {
   if (value === "" || value === "." || value === "..") {
     throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);

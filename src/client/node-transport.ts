@@ -6,30 +6,30 @@ import type { Transport, WireReply, WireRequest } from "./transport.ts";
 import { unavailable } from "./unavailable.ts";
 import { optional } from "../util/optional.ts";
 
-/** A server that is gone without a word is found out by the system, which asks after so many milliseconds. */
+/** The system's keep-alive probes begin after so many milliseconds, and detect a server that has vanished. */
 const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
-/** A token goes to the server that it is meant for, and to no other. */
+/** Redirects are refused: a token goes only to the server that it is meant for. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** How a request is begun, and by which connections. */
+/** The function that begins a request, and its connections. */
 interface Way {
   readonly request: typeof request;
   readonly agent: Agent;
 }
 
-/** Where the server is. */
+/** A server's address. */
 interface Place {
-  /** For people, in errors. */
+  /** The address in errors, for people. */
   readonly where: string;
-  /** In front of each target. */
+  /** The prefix of each target. */
   readonly prefix: string;
   readonly to: RequestOptions;
   readonly way: () => Promise<Way>;
 }
 
 /**
- * Requests by Node's own HTTP, over a Unix socket or to a port. An answer is waited for as long as it takes, as a check of a large
- * history does: Node's `fetch` gives up after five minutes, and the server goes on.
+ * Sends requests by Node's own HTTP, over a Unix socket or to a port. Waits without limit for an answer, such as a
+ * check of a large history: Node's `fetch` gives up after five minutes, while the server goes on.
  */
 export class NodeTransport implements Transport {
   readonly #place: Place;
@@ -39,7 +39,7 @@ export class NodeTransport implements Transport {
     this.#place = place;
   }
 
-  /** `path`: of the socket, absolute. */
+  /** `path` of the socket, absolute. */
   static overSocket(path: string): NodeTransport {
     const to = { socketPath: path, headers: { host: "localhost" } };
     return new NodeTransport({ where: path, prefix: "", to, way: plainly });
@@ -72,7 +72,7 @@ export class NodeTransport implements Transport {
       });
       sent.once("response", resolve).once("error", reject);
       const upload = this.#upload(sent, body);
-      // A server may answer, and refuse, before it has read everything.
+      // A server may refuse before it has read everything.
       upload.catch(reject);
       return this.#replyOf(await promise);
     } catch (cause) {
@@ -108,7 +108,7 @@ export class NodeTransport implements Transport {
   }
 }
 
-/** Of a name with several addresses Node says only that all of them failed. */
+/** For a name with several addresses, Node reports only that all of them failed. Returns the first error. */
 function firstOf(cause: unknown): unknown {
   const [first]: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
   return first ?? cause;
@@ -118,7 +118,7 @@ function plainly(): Promise<Way> {
   return Promise.resolve({ request, agent: new Agent(AGENT) });
 }
 
-/** Loaded where it is needed: most commands ask a socket. */
+/** Loads TLS only when needed, since most commands ask a socket. */
 async function encrypted(): Promise<Way> {
   const https = await import("node:https");
   return { request: https.request, agent: new https.Agent(AGENT) };

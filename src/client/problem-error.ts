@@ -1,7 +1,7 @@
 import { isErrorCode } from "../api/problems.ts";
 import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
 
-/** What a status means where whoever answers is no Chronicle server, or a newer one. */
+/** The error codes for statuses from a server that is not Chronicle, or a newer version of it. */
 const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
   403: "FORBIDDEN",
@@ -17,7 +17,7 @@ const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   504: "UNAVAILABLE",
 };
 
-/** The error that a problem (RFC 9457) tells of, with the same code, hint and data. */
+/** Returns the error that a problem (RFC 9457) describes, with the same code, hint and data. */
 export function problemError(status: number, text: string): ChronicleError {
   const problem = parsed(text);
   const { code, detail, title, hint, data } = problem;
@@ -34,7 +34,7 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
-    // Not ours: the status says what there is to say.
+    // Not a problem of Chronicle's: only the status is known.
     return {};
   }
 }

@@ -12,10 +12,10 @@ export interface Range {
   readonly end: number;
 }
 
-/** Asks for a content that never changes, or a part of it. */
+/** Requests a content that never changes, or a part of it. */
 export type OpenContent = (range?: Range) => Promise<WireReply>;
 
-/** The bytes of a content of `size` bytes, or of a part of it. Where it is cut off, it goes on from there. */
+/** Yields the bytes of a content of `size` bytes, or of a part of it. Resumes after a cut connection. */
 export async function* contentPieces(
   open: OpenContent,
   { size, range, rule }: { readonly size: number; readonly range: Range | undefined; readonly rule: RetryRule },
@@ -40,7 +40,7 @@ export async function* contentPieces(
 async function* piecesFrom(open: OpenContent, range: Range, size: number): AsyncIterable<Uint8Array> {
   const whole = range.start === 0 && range.end === size;
   const reply = await open(whole ? undefined : range);
-  // Whoever stands between may not know of ranges, and give the whole.
+  // A proxy may not know ranges, and return the whole.
   if (whole || reply.status === 206) yield* reply.body;
   else yield* slicedPieces(reply.body, range);
 }
@@ -49,14 +49,17 @@ async function* piecesFrom(open: OpenContent, range: Range, size: number): Async
 export interface ReadFile extends FileContent {
   /** The whole content, in memory. */
   bytes(): Promise<Uint8Array>;
-  /** The same as text (UTF-8). */
+  /** The whole content, as text (UTF-8). */
   text(): Promise<string>;
 }
 
-/** What is no larger comes along at once; of what is larger only the headers, and its bytes when they are asked for. */
+/**
+ * Contents up to this size are read at once, in bytes. Of larger ones only the headers are; their bytes are read on
+ * demand.
+ */
 const AT_ONCE = 1024 * 1024;
 
-/** Makes a file of a reply. `open` asks for the same iteration again. */
+/** Makes a file from a reply. `open` requests the same iteration again. */
 export async function readingOf(
   reply: WireReply,
   open: (iteration: number) => OpenContent,

@@ -6,15 +6,16 @@ import { isPassing, pause, waitOf } from "./retry.ts";
 import { unavailable } from "./unavailable.ts";
 import type { Wire } from "./wire.ts";
 
-/** A server says something every 15 s: whoever is silent for three times as long is gone. */
+/** A server sends a heartbeat every 15 s. One that is silent for three times as long is gone. */
 const SILENCE_MS = 45_000;
 
-/** Longest wait for a server that was there, and is gone: it may be starting again. */
+/** The longest wait for a server that has gone away: it may be restarting. */
 const LONGEST_WAIT = 30_000;
 
 /**
- * Events of a workspace, each once, for as long as nobody ends it: where the connection breaks, it is made anew, and they go on
- * after the last one that came. Throws what the server says, and `UNAVAILABLE` where there was none to begin with.
+ * Yields the events of a workspace, each once, until the caller ends it. After a broken connection, reconnects and
+ * continues behind the last event received. Throws the server's errors, and `UNAVAILABLE` if no server answered to
+ * begin with.
  */
 export async function* remoteEvents(
   wire: Wire,
@@ -35,16 +36,16 @@ export async function* remoteEvents(
       if (signal.aborted) return;
       if (!place.reached || !isPassing(error)) throw error;
     }
-    // Whoever was connected for a while, and heard nothing, met with a quiet workspace.
+    // A long connection without events was to a quiet workspace: that is no failed try.
     if (Date.now() - begun > LONGEST_WAIT) fruitless = 0;
     await pause(waitOf(Math.max(fruitless, 1), rule), signal);
   }
 }
 
 interface Place {
-  /** The seq after which events go on. */
+  /** The seq after which events continue. */
   after: number | undefined;
-  /** Did the server answer once? */
+  /** True if the server has answered once. */
   reached: boolean;
 }
 
@@ -64,7 +65,7 @@ async function* oneConnection(
     const parser = createParser({
       onEvent: (message) => void messages.push(message),
       onId: (id) => {
-        // Where events begin, told before the first of them.
+        // The seq after which events begin, sent before the first of them.
         if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
       },
     });
@@ -92,7 +93,7 @@ function withAfter(options: EventsOptions, after: number | undefined): EventsOpt
   return after === undefined ? others : { ...others, after };
 }
 
-/** Ends what has heard nothing for too long. */
+/** Aborts its signal after too long without data. */
 class Silence {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;

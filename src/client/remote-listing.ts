@@ -4,7 +4,7 @@ import { MAX_PAGE } from "../api/routes/pages.ts";
 import { addAll } from "../util/long-lists.ts";
 import type { Caller } from "./caller.ts";
 
-/** A list of files, put together of as many pages as it takes, all of the same moment. */
+/** Returns a complete list of files, from as many pages as it takes, all of the same moment. */
 export async function allFiles(caller: Caller, options: ListFilesOptions = {}): Promise<FileListShape> {
   const most = options.limit ?? Number.POSITIVE_INFINITY;
   let list = await caller.one(listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });

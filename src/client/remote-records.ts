@@ -13,7 +13,7 @@ import * as calls from "../api/routes/calls/record-calls.ts";
 import { compact } from "../api/routes/calls/upkeep-calls.ts";
 import type { Caller } from "./caller.ts";
 
-/** The records of users in a workspace of a server. What comes over the wire is what JSON can say: `RecordBody`. */
+/** The records of users in a workspace of a server. Replies hold JSON: `RecordBody`. */
 export class RemoteRecords implements RecordStoreApi {
   readonly #caller: Caller;
 
@@ -43,7 +43,10 @@ export class RemoteRecords implements RecordStoreApi {
     return this.#caller.each(calls.recordEvents, [from]) as AsyncIterable<RecordEventShape>;
   }
 
-  /** The records are read, changed here, and written at once, if nobody has written one meanwhile: `PRECONDITION_FAILED`. */
+  /**
+   * Reads the records, changes them here, and writes them in one request. Throws `PRECONDITION_FAILED` if somebody
+   * wrote one meanwhile.
+   */
   async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
     const rewrites = (await this.all()).map(([id, before]) => ({
       id,
@@ -82,7 +85,7 @@ export class RemoteRecords implements RecordStoreApi {
     return this.#caller.one(calls.importRecords, log, options);
   }
 
-  /** The workspace is what is closed. */
+  /** Does nothing: the workspace is closed instead. */
   async close(): Promise<void> {
     await Promise.resolve();
   }

@@ -9,9 +9,9 @@ import { elsewhere, RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
 import { optional } from "../util/optional.ts";
 
-/** The store of a server. A folder is tracked by whoever is on the server's machine: `init` throws `USAGE`. */
+/** The store of a server. Only a program on the server's machine can track a folder there: `init` throws `USAGE`. */
 export class RemoteStore implements api.StoreApi {
-  /** Where the server is. */
+  /** The server's address. */
   readonly home: string;
   readonly #wire: Wire;
   readonly #caller: Caller;
@@ -29,7 +29,7 @@ export class RemoteStore implements api.StoreApi {
     return Promise.reject(error);
   }
 
-  /** The workspace whose folder, on the server's machine, is this one or encloses it. */
+  /** Opens the workspace whose folder, on the server's machine, is or encloses this one. */
   async open({ folder, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
     const around = (await this.workspaces()).flatMap((shape) =>
       shape.roots.filter((root) => encloses(root, folder)).map((root) => ({ shape, depth: root.length })),
@@ -79,13 +79,16 @@ export class RemoteStore implements api.StoreApi {
     return this.#caller.one(calls.doctor);
   }
 
-  /** The connection is the client's. */
+  /** Does nothing: the connection belongs to the client. */
   async close(): Promise<void> {
     this.#caller.close();
     await Promise.resolve();
   }
 
-  /** A server knows whole ids and exact names; the beginning of an id is looked for here. */
+  /**
+   * Finds a workspace by name or id. The server knows whole ids and exact names; the beginning of an id is matched
+   * here.
+   */
   async #shapeOf(asked: string, exact = false): Promise<shapes.WorkspaceShape> {
     try {
       return await this.#caller.one(calls.getWorkspace, asked);

@@ -54,7 +54,7 @@ export class RemoteSyncs implements api.SyncApi {
     return this.#caller.one(calls.resolveSync, id, path, resolution);
   }
 
-  /** One connection: where it breaks, this throws `UNAVAILABLE`. */
+  /** Yields events over one connection. Throws `UNAVAILABLE` when it breaks. */
   async *events(id?: string, signal: AbortSignal = this.#caller.ended): AsyncIterable<api.SyncEventShape> {
     const asking = calls.syncEvents.ask(id, signal);
     const messages: EventSourceMessage[] = [];

@@ -21,8 +21,9 @@ import type { Wire } from "./wire.ts";
 type Write = Promise<files.FileWriteShape>;
 
 /**
- * A workspace of a server: what `WorkspaceApi` offers, one line per operation. Nothing tells of progress. What would run or
- * watch on the caller's machine, and what names a folder or a process of it, throws `USAGE`: the server is elsewhere.
+ * A workspace of a server: `WorkspaceApi`, one line per operation. No operation reports progress. Operations that run
+ * or watch on the caller's machine, or that name its folders or processes, throw `USAGE`, since the server is
+ * elsewhere.
  */
 export class RemoteWorkspace implements api.WorkspaceApi {
   readonly id: string;
@@ -33,7 +34,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   readonly #actionBracket = new ActionBracket(this);
   readonly #transactionBracket = new TransactionBracket(this);
 
-  /** `roots` as the server says; none where it was not asked. */
+  /** `roots` as the server reports them; empty if it was not asked. */
   constructor(wire: Wire, id: string, roots: readonly string[] = []) {
     this.id = id;
     this.path = roots[0] ?? "";
@@ -172,7 +173,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     return Promise.reject(elsewhere("watch a folder"));
   }
 
-  /** The server keeps an eye on the folders that it hosts by itself. */
+  /** Does nothing: the server watches the folders that it hosts by itself. */
   async follow(): Promise<void> {
     await Promise.resolve();
   }
@@ -346,7 +347,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     return new RemoteWorkspace(wire.with({ acting: who }), this.id, this.roots);
   }
 
-  /** Ends what is being followed. The connection is the client's. */
+  /** Ends the event streams. The connection belongs to the client. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -364,14 +365,14 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 }
 
-/** The error for what only the machine of the store does. */
+/** The error for operations that only work on the machine of the store. */
 export function elsewhere(what: string): ChronicleError {
   return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
     hint: "do it on the machine where the folder is",
   });
 }
 
-/** A process of this machine means nothing to a server, which may be on another. */
+/** Throws for a process of this machine: it means nothing to a server, which may be on another. */
 function refuseProcess(pid: number | null | undefined): void {
   if (typeof pid === "number") throw elsewhere("end something with a process");
 }

@@ -1,34 +1,37 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** How often, and how long, it is tried again. Milliseconds. */
+/** The rules for retrying a request, in milliseconds. */
 export interface RetryRule {
-  /** How often in all. */
+  /** The number of tries in all. */
   readonly tries: number;
   readonly firstWait: number;
   readonly longestWait: number;
-  /** Whoever has waited so long already, in all, is told (default: 20 s). */
+  /** No more retries after so long in all (default: 20 s): the error is thrown. */
   readonly longestInAll?: number;
 }
 
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
-/** A server that waits for a lock itself is not waited for five times. */
+/** Limits the total wait, so that a server which itself waits for a lock is not waited for five times. */
 const LONG_ENOUGH_MS = 20_000;
 
-/** What passes: nobody answers, too much was asked, somebody else is at work. Nothing was done then, or it is said again by its key. */
+/**
+ * Temporary failures: no answer, too many requests, or a lock. Either nothing was done, or the idempotency key makes a
+ * repetition safe.
+ */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
-/** May it go well another time? */
+/** True if another try may succeed. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ChronicleError && PASSING.includes(error.code) && error.data["lasting"] !== true;
 }
 
-/** How long to wait before the next try: longer each time, and not everybody at once. */
+/** Returns the wait before the next try: longer each time, with jitter so that clients do not retry together. */
 export function waitOf(tried: number, { firstWait, longestWait }: RetryRule): number {
   return Math.min(firstWait * 2 ** (tried - 1), longestWait) * (0.5 + Math.random() / 2);
 }
 
-/** Waits, or until `signal` says to stop. */
+/** Waits `ms`, or until `signal` aborts. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -37,11 +40,11 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.addEventListener("abort", stop, { once: true });
   await promise;
   clearTimeout(timer);
-  // Whoever follows for months waits often.
+  // Without this, a client that follows events for months would collect listeners.
   signal?.removeEventListener("abort", stop);
 }
 
-/** Does it again while what stops it passes. `after` names a wait that whoever answered has asked for. */
+/** Repeats `work` while its failure is temporary. `after` returns a wait that the server has asked for. */
 export async function retrying<T>(
   work: () => Promise<T>,
   rule: RetryRule,

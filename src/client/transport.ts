@@ -1,4 +1,4 @@
-/** A request as it goes out: everything is encoded already. */
+/** A request as it is sent: everything is encoded already. */
 export interface WireRequest {
   readonly method: string;
   /** Path and query: `/v1/workspaces/…?…`. */
@@ -6,25 +6,25 @@ export interface WireRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** Ends it, also while its answer is being read. */
+  /** Aborts the request, also while its answer is being read. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What came back. Its body is read, or discarded: one of the two. */
+/** A reply. Its body must be either read or discarded. */
 export interface WireReply {
   readonly status: number;
-  /** A header, by its name in lower case. */
+  /** Returns a header, by its name in lower case. */
   header(name: string): string | undefined;
-  /** The body in pieces, as they come. Throws `UNAVAILABLE` when it is cut off. */
+  /** The body in pieces, as they arrive. Throws `UNAVAILABLE` when it is cut off. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Gives the rest up. */
+  /** Discards the rest of the body. */
   discard(): Promise<void>;
 }
 
-/** How requests get to a server. */
+/** Sends requests to a server. */
 export interface Transport {
-  /** Throws `UNAVAILABLE` when nobody answers, and when `signal` ends it. */
+  /** Sends a request. Throws `UNAVAILABLE` when no server answers, and when `signal` aborts it. */
   send(request: WireRequest): Promise<WireReply>;
-  /** Lets idle connections go. */
+  /** Closes idle connections. */
   close(): Promise<void>;
 }

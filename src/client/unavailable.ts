@@ -1,6 +1,9 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** Nobody answers, or no more; or what answers does not speak as the address has it: trying again does not help there. */
+/**
+ * The error for a server that does not answer, or no longer. If a server answers in another protocol than the address
+ * says, the error is lasting, since a retry does not help.
+ */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);
   if (UNTRUSTED.test(code)) {
@@ -23,7 +26,7 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   });
 }
 
-/** As OpenSSL and Node call what is wrong with a certificate. */
+/** The error codes of OpenSSL and Node for an untrusted certificate. */
 const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+)$/;
 const NO_TLS: ReadonlySet<string> = new Set([
   "ERR_SSL_WRONG_VERSION_NUMBER",
@@ -35,7 +38,7 @@ function lasting(message: string, cause: unknown, { hint }: { readonly hint: str
   return new ChronicleError("UNAVAILABLE", message, { hint, cause, data: { lasting: true } });
 }
 
-/** What stands behind an error: `fetch` says only that it failed. */
+/** Returns the cause of an error, since `fetch` says only that it failed. */
 function behind(cause: unknown): unknown {
   return cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
 }
@@ -49,6 +52,6 @@ function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause === "string" ? cause : "";
   const error = behind(cause);
   const told = error instanceof Error && error.message !== "" ? error.message : cause.message;
-  // Node adds advice of its own.
+  // Cuts off Node's own advice.
   return told.split(/[;\n]/, 1)[0] ?? "";
 }

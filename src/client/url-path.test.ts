@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import { parseGivenPath } from "../engine/log/given-path.ts";
 import { urlPath } from "./url-path.ts";
 
-/** What whoever reads the URL makes of it: steps are taken first, then each component is decoded, once. */
+/** Reads the URL as its readers do: resolves steps first, then decodes each component once. */
 function readFrom(path: string): string {
   const { pathname } = new URL(`http://x/v1/files/${path}`);
   expect(pathname.startsWith("/v1/files/")).toBe(true);
   return pathname.slice("/v1/files/".length).split("/").map(decodeURIComponent).join("/");
 }
 
-/** The path that the engine takes it for; or that it refuses. */
+/** Returns the path as the engine parses it, or that the engine refuses it. */
 function taken(given: string): string {
   try {
     return parseGivenPath(given);

@@ -3,9 +3,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 const ROOT_MARK = /^@[a-z0-9-]+:/;
 
 /**
- * A path of a workspace as it stands in a URL, each component percent-encoded. A URL has components of its own meaning
- * (`..`, and what is empty): a path that has such goes as `base64:<bytes>`, so that whoever reads the URL takes no step by it,
- * and the server's validator says what is wrong with it. Throws `PATH_INVALID` for text that has no bytes.
+ * Encodes a path of a workspace for a URL, each component percent-encoded. Some components have a meaning in URLs
+ * (`..`, and empty ones). A path with such components is sent as `base64:<bytes>`, so that nothing on the way resolves
+ * them, and the server's validator can say what is wrong. Throws `PATH_INVALID` for text that has no bytes.
  */
 export function urlPath(given: string): string {
   if (!given.isWellFormed()) {
@@ -17,7 +17,7 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // A file may really be called as the marks of a root or of bytes are: its bytes say so.
+  // A file's name may equal the mark of a root or of bytes: such a path is sent as bytes.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
   const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));

@@ -13,7 +13,7 @@ export interface WireOptions {
   readonly acting?: ActingAs;
   /** See `ClientOptions.commandHints`. */
   readonly commandHints?: boolean;
-  /** What would change something throws `READ_ONLY`. */
+  /** True if requests that would change something throw `READ_ONLY`. */
   readonly readOnly?: boolean;
   readonly retry?: RetryRule;
 }
@@ -28,7 +28,7 @@ export interface Ask {
   readonly page?: { readonly limit: number; readonly cursor?: string | undefined };
 }
 
-/** Makes requests of calls, and answers of replies. Tries again what may be said twice. */
+/** Turns calls into requests, and replies into answers. Retries requests that are safe to repeat. */
 export class Wire {
   readonly #transport: Transport;
   readonly #options: WireOptions;
@@ -38,7 +38,7 @@ export class Wire {
     this.#options = options;
   }
 
-  /** The same server, on behalf of somebody else. */
+  /** Returns a wire to the same server, on behalf of somebody else. */
   with(options: Pick<WireOptions, "acting" | "readOnly">): Wire {
     const acting = { ...this.#options.acting, ...options.acting };
     return new Wire(this.#transport, { ...this.#options, ...options, acting });
@@ -52,7 +52,7 @@ export class Wire {
     return this.#options.retry ?? RETRY;
   }
 
-  /** A JSON answer, or none. */
+  /** Resolves to a JSON answer, or to none. */
   async json<Reply extends ReplyKind>(
     ask: Ask & { readonly call: { readonly reply: Reply } },
   ): Promise<AnswerOf<Reply>> {
@@ -65,7 +65,7 @@ export class Wire {
     }
   }
 
-  /** A reply whose body is still to be read. */
+  /** Resolves to a reply whose body is not read yet. */
   open(ask: Ask): Promise<WireReply> {
     return this.#send(ask, (reply) => Promise.resolve(reply));
   }
@@ -95,7 +95,7 @@ export class Wire {
         waitFor = secondsOf(reply.header("retry-after"));
         throw problemError(reply.status, await textOf(reply.body));
       } catch (error) {
-        // What the caller's own content threw says more than that the request broke off.
+        // An error from the caller's own content says more than the broken request.
         throw failure() ?? error;
       }
     };
@@ -124,7 +124,7 @@ export class Wire {
             ? undefined
             : "application/json"
           : "application/octet-stream",
-      // The key is the request's: it stays the same however often it is tried.
+      // The key identifies the request, so it stays the same on every try.
       "idempotency-key": call.method === "GET" ? undefined : keyOf(asking.requestId ?? newKey()),
       "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : matching(ifMatch),
       "if-none-match": ifMatch === "none" ? "*" : undefined,
@@ -144,24 +144,24 @@ function matching(ifMatch: string | readonly string[]): string {
   return fit(tags.join(), /^(?:,?"(?:[0-9a-f]{64})?")+$/, "ifMatch is no hash");
 }
 
-/** Says what would change, and changes nothing. */
+/** True if the request is a dry run, which changes nothing. */
 function isDryRun({ body }: Asking<object, unknown>): boolean {
   return typeof body === "object" && body !== null && "dry_run" in body && body.dry_run === true;
 }
 
-/** Also where a browser has no `randomUUID`: on a page without TLS. */
+/** Returns a new key. Works also without `randomUUID`, which a browser lacks on a page without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A request's name as an `Idempotency-Key` can hold it: two names are never one. */
+/** Encodes a request id as an `Idempotency-Key`; different ids never get the same key. */
 function keyOf(requestId: string): string {
   const isOther = /[^\x21-\x24\x26-\x7e]/.test(requestId) && requestId.isWellFormed();
   const key = isOther ? encodeURIComponent(requestId) : requestId;
   return fit(key, /^[\x21-\x7e]{1,128}$/, "a requestId takes up to 128 characters, percent-encoded");
 }
 
-/** What a header can say. Throws `USAGE`: what it cannot is no trouble of the server's. */
+/** Returns text that fits a header. Throws `USAGE` for other text, since that is no fault of the server. */
 function fit(text: string, pattern: RegExp, message: string): string {
   if (pattern.test(text)) return text;
   throw new ChronicleError("USAGE", message);
@@ -182,7 +182,7 @@ function isStream(content: Asking<object, unknown>["content"]): boolean {
 
 interface Body {
   readonly body: { readonly body?: Uint8Array | AsyncIterable<Uint8Array> };
-  /** What the caller's content threw, if it did. */
+  /** The error of the caller's content, if it threw one. */
   readonly failure: () => unknown;
 }
 
@@ -205,7 +205,7 @@ function bodyOf({ content, body }: Asking<object, unknown>): Body {
   return { body: { body: watched() }, failure: () => failed };
 }
 
-/** The whole of a body, as text. */
+/** Returns a whole body as text. */
 async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

@@ -2,19 +2,19 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { ChronicleError } from "../core/values/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
 
-/** Most characters of text in one answer; what is over is cut off, and said. */
+/** The most characters of text in one answer; more is cut off, with a note. */
 const MAX_TEXT = 40_000;
 
-/** What a tool answers: for the model in words, and for programs as a shape. */
+/** A tool's answer: in words for the model, and as a shape for programs. */
 export interface Answer {
-  /** What happened, in one sentence. */
+  /** One sentence that says what happened. */
   readonly summary: string;
   readonly lines?: readonly string[];
-  /** What can be done next, one sentence each, naming the tool. */
+  /** Possible next steps, one sentence each, naming the tool. */
   readonly next?: readonly string[];
-  /** What the engine gave, its lists capped (`show.ts`). */
+  /** The engine's result, its lists capped (`show.ts`). */
   readonly data: Readonly<Record<string, unknown>>;
-  /** What was asked for was not done. */
+  /** True if the request was not done. */
   readonly failed?: boolean;
 }
 
@@ -23,7 +23,7 @@ function capped(text: string): string {
   return `${shortened(text, MAX_TEXT)}\n(cut off after ${MAX_TEXT} characters: ask for less)`;
 }
 
-/** An answer as the protocol wants it. Clients show a model the text, or the shape: each says everything. */
+/** Returns an answer in the protocol's form. Clients show a model either the text or the shape, so each is complete. */
 export function resultOf({ summary, lines = [], next = [], data, failed }: Answer): CallToolResult {
   const text = [summary, ...lines].join("\n");
   const steps = next.map((step) => `\nNext: ${step}`).join("");
@@ -34,7 +34,7 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
   };
 }
 
-/** An error as an answer that the model sees: code, message, and what to do. */
+/** Returns an error as an answer for the model: code, message, and what to do. */
 export function errorResult(error: unknown, hints: Readonly<Record<string, string>> = {}): CallToolResult {
   const { code, message, hint, data } = told(error);
   const advice = [hints[code], hint].filter((one) => one !== undefined).join("\n");

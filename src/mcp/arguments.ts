@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 
-/** The arguments that several tools take, with their bounds. The engine's own validators see them all again. */
+/** Arguments shared by several tools, with their bounds. The engine's own validators check them all again. */
 
 const MAX_ID = 200;
 const MAX_PATH = 4_096;
@@ -35,18 +35,18 @@ export const dryRun = z.boolean().default(false).describe("say what would be don
 
 export const patch = z.boolean().default(false).describe("with the changed lines as unified text");
 
-/** How many of a list to give. */
+/** The number of items to return. */
 export function limit(usual: number, most: number): z.ZodDefault<z.ZodNumber> {
   return z.number().int().min(1).max(most).default(usual).describe(`how many at most (up to ${most})`);
 }
 
-/** Models give absolute paths: those inside of the workspace are taken as relative; the engine refuses the others. */
+/** Models give absolute paths. Makes those within the workspace relative; the engine refuses the others. */
 export function inWorkspace(workspace: WorkspaceApi, given: string): string {
   if (given === workspace.path) return ".";
   return given.startsWith(`${workspace.path}/`) ? given.slice(workspace.path.length + 1) : given;
 }
 
-/** As `inWorkspace`; `undefined` where no path was given. */
+/** As `inWorkspace`, for several paths; `undefined` if no path was given. */
 export function pathsIn(
   workspace: WorkspaceApi,
   given: readonly string[] | undefined,

@@ -3,10 +3,10 @@ import type { Server } from "@modelcontextprotocol/server";
 
 const WAIT_MS = 3_000;
 
-/** From this revision on a server does not ask its client: what it is to know comes with the request. */
+/** From this revision on, a server does not ask its client: the information comes with the request. */
 const NO_MORE_ASKING = "2026-07-28";
 
-/** The folders that the client works in (MCP roots), where it tells them; else none. */
+/** Returns the folders that the client works in (MCP roots); empty if it does not report them. */
 export async function clientFolders(server: Server, report: (message: string) => void): Promise<string[]> {
   if (server.getClientCapabilities()?.roots === undefined) return [];
   if ((server.getNegotiatedProtocolVersion() ?? NO_MORE_ASKING) >= NO_MORE_ASKING) return [];

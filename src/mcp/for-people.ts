@@ -4,8 +4,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
- * What belongs to people, by the names under which an agent may look for it. There are no such tools; who calls one all
- * the same is refused by the engine, which records the attempt. (Each call would do no harm if it were let through.)
+ * Operations that only people may do, by the names under which an agent may look for them. There are no such tools. If
+ * an agent calls one all the same, the engine refuses it and records the attempt. (Each call would do no harm if it
+ * were allowed.)
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],
@@ -17,17 +18,17 @@ const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Att
   ["configure", (workspace) => workspace.configure({})],
   ["pin", (workspace) => workspace.pin("no-such-id")],
   ["rebuild", (workspace) => workspace.rebuild()],
-  // These are the store's or the machine's: a workspace has no such door.
+  // These concern the store or the machine: a workspace has no such method.
   ["forget", undefined],
   ["stop", undefined],
 ]);
 
-/** Is this a thing that only people may do? Clients' prefixes do not hide it. */
+/** True if only people may do this. Prefixes that clients add to the name are ignored. */
 export function isForPeople(name: string): boolean {
   return FOR_PEOPLE.has(bare(name));
 }
 
-/** Has the attempt refused and recorded. Always throws, `FORBIDDEN` where a workspace could be opened. */
+/** Makes the engine refuse and record the attempt. Always throws; `FORBIDDEN` if a workspace could be opened. */
 export async function refuseForPeople(workspace: () => Promise<WorkspaceApi>, name: string): Promise<never> {
   await FOR_PEOPLE.get(bare(name))?.(await workspace());
   throw new ChronicleError("FORBIDDEN", `${bare(name)} is not for an agent's connection`, {

@@ -1,28 +1,31 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { wasMoved } from "../core/tree/moved-folder.ts";
 
-/** Who asks, and where. */
+/** The client, and its folders. */
 export interface Asked {
-  /** The folders that the client works in; none: the server's own is meant. */
+  /** The folders that the client works in; if empty, the server's own folder is meant. */
   readonly folders: readonly string[];
-  /** The client's name, as it calls itself; empty where it does not. */
+  /** The client's own name for itself; empty if it gives none. */
   readonly client: string;
 }
 
-/** How a workspace is found and opened. */
+/** Finds and opens a workspace. */
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
-/** Over HTTP, many clients may come: beyond these they share one workspace without a name. */
+/**
+ * The most client names with a workspace of their own. Over HTTP there may be more: they share one workspace without a
+ * name.
+ */
 const MAX_CLIENTS = 8;
 
 /**
- * The workspace of a server, for each client by name: opened at the first call that needs it, so that a client gets its
- * list of tools at once, and a folder that is not recorded yet may become so while the server runs.
+ * The workspace of a server, for each client by name. It is opened at the first call that needs it, so that a client
+ * gets its list of tools at once, and a folder may begin to be recorded while the server runs.
  */
 export class LazyWorkspace {
   readonly #open: OpenWorkspace;
   readonly #opening = new Map<string, Promise<Opened>>();
-  /** Opened with other settings than those in force now; a call may still be at work with one. */
+  /** Workspaces opened with settings that are no longer in force; a call may still be using one. */
   readonly #outdated: WorkspaceApi[] = [];
 
   constructor(open: OpenWorkspace) {
@@ -30,8 +33,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * The open workspace. A failure is not remembered: the next call tries again. What is tracked is taken over when a
-   * workspace is opened: where that was changed meanwhile, it is opened anew.
+   * Returns the open workspace. A failure is not remembered, so the next call tries again. The settings of what is
+   * tracked are read when a workspace is opened. If they have changed since, it is opened anew.
    */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
     const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";
@@ -50,7 +53,7 @@ export class LazyWorkspace {
     return this.get(name, folders);
   }
 
-  /** A client works in other folders now: its workspace is found anew with the next call. */
+  /** Forgets a client's workspace, because its folders have changed: the next call finds it anew. */
   forget(client: string): void {
     const opening = this.#opening.get(client);
     if (opening === undefined) return;
@@ -82,11 +85,11 @@ export class LazyWorkspace {
 
 interface Opened {
   readonly workspace: WorkspaceApi;
-  /** What was tracked when it was opened. */
+  /** The settings of what is tracked, as of its opening. */
   readonly settings: string;
 }
 
-/** `undefined`: its folder was moved since it was opened. */
+/** Returns the settings now in force; `undefined` if its folder was moved since it was opened. */
 async function settingsInForce(workspace: WorkspaceApi): Promise<string | undefined> {
   try {
     return await settingsOf(workspace);

@@ -6,10 +6,10 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 
-/** Longest message that is read, in bytes: longer ones are refused, and the connection goes on. */
+/** The longest message that is read, in bytes. Longer ones are refused, and the connection goes on. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
-/** How much of a message that is too long is looked at for its id. */
+/** The bytes at each end of a too long message that are searched for its id. */
 const EDGE = 4_096;
 
 const NEWLINE = 0x0a;
@@ -17,8 +17,9 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 
 /**
- * One message a line, as MCP's stdio wants it. Unlike the SDK's own it answers what it has begun before it closes at
- * the end of its input (so that a script can pipe requests in), and it survives a message that is too long.
+ * Transports one message per line, as MCP's stdio requires. Unlike the SDK's own transport, it answers open requests
+ * before it closes at the end of its input (so that a script can pipe requests in), and it survives a message that is
+ * too long.
  */
 export class LineTransport implements Transport {
   onclose?: () => void;
@@ -32,7 +33,7 @@ export class LineTransport implements Transport {
   readonly #pending = new Set<string | number>();
   #pieces: Buffer[] = [];
   #size = 0;
-  /** The beginning of a line that is too long: of its pieces only the end is kept. */
+  /** The beginning of a too long line: of the pieces that follow, only the end is kept. */
   #head: Buffer | undefined;
   #ended = false;
   #closed = false;
@@ -50,7 +51,7 @@ export class LineTransport implements Transport {
     this.#input.on("error", this.#onEnd);
     this.#input.on("end", this.#onEnd);
     this.#input.on("close", this.#onEnd);
-    // The client has gone: nobody reads any more.
+    // The client is gone, so nobody reads any more.
     this.#output.on("error", this.#onOutputError);
   }
 
@@ -130,7 +131,7 @@ export class LineTransport implements Transport {
       return;
     }
     if ("method" in message && "id" in message) this.#pending.add(message.id);
-    // A request that the client has given up is not answered.
+    // A request that the client has cancelled is not answered.
     if ("method" in message && message.method === "notifications/cancelled") {
       const id: unknown = message.params?.["requestId"];
       if (typeof id === "string" || typeof id === "number") this.#settle(id);
@@ -138,14 +139,14 @@ export class LineTransport implements Transport {
     this.onmessage?.(message);
   }
 
-  /** Answers what cannot be understood, if it can be told which request it was. */
+  /** Answers an invalid message with an error, if its request is known. */
   #refuse(id: string | number | undefined, code: number, message: string): void {
     if (id === undefined) this.onerror?.(new Error(message));
     else void this.send({ jsonrpc: "2.0", id, error: { code, message } });
   }
 }
 
-/** Copies of the first and last bytes, so that nothing else is held. */
+/** Copies the first and last bytes, so that the rest can be freed. */
 function firstOf(pieces: readonly Buffer[]): Buffer {
   const kept: Buffer[] = [];
   for (let size = 0, at = 0; size < EDGE && at < pieces.length; at += 1) {
@@ -166,7 +167,10 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
   return Buffer.concat(kept);
 }
 
-/** The id of a request of which only the edges are there: the last one named so, which is not within the arguments. */
+/**
+ * Finds the id of a request of which only both ends are kept: the `id` at its beginning or end, so none within the
+ * arguments.
+ */
 function idWithin(text: string): string | number | undefined {
   const head = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]{1,100}")/.exec(text)?.[1];
   const tail = /"id"\s*:\s*(\d+|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(text)?.[1];

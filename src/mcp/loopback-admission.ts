@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { type RequestHead, strangerOf, type WebDoor } from "../util/web-guard.ts";
 
-/** Why a request is not served. */
+/** The reason why a request is refused. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -9,7 +9,7 @@ export interface Refusal {
 
 const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
-/** Who is let in to MCP on a port of loopback: no stranger, and whoever bears the token. */
+/** Admits requests to MCP on a loopback port: only those with the token, and none from a foreign host or origin. */
 export class LoopbackAdmission {
   readonly #door: WebDoor;
   readonly #token: Buffer;
@@ -20,7 +20,7 @@ export class LoopbackAdmission {
     this.#token = digestOf(token);
   }
 
-  /** Looks at nothing but the head. */
+  /** Checks only the head. */
   refusalOf(head: RequestHead): Refusal | undefined {
     const stranger = strangerOf(head, this.#door);
     if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
@@ -30,7 +30,7 @@ export class LoopbackAdmission {
     return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
   }
 
-  /** Compares digests, so that neither the length nor the time says how much was right. */
+  /** Compares digests, so that timing reveals neither the token's length nor how much of it was right. */
   #isBearer(authorization: string | undefined): boolean {
     const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
     return timingSafeEqual(digestOf(given), this.#token);

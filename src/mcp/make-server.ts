@@ -14,15 +14,15 @@ import type { LazyWorkspace } from "./lazy-workspace.ts";
 import { oneLine } from "./one-line.ts";
 import { annotationsOf, TOOLS } from "./tool-table.ts";
 
-/** What a server is made with. */
+/** Parts of a server. */
 export interface ServerParts {
   readonly version: string;
   readonly workspace: LazyWorkspace;
-  /** May the client say which folder is meant (MCP roots)? Not where a person has named one. */
+  /** True if the client's folders (MCP roots) select the workspace; false if a person has named one. */
   readonly askClient: boolean;
-  /** What the client's program should hear besides, in sentences. */
+  /** Further notes for the client's program, in sentences. */
   readonly notes?: readonly string[];
-  /** For diagnostics. */
+  /** Writes a line to the diagnostics. */
   readonly report: (message: string) => void;
 }
 
@@ -42,13 +42,13 @@ const LIST = TOOLS.map((tool) => ({
   annotations: annotationsOf(tool),
 }));
 
-/** A server of Chronicle's tools, for one connection (stdio) or one request (HTTP). */
+/** Makes a server of Chronicle's tools, for one connection (stdio) or one request (HTTP). */
 export function makeServer(parts: ServerParts): Server {
   const identity = { name: "chronicle", title: "Chronicle", version: parts.version };
   const instructions = [INSTRUCTIONS, ...(parts.notes ?? [])].join(" ");
   const server = new Server(identity, { capabilities: { tools: {} }, instructions });
   const folders = async () => (parts.askClient ? clientFolders(server, parts.report) : []);
-  // From 2026-07-28 on a client is not asked for its folders.
+  // From revision 2026-07-28 on, a client is not asked for its folders.
   server.setNotificationHandler("notifications/roots/list_changed", () => {
     if (parts.askClient) parts.workspace.forget(nameIn(server.getClientVersion()));
   });
@@ -70,7 +70,7 @@ export function makeServer(parts: ServerParts): Server {
   return server;
 }
 
-/** What the client calls itself: with each request (2026-07-28), or at the handshake before. */
+/** Returns the client's own name: from each request (2026-07-28), or from the handshake before that revision. */
 function nameOf(server: Server, { mcpReq }: ServerContext): string {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
   return nameIn(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion());
@@ -81,7 +81,10 @@ function nameIn(told: unknown): string {
   return typeof name === "string" ? oneLine(name, 100) : "";
 }
 
-/** Of what is not an error of Chronicle's: the model gets the message, whoever reads the diagnostics the place. */
+/**
+ * Returns the stack of an error that is not Chronicle's. The model gets the message; the diagnostics also get the
+ * stack.
+ */
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

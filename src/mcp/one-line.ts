@@ -1,13 +1,13 @@
 import { withVisible } from "../core/values/invisible.ts";
 
-/** The beginning of a text, with `…` where something was cut off. */
+/** Returns the beginning of a text, with `…` if something was cut off. */
 export function shortened(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
 /**
- * Text from elsewhere (a file's name, a summary) on one line: a name with a line break in it must not look like
- * something that Chronicle says.
+ * Puts text from elsewhere (a file's name, a summary) on one line, so that a name with a line break cannot look like
+ * text of Chronicle's.
  */
 export function oneLine(text: string, most = 300): string {
   return withVisible(shortened(text, most), (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);

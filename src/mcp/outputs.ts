@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * What the tools answer, for `outputSchema`: the fields that programs can rely on. Every object may have more; the library's shapes
- * (`src/api`) say what. What is optional here is not always there.
+ * The answers of the tools, for `outputSchema`: the fields that programs can rely on. Every object may have more, as
+ * the library's shapes (`src/api`) say. Optional fields are not always present.
  */
 
 const text = z.string();
@@ -10,10 +10,10 @@ const count = z.int().min(0);
 const flag = z.boolean();
 const texts = z.array(text);
 
-/** Bytes that are not UTF-8 stand beside in Base64. */
+/** A path that is not UTF-8 is also given in Base64, beside. */
 const path = text.describe("as people see it; where its bytes are not UTF-8, `path_b64` has them");
 
-/** What changed at one path. */
+/** A change of one path. */
 const change = z.looseObject({
   path,
   change_type: z.enum(["created", "modified", "deleted", "permissions_changed"]),
@@ -27,13 +27,13 @@ const change = z.looseObject({
   patch_cut: z.literal(true).describe("only the beginning of the patch").optional(),
 });
 
-/** The first changes, and how many there are. */
+/** The first changes, and the number of all. */
 export const changes = {
   changes: z.array(change).describe("the first of them"),
   total_changes: count.describe("how many there are"),
 } as const;
 
-/** What was not recorded. */
+/** Coverage: what was not recorded. */
 const coverage = z.looseObject({
   complete: flag,
   omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first of them"),
@@ -42,7 +42,7 @@ const coverage = z.looseObject({
 
 const skipped = z.array(z.looseObject({ path, reason: text, detail: text.optional() }));
 
-/** What did not merge. */
+/** A conflict. */
 export const conflict = z.looseObject({
   id: text.describe("empty in a dry run"),
   path,
@@ -55,7 +55,7 @@ export const conflict = z.looseObject({
 
 const operation = z.looseObject({ id: text, kind: text, summary: text });
 
-/** What a way back did. */
+/** The result of an undo, redo, rollback or restore. */
 export const wentBack = {
   ...changes,
   undo_id: text.nullable().describe("takes it back; null: nothing was changed"),
@@ -93,7 +93,7 @@ export const action = z.looseObject({
   coverage,
 });
 
-/** Work that lands whole or is taken back whole. */
+/** A transaction. */
 export const transaction = z.looseObject({
   id: text,
   status: z.enum(["active", "committed", "rolled_back"]),
@@ -122,10 +122,10 @@ export const iteration = z.looseObject({
   actor: text,
 });
 
-/** Something that a check of the history has found. */
+/** A problem found by a check of the history. */
 export const problem = z.looseObject({ kind: text, where: text, detail: text });
 
-/** How the workspace stands. */
+/** The workspace's status. */
 export const status = {
   ...changes,
   workspace: text,
@@ -160,8 +160,8 @@ export { count, flag, path, text, texts };
 const error = z.looseObject({ code: text, message: text, hint: text.nullable() });
 
 /**
- * The schema of a tool's answers. An error is one, too (`isError`), and some clients hold it to this schema: it has `error`, and nothing
- * of the rest.
+ * Returns the schema of a tool's answers. Some clients check errors (`isError`) against it too. An error has `error`,
+ * and none of the other fields.
  */
 export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"; readonly [key: string]: unknown } {
   const done = {

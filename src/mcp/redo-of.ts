@@ -1,4 +1,7 @@
-/** How an undo is taken back, in a sentence for a model. `id`: that of an undo of somebody's work, `null` of a step. */
+/**
+ * Returns a sentence that tells a model how to take an undo back. `id`: the id of an undo of somebody's work; `null`: a
+ * step was undone.
+ */
 export function redoOf(id: string | null): string {
   return id === null ? "redo brings it again." : `redo {"operation":"${id}"} brings it again.`;
 }

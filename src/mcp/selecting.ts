@@ -4,7 +4,7 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { actionId, inWorkspace, moment, named, path } from "./arguments.ts";
 
-/** The arguments that say whose work is meant: at most one is given. */
+/** The arguments that select somebody's work; at most one is given. */
 export const selectionShape = {
   action: actionId.optional(),
   turn: named("an agent's turn, as list_actions shows it; `last` is the one that changed something last").optional(),
@@ -18,7 +18,7 @@ const KEYS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 
-/** Whose work was named; `undefined` if nobody's. Throws `USAGE` for more than one. */
+/** Returns the selection; `undefined` if there is none. Throws `USAGE` for more than one. */
 export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | undefined {
   const named = KEYS.filter((key) => given[key] !== undefined);
   if (named.length > 1) {

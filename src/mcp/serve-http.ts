@@ -11,11 +11,11 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 100;
 
-/** How a server listens. */
+/** Options for listening. */
 export interface HttpOptions {
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
-  /** What each request must bear: `Authorization: Bearer <token>`. */
+  /** The token of each request: `Authorization: Bearer <token>`. */
   readonly token: string;
 }
 
@@ -25,7 +25,7 @@ export interface RunningHttp {
   close(): Promise<void>;
 }
 
-/** Serves MCP over HTTP at `/mcp` on 127.0.0.1, to whoever has the token. Rejects if the port is taken. */
+/** Serves MCP over HTTP at `/mcp` on 127.0.0.1, to clients with the token. Rejects if the port is taken. */
 export async function serveHttp(parts: ServerParts, { port, token }: HttpOptions): Promise<RunningHttp> {
   const onerror = (error: Error) => parts.report(error.message);
   const handler = createMcpHandler(() => makeServer(parts), { onerror, maxRequestBodySize: MAX_BODY_BYTES });
@@ -87,7 +87,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
   await hand(await serving.handler.fetch(asked), response);
 }
 
-/** The whole body; `undefined` if it is too large. */
+/** Returns the whole body; `undefined` if it is too large. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
   const pieces: Buffer[] = [];
   let size = 0;

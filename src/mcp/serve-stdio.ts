@@ -5,12 +5,12 @@ import { makeServer, type ServerParts } from "./make-server.ts";
 
 /** A server on two streams. */
 export interface StdioServer {
-  /** Resolves at the end of the input, once what was asked is answered. */
+  /** Resolves at the end of the input, once every request is answered. */
   readonly done: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Serves one client: one message a line in, one a line out, nothing else. */
+/** Serves one client: one message per line in, one per line out, nothing else. */
 export function serveStdio(parts: ServerParts, input: Readable, output: Writable): StdioServer {
   const transport = new LineTransport(input, output);
   const onerror = (error: Error) => parts.report(error.message);

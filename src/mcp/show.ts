@@ -3,7 +3,7 @@ import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
 
-/** How much of a list goes into one answer. */
+/** The most items of each list, and characters of patches, in one answer. */
 const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
 
 /** A list cut to a length, with the number of all. */
@@ -12,7 +12,7 @@ export interface Capped<T> {
   readonly total: number;
 }
 
-/** The first of a list. */
+/** Returns the first items of a list, and the number of all. */
 export function capped<T>(list: readonly T[], most: number): Capped<T> {
   return { items: list.slice(0, most), total: list.length };
 }
@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<ChangeShape["change_type"], string>> = {
   permissions_changed: "permissions changed",
 };
 
-/** `2 created, 1 deleted`; `nothing` for none. */
+/** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */
 export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "path">[]): string {
   const types = ["created", "modified", "deleted", "permissions_changed"] as const;
   const parts = types.flatMap((type) => {
@@ -41,7 +41,7 @@ export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "pa
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }
 
-/** Changes for an answer: the first of them, their patches cut so that all together stay readable. */
+/** Returns the first changes for an answer, their patches cut so that all together stay readable. */
 export function cappedChanges(changes: readonly ChangeShape[]): {
   readonly changes: readonly (ChangeShape & { readonly patch_cut?: true })[];
   readonly total_changes: number;
@@ -49,7 +49,7 @@ export function cappedChanges(changes: readonly ChangeShape[]): {
   return { changes: cappedPatches(changes.slice(0, MOST.changes)), total_changes: changes.length };
 }
 
-/** The same things, their patches cut so that all together stay readable. */
+/** Returns the items with their patches cut so that all together stay readable. */
 export function cappedPatches<T extends { readonly patch?: string }>(
   all: readonly T[],
 ): readonly (T & { readonly patch_cut?: true })[] {
@@ -63,7 +63,9 @@ export function cappedPatches<T extends { readonly patch?: string }>(
   });
 }
 
-/** One line a change, and its patch beneath it where there is one. `+` created, `~` modified, `-` deleted, `m` mode. */
+/**
+ * Returns one line per change, followed by its patch if there is one. `+` created, `~` modified, `-` deleted, `m` mode.
+ */
 export function changeLines(changes: readonly ChangeShape[]): string[] {
   const { changes: shown, total_changes: total } = cappedChanges(changes);
   const lines = shown.flatMap(({ change_type: type, path, kind, patch }) => [
@@ -74,7 +76,7 @@ export function changeLines(changes: readonly ChangeShape[]): string[] {
   return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
 }
 
-/** Paths that several, or a person, may have changed: nobody's. */
+/** Returns lines on ambiguous paths: several brackets, or a person, may have changed them, so they belong to nobody. */
 export function ambiguousLines(ambiguous: readonly string[]): string[] {
   if (ambiguous.length === 0) return [];
   const { items, total } = capped(ambiguous, MOST.files);
@@ -92,7 +94,7 @@ export function cappedCoverage(coverage: CoverageShape): CoverageShape & { reado
   return { complete: coverage.complete, omitted: [...items], ...rules, total_omitted: total };
 }
 
-/** What was not recorded, if that is not all on purpose. */
+/** Returns lines on what was not recorded, unless all of it was left out on purpose. */
 export function coverageLines(coverage: CoverageShape): string[] {
   if (coverage.complete) return [];
   const shown = coverage.omitted.slice(0, MOST.omitted);
@@ -118,7 +120,7 @@ export function cappedAction(action: ActionShape): Omit<ActionShape, "coverage">
   };
 }
 
-/** An action on one line: id, time, what it was about, how it ended. */
+/** Returns an action on one line: id, time, summary, state. */
 export function actionLine(action: ActionShape): string {
   const { id, timestamp, action_summary: summary, state, changed, turn, transaction_id: transaction } = action;
   const marks = [
@@ -130,7 +132,7 @@ export function actionLine(action: ActionShape): string {
   return `${id}  ${timestamp}  ${oneLine(summary, 160)}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-/** Paths that were left as they are, with the reason. */
+/** Returns lines on skipped paths, with the reason. */
 export function skippedLines(skipped: readonly SkippedShape[]): string[] {
   const { items, total } = capped(skipped, MOST.changes);
   const lines = items.map(({ path, reason, detail }) => {
@@ -144,7 +146,7 @@ export function conflictLine({ id, path, state, reason }: ConflictShape): string
   return `${id === "" ? "(dry run)" : id}  ${oneLine(path)}  ${state}: ${oneLine(reason)}`;
 }
 
-/** What a restore or undo gives to programs, its lists capped. */
+/** Returns the result of a restore or undo for programs, its lists capped. */
 export function cappedRestore<T extends RestoreShape>(
   result: T,
 ): Omit<T, "changes" | "skipped"> & ReturnType<typeof cappedChanges> & { readonly skipped: readonly SkippedShape[] } {

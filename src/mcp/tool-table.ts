@@ -17,7 +17,10 @@ export const TOOLS: readonly Tool[] = [
   ...STATE_TOOLS,
 ];
 
-/** What the protocol says of a tool's effects: only what changes files is destructive, and nothing leaves the machine. */
+/**
+ * Returns the protocol's annotations for a tool's effects: only tools that change files are destructive, and nothing
+ * leaves the machine.
+ */
 export function annotationsOf({ title, effect, idempotent }: Tool): ToolAnnotations {
   return {
     title,

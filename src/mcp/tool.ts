@@ -7,8 +7,8 @@ import { shortened } from "./one-line.ts";
 import { outputSchemaOf } from "./outputs.ts";
 
 /**
- * `reads`: changes nothing. `records`: adds to the history, changes no file of the workspace. `changes`: changes files;
- * what they were is recorded first.
+ * `reads`: changes nothing. `records`: adds to the history, changes no file of the workspace. `changes`: changes files,
+ * whose previous state is recorded first.
  */
 export type Effect = "reads" | "records" | "changes";
 
@@ -16,30 +16,30 @@ export type Effect = "reads" | "records" | "changes";
 export interface ToolSpec<Input extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
-  /** For a model that knows nothing else: what it does, when to use it, and how to take it back. */
+  /** For a model that knows nothing else: what the tool does, when to use it, and how to take it back. */
   readonly description: string;
   readonly input: Input;
-  /** What its answers have, besides the sentence and the next steps: see `outputs.ts`. */
+  /** The fields of its answers, besides the sentence and the next steps: see `outputs.ts`. */
   readonly output: z.ZodRawShape;
   readonly effect: Effect;
-  /** Calling it again with the same arguments changes nothing more. */
+  /** True if calling it again with the same arguments changes nothing more. */
   readonly idempotent?: boolean;
-  /** What to do about an error, naming tools. */
+  /** Hints for errors, naming tools. */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
   readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
 }
 
-/** A tool of any arguments: they are checked before it runs. */
+/** A tool with any arguments, which are checked before it runs. */
 export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run"> {
   readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   readonly outputSchema: { readonly type: "object"; readonly [key: string]: unknown };
-  /** Throws `USAGE` for arguments that do not fit the schema. */
+  /** Runs the tool. Throws `USAGE` for arguments that do not fit the schema. */
   readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<Answer>;
 }
 
 const MAX_COMPLAINT = 1_000;
 
-/** Makes a tool of its description. */
+/** Makes a tool from its description. */
 export function defineTool<Input extends z.ZodObject>({ input, output, run, ...spec }: ToolSpec<Input>): Tool {
   const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
   return {

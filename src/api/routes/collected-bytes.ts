@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** All pieces in one. Throws `LIMIT_EXCEEDED` for more than `most` bytes. */
+/** Returns all pieces as one. Throws `LIMIT_EXCEEDED` for more than `most` bytes. */
 export async function collectedBytes(pieces: AsyncIterable<Uint8Array>, most: number): Promise<Uint8Array> {
   const all: Uint8Array[] = [];
   let size = 0;

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { complaintOf } from "./complaint.ts";
 import { bits, count } from "./fields.ts";
 
-/** What is wrong with a field is said in plain words, not in the schema library's. */
+/** Complaints about a field are in plain words, not in the schema library's. */
 
 const schema = z.strictObject({
   a: z.string().min(1).max(3),

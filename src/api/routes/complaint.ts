@@ -1,6 +1,6 @@
 import type * as z from "zod";
 
-/** What is wrong with a field, in plain words; what a schema says in words of its own is passed on. */
+/** Describes in plain words what is wrong with a field. A message that the schema wrote itself is passed on. */
 export function complaintOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

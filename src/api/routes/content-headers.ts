@@ -1,23 +1,23 @@
 import type { FileShape } from "../file-api.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A request's headers of Chronicle's own. */
+/** Chronicle's own request headers. */
 export const ACTING = {
-  /** Who acts, where the server may let the caller say so: `WorkspaceApi.as`. */
+  /** The actor, if the server lets the caller name one: `WorkspaceApi.as`. */
   actor: "chronicle-actor",
-  /** The program on whose behalf. */
+  /** The program on whose behalf the request is made. */
   client: "chronicle-client",
-  /** `agent`: ask for no more than an agent may. */
+  /** `agent`: the request has no more rights than an agent. */
   role: "chronicle-role",
 } as const;
 
-/** Sent with the value `commands` by whoever has the command line at hand: hints may name its commands. */
+/** Has the value `commands` if the client has the command line: hints may then name its commands. */
 export const HINTS_HEADER = "chronicle-hints";
 export const WITH_COMMANDS = "commands";
 
 const KINDS = ["file", "symlink", "dir"] as const;
 
-/** The headers that say what `file` is, beside the `ETag`, which is its hash. Its path is percent-encoded. */
+/** Returns the headers that describe `file`, beside the `ETag`, which is its hash. The path is percent-encoded. */
 export function contentHeaders(file: FileShape): Record<string, string> {
   return {
     "chronicle-path": encodeURIComponent(file.path),
@@ -31,7 +31,7 @@ export function contentHeaders(file: FileShape): Record<string, string> {
   };
 }
 
-/** What the headers say, by a function that gives the one with a name; `undefined` where they are not all there. */
+/** Returns the file that the headers describe; `undefined` if some are missing. `header` looks one up by its name. */
 export function fileOfHeaders(header: (name: string) => string | undefined): FileShape | undefined {
   const kind = KINDS.find((one) => one === header("chronicle-kind"));
   const shown = header("chronicle-path");

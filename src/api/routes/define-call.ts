@@ -1,9 +1,9 @@
 import type { Call, ReplyKind } from "./route.ts";
 
-/** Where everything about one workspace is. */
+/** The path prefix of every route about one workspace. */
 export const WORKSPACE = "/v1/workspaces/{id}";
 
-/** Says a client's half of a row, with the types that it has. */
+/** Returns the client's half of a row, with its exact types. */
 export function defineCall<
   const Args extends readonly unknown[],
   const Reply extends ReplyKind,

@@ -8,21 +8,21 @@ import type { Answer, AnswerOf, Asked, Call, ContentReply, EventsReply, Received
 import type { RouteInput, RouteText, StoreRoute, SyncRoute, WorkspaceRoute } from "./row.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A query or body as a client makes it: what is not given is left out. */
+/** A query or body as a client makes it: absent fields are left out. */
 type Sent<T> = T extends readonly (infer Item)[]
   ? readonly Sent<Item>[]
   : T extends object
     ? { readonly [K in keyof T]?: Sent<T[K]> | undefined }
     : T;
 
-/** What a schema gives: what is optional is there or not, and never `undefined`. */
+/** A schema's output: optional fields are present or absent, and never `undefined`. */
 type Given<T> = T extends (infer Item)[]
   ? Given<Item>[]
   : T extends object
     ? { readonly [K in keyof T]: Given<Exclude<T[K], undefined>> }
     : T;
 
-/** The server's half of a row: who may ask, what is taken in, what is done. */
+/** The server's half of a row: who may ask, what is accepted, what is done. */
 interface Handling<On, Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind>
   extends RouteText, RouteInput<Query, Body> {
   answer(on: On, asked: Asked<Given<z.output<Query>>, Given<z.output<Body>>>): Promise<AnswerOf<Reply>>;
@@ -76,7 +76,7 @@ function joined<On, Query extends z.ZodObject, Body extends z.ZodType, Reply ext
   };
 }
 
-/** The request, held against the row's schemas. */
+/** Validates the request by the row's schemas. */
 function checked<Query extends z.ZodObject, Body extends z.ZodType>(
   { query, body, bytes }: RouteInput<Query, Body>,
   received: Received,
@@ -99,7 +99,7 @@ function checked<Query extends z.ZodObject, Body extends z.ZodType>(
 
 async function* nothing(): AsyncIterable<Uint8Array> {}
 
-/** What the schema makes of it; a row without one takes nothing. */
+/** Parses the input by the schema. A row without a schema accepts nothing. */
 function fitting(schema: z.ZodType | undefined, given: unknown, where: "query" | "body"): unknown {
   if (schema === undefined) return where === "query" ? nothingIn(given) : undefined;
   const parsed = schema.safeParse(where === "body" && given === undefined ? {} : given);

@@ -2,9 +2,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 
 /**
- * The event after which a stream of events begins; without `after`: now. Found out before anything is streamed, so that who
- * asks for what is not there gets an answer. Throws `PRUNED` for events that a compaction has dropped, `NOT_FOUND` for
- * what is not recorded yet; `data.after` says where one can go on.
+ * Returns the seq after which a stream of events begins; without `after`, the present head. Called before anything is
+ * streamed, so that a request for missing events gets an error. Throws `PRUNED` for events that a compaction has
+ * dropped, `NOT_FOUND` for events that are not recorded yet; `data.after` is a seq from which the caller can continue.
  */
 export async function eventStart(on: WorkspaceApi, after: number | undefined): Promise<number> {
   const [last] = await on.log({ reverse: true, limit: 1 });

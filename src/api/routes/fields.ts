@@ -1,15 +1,15 @@
 import * as z from "zod";
 
 /**
- * The fields that queries and bodies are made of, each with its bounds. Queries come as text: `count`, `flag` and `many`
- * read it. What is in a field is checked again by the engine's own validators.
+ * The fields of queries and bodies, each with its bounds. Queries come as text, which `count`, `flag` and `many` parse.
+ * The engine's own validators check the values again.
  */
 
 const MAX_WORD = 200;
-/** As `core/values/path.ts` has it, and room for a root's mark. */
+/** The limit of `core/values/path.ts`, and room for a root's mark. */
 const MAX_PATH = 66_000;
 const MAX_PATHS = 10_000;
-/** Deep enough for any request, far from what a stack could not hold. */
+/** Deep enough for any request, and far below the depth that a stack could not hold. */
 const MAX_DEPTH = 64;
 
 const noControls = /^[^\u0000-\u001f\u007f-\u009f]+$/;
@@ -38,7 +38,7 @@ export const moment = (what: string): z.ZodString =>
 export const number = (what: string, most = Number.MAX_SAFE_INTEGER): z.ZodInt =>
   z.int().min(0).max(most).describe(what);
 
-/** Yes or no, in a body. */
+/** A boolean, in a body. */
 export const bool = (what: string): z.ZodBoolean => z.boolean().describe(what);
 
 const DIGITS = /^\d{1,16}$/;
@@ -52,7 +52,7 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
     .pipe(z.int().min(least).max(most))
     .meta({ description: what });
 
-/** Permission bits, in a query: a plain number, or octal where it begins with 0. Setuid and its like are never set. */
+/** Permission bits, in a query: decimal, or octal if it begins with 0. Setuid and similar bits are never set. */
 export const bits = (what: string) =>
   z
     .string()
@@ -69,7 +69,7 @@ export const flag = (what: string) =>
     .pipe(z.boolean())
     .meta({ description: what });
 
-/** Texts, in a query: the key stands there once for each. */
+/** Texts, in a query: the key is repeated for each. */
 export const many = (what: string, most: number) =>
   z
     .union([
@@ -82,16 +82,16 @@ export const many = (what: string, most: number) =>
     .pipe(z.array(z.string()).max(most))
     .meta({ description: what });
 
-/** How many of a list are given at once. */
+/** The page size. */
 export const limit = count("how many at most (default 100)", { least: 1, most: 1_000 }).optional();
 
-/** What every list takes. */
+/** The parameters of every list. */
 export const paging = {
   limit,
   cursor: z.string().min(1).max(2_000).describe("`next` of the page before").optional(),
 };
 
-/** Who acts, and in which session. */
+/** The actor and the session. */
 export const by = {
   actor: word("who acts (default: as the server knows the caller)").optional(),
   session: word("the agent's session").optional(),
@@ -104,7 +104,7 @@ export const jsonObject = (what: string) =>
     .refine((value) => depthOf(value) <= MAX_DEPTH, `must not be nested deeper than ${MAX_DEPTH}`)
     .describe(what);
 
-/** How deep arrays and objects are nested in a parsed value. No recursion: the depth is what is not trusted. */
+/** Returns how deep arrays and objects are nested in a parsed value. Does not recurse, since the depth is untrusted. */
 function depthOf(value: unknown): number {
   let level: unknown[] = [value];
   for (let depth = 0; ; depth += 1) {

@@ -2,20 +2,20 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import { virtualPath } from "./virtual-path.ts";
 
-/** Which of the three things a GET of `files/…` may mean, and the path that it is about. */
+/** The operation that a GET of `files/…` means, one of three, and its path. */
 export interface FileRequest {
   readonly operation: "readFile" | "fileHistory" | "fileAtIteration";
-  /** For the row: `path`, and `n` for an iteration. */
+  /** Parameters for the row: `path`, and `n` for an iteration. */
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** What `as` says beside `content`. */
+/** The operation for each value of `as` other than `content`. */
 const SAID: Readonly<Record<string, FileRequest["operation"]>> = {
   history: "fileHistory",
   iteration: "fileAtIteration",
 };
 
-/** What a virtual path means. */
+/** Returns the operation that a virtual path means. */
 function virtualMeaning(rest: string): FileRequest | undefined {
   const virtual = virtualPath(rest);
   if (virtual === undefined) return undefined;
@@ -24,7 +24,7 @@ function virtualMeaning(rest: string): FileRequest | undefined {
   return { operation: "fileAtIteration", params: { path, n: String(virtual.iteration) } };
 }
 
-/** What `x/history` and `x/at/3` may mean; `undefined`: a content and nothing else. */
+/** Returns the operation that `x/history` or `x/at/3` may mean; `undefined`: it can only be a content. */
 function otherMeaning(rest: string): FileRequest | undefined {
   const history = /^(.+)\/history$/s.exec(rest)?.[1];
   if (history !== undefined) return { operation: "fileHistory", params: { path: history } };
@@ -34,9 +34,9 @@ function otherMeaning(rest: string): FileRequest | undefined {
 }
 
 /**
- * What a GET of `files/<rest>` means. `as` (`content`, `history`, `iteration`) settles it. Without it, `x/history` is
- * the history of `x` where `x` was ever recorded as a file or a link, or where no file is called so. A virtual path is
- * one in any case, unless `as` says that a file which is called so is meant.
+ * Returns the operation that a GET of `files/<rest>` means. `as` (`content`, `history`, `iteration`) decides it.
+ * Without `as`, `x/history` is the history of `x` if `x` was ever recorded as a file or a link, or if no file has that
+ * name. A virtual path is always one, unless `as` says that a file of that name is meant.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };

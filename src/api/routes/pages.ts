@@ -1,19 +1,19 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Page } from "./reply-shapes.ts";
 
-/** Which part of a list is asked for. */
+/** The part of a list that is requested. */
 export interface Paging {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }
 
-/** How many are given where nobody says. */
+/** The default page size. */
 export const PAGE = 100;
 
-/** The most that is given at once. */
+/** The largest page size. */
 export const MAX_PAGE = 1_000;
 
-/** The part of a whole list that begins after the item of the cursor; `key` names each item, and is a cursor. */
+/** Returns the page of a whole list that begins after the cursor's item. `key` returns an item's cursor. */
 export function pageOf<Item>(all: readonly Item[], paging: Paging, key: (item: Item) => string): Page<Item> {
   const { limit = PAGE, cursor } = paging;
   const begin = cursor === undefined ? 0 : all.findIndex((item) => key(item) === cursor) + 1;
@@ -23,14 +23,14 @@ export function pageOf<Item>(all: readonly Item[], paging: Paging, key: (item: I
   return { items, next: begin + limit < all.length && last !== undefined ? key(last) : null };
 }
 
-/** The page that was asked for with one item more than it may hold. */
+/** Makes a page from `limit` + 1 fetched items; the extra item shows that there are more. */
 export function pageWithMore<Item>(found: readonly Item[], limit: number, key: (item: Item) => string): Page<Item> {
   const items = found.slice(0, limit);
   const last = items.at(-1);
   return { items, next: found.length > limit && last !== undefined ? key(last) : null };
 }
 
-/** The number that a cursor is. */
+/** Returns a cursor as a number. */
 export function numberOf(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw strayCursor();
   return Number(cursor);

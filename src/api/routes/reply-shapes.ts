@@ -8,25 +8,25 @@ import type * as sync from "../sync-api.ts";
 import type { RecentShape } from "../workspace-api.ts";
 import type { Role } from "./role.ts";
 
-/** A part of a list. */
+/** One page of a list. */
 export interface Page<Item> {
   items: Item[];
-  /** Give it as `cursor` for those that follow; `null`: that was all. */
+  /** The value of `cursor` for the next page; `null`: this is the last page. */
   next: string | null;
 }
 
-/** Who asks, as the server knows it. */
+/** The caller, as the server knows it. */
 export interface MeShape {
-  /** Of the server's Chronicle. */
+  /** The version of the server's Chronicle. */
   version: string;
   role: Role;
-  /** Of the token, where there is one. */
+  /** The token's name, if there is one. */
   name?: string;
   /** Ids and names of the workspaces that the caller may see; `null`: all of the store's. */
   workspaces: string[] | null;
   /** The workspace of the folder that the server was started in. */
   default_workspace: string | null;
-  /** The server still opens that folder, or begins its history: which workspace it is, is not known yet. */
+  /** The server is still opening that folder, or beginning its history, so its workspace is not known yet. */
   starting?: true;
 }
 
@@ -36,10 +36,10 @@ export interface LiveRecordShape {
   record: Record<string, unknown>;
 }
 
-/** What somebody did to a record. */
+/** One event of a user's record. */
 export type UserRecordEventShape = Omit<record.RecordEventShape, "record"> & { record: Record<string, unknown> };
 
-/** How many records were rewritten. */
+/** The number of records that were rewritten. */
 export interface MigratedShape {
   records: number;
 }
@@ -55,28 +55,28 @@ export interface AbandonedShape {
   actions: string[];
 }
 
-/** The chain is whole: what is not is a problem instead. */
+/** The result for a whole chain; a broken one is a problem instead. */
 export interface IntegrityShape {
   ok: true;
 }
 
 /** A problem (RFC 9457), as `application/problem+json`. */
 export interface ProblemShape {
-  /** `about:blank`: the title is the status's own. */
+  /** `about:blank`: the title is that of the status. */
   type: string;
   title: string;
   status: number;
-  /** What is wrong, in words. */
+  /** The problem, in words. */
   detail: string;
   /** A stable code: `NOT_FOUND`, `PRECONDITION_FAILED` …, `INTERNAL`. */
   code: string;
-  /** What to do next, where there is something. */
+  /** What to do next, if anything. */
   hint?: string;
   /** The things named in `detail`, for programs. */
   data?: Record<string, unknown>;
 }
 
-/** Every shape that a reply may have, by the name that it has in the OpenAPI document. */
+/** Every shape of a reply, by its name in the OpenAPI document. */
 export interface ReplyShapes {
   AbandonedShape: AbandonedShape;
   ActionDiffShape: action.ActionDiffShape;

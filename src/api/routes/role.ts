@@ -1,13 +1,13 @@
 /**
- * Who may ask: a `reader` looks; an `agent` works, but cannot give up, free or administer; an `operator` may do everything.
- * Each may what the one before may.
+ * The roles of callers: a `reader` reads; an `agent` works, but cannot give up, free or administer anything; an
+ * `operator` may do everything. Each includes the one before.
  */
 export type Role = "reader" | "agent" | "operator";
 
-/** From the one who may least. */
+/** All roles, the least powerful first. */
 export const ROLES: readonly Role[] = ["reader", "agent", "operator"];
 
-/** May somebody of this role do what needs that one? */
+/** True if the role includes the needed one. */
 export function mayDo(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }

@@ -2,23 +2,23 @@ import type { FileShape } from "../file-api.ts";
 import type { MeShape, Page, ReplyShapes } from "./reply-shapes.ts";
 
 /**
- * The one table of routes, from which the server, the client, the OpenAPI document and its texts are made.
+ * The types of the table of routes, from which the server, the client, the OpenAPI document and its texts are made.
  *
- * A row has two halves. Its `Call` says where it is and how a call becomes a request: all that a client needs, without
- * a schema. Its other half says who may ask, what is taken in, and what is done. `workspaceRoute` and `storeRoute`
- * (`define-route.ts`) join the two, and the types hold them together: what `ask` makes is what the schema takes in, and
- * what `answer` gives is what the reply says.
+ * A row has two halves. Its `Call` has the route's path and turns a call into a request: everything that a client
+ * needs, without a schema. The other half says who may ask, what is accepted, and what is done. `workspaceRoute` and
+ * `storeRoute` (`define-route.ts`) join the two, and the types make them agree: the schema accepts what `ask` makes,
+ * and the reply kind describes what `answer` returns.
  */
 
 export type { Role } from "./role.ts";
 
 export type Method = "GET" | "PUT" | "POST" | "DELETE";
 
-/** What is sent back. */
+/** The kinds of reply. */
 export type ReplyKind =
   /** JSON of this shape; with `orNull` also `null`. */
   | { readonly json: keyof ReplyShapes; readonly status?: 201; readonly orNull?: true }
-  /** JSON `{ items: Shape[], next: string | null }`: `next` is the `cursor` of those that follow. */
+  /** JSON `{ items: Shape[], next: string | null }`. `next` is the `cursor` of the next page. */
   | { readonly pageOf: keyof ReplyShapes }
   /** A content: bytes, with `ETag`, `Range`, `Content-Type`. */
   | { readonly content: true }
@@ -27,7 +27,7 @@ export type ReplyKind =
   /** 204. */
   | { readonly nothing: true };
 
-/** What `answer` gives for a kind of reply. */
+/** The value that `answer` returns for a kind of reply. */
 export type AnswerOf<Reply extends ReplyKind> = Reply extends { readonly json: infer K extends keyof ReplyShapes }
   ? ReplyShapes[K] | (Reply extends { readonly orNull: true } ? null : never)
   : Reply extends { readonly pageOf: infer K extends keyof ReplyShapes }
@@ -38,40 +38,43 @@ export type AnswerOf<Reply extends ReplyKind> = Reply extends { readonly json: i
         ? ContentReply
         : void;
 
-/** A content: of a path, or by its hash alone. */
+/** A content, of a path or by its hash alone. */
 export interface ContentReply {
-  /** The ETag: empty for a folder. */
+  /** The ETag; empty for a folder. */
   readonly hash: string;
-  /** Bytes. */
+  /** The size in bytes. */
   readonly size: number;
-  /** Whose content it is; absent where it was asked for by its hash. See `content-headers.ts`. */
+  /** The file that has the content; absent if it was asked for by its hash. See `content-headers.ts`. */
   readonly file?: FileShape;
   /** The bytes from `start` to `end` (exclusive); default: all. */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
-/** Events in their order, each once. */
+/** Events in order, each once. */
 export interface EventsReply<Shape> {
-  /** They begin after this seq: sent as the first `id:`, so that also who is cut off before the first can resume. */
+  /**
+   * Events begin after this seq. It is sent as the first `id:`, so that a client that is cut off before the first event
+   * can resume.
+   */
   readonly after: number;
   readonly events: AsyncIterable<Shape>;
 }
 
-/** A request as the client makes it. What of it is undefined is left out. */
+/** A request as the client makes it. Undefined fields are left out. */
 export interface Asking<Query, Body> {
-  /** For the `{names}` of the path. `id` is filled in by the client of a workspace. */
+  /** Values for the `{names}` of the path. The client of a workspace fills in `id`. */
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Query;
   readonly body?: Body;
   /** A body of bytes. */
   readonly content?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The hash, or several (or `*`, `none`) for `If-Match`; see `WriteCondition`. */
+  /** The hash or hashes (or `*`, `none`) for `If-Match`; see `WriteCondition`. */
   readonly ifMatch?: string | readonly string[] | undefined;
-  /** For `Idempotency-Key`; the client makes one where there is none, so that it may try again. */
+  /** The value for `Idempotency-Key`. The client makes one if it is absent, so that it may retry. */
   readonly requestId?: string | undefined;
   /** For `Last-Event-ID`. */
   readonly lastEventId?: number | undefined;
-  /** Ends it. */
+  /** Ends the request. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -86,41 +89,41 @@ export interface Call<Args extends readonly unknown[], Query, Body, Reply extend
   ask(...args: Args): Asking<Query, Body>;
 }
 
-/** A request as the server hands it over: decoded once (the path's escapes are undone), nothing of it checked yet. */
+/** A request as the server passes it on: decoded once (the path's escapes are undone) and not validated yet. */
 export interface Received {
-  /** What stands at the `{names}` of the path; `id` is the whole id of the workspace, whatever it was asked by. */
+  /** Values of the `{names}` of the path. `id` is the workspace's whole id, even if it was asked for by name. */
   readonly params: Readonly<Record<string, string>>;
-  /** A key that stands there more than once has a list. */
+  /** The query; a repeated key has a list. */
   readonly query: Readonly<Record<string, string | readonly string[]>>;
-  /** Parsed JSON; `undefined`: there was none. */
+  /** The parsed JSON; `undefined` if there was none. */
   readonly body?: unknown;
-  /** For routes that take bytes. */
+  /** The body, for routes that take bytes. */
   readonly content?: AsyncIterable<Uint8Array>;
-  /** Without the quotes of an ETag; `none` for `If-None-Match: *`. */
+  /** The ETags, without quotes; `none` for `If-None-Match: *`. */
   readonly ifMatch?: string | readonly string[];
   readonly requestId?: string;
-  /** As the header gives it. */
+  /** The header's value. */
   readonly lastEventId?: string;
-  /** Who asks. */
+  /** The caller. */
   readonly me: MeShape;
-  /** Of a caller that went away. */
+  /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
 }
 
-/** A request that was checked: what `answer` works on. */
+/** A validated request: the input of `answer`. */
 export interface Asked<Query, Body> {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
   readonly content: AsyncIterable<Uint8Array>;
-  /** `ifMatch` and `requestId` where they were given: to be spread into options. */
+  /** `ifMatch` and `requestId` if they were given, for spreading into options. */
   readonly condition: { readonly ifMatch?: string | readonly string[]; readonly requestId?: string };
   readonly lastEventId: number | undefined;
   readonly me: MeShape;
   readonly signal: AbortSignal;
 }
 
-/** What a route of any kind answers, for the server to send. */
+/** The answer of any route, for the server to send. */
 export type Answer =
   | { readonly kind: "json"; readonly status: 200 | 201; readonly value: unknown }
   | { readonly kind: "content"; readonly content: ContentReply }

@@ -6,19 +6,19 @@ import type { Role } from "./role.ts";
 import type { Answer, Method, Received, ReplyKind } from "./route.ts";
 
 /**
- * The server's half of a route, with its schemas. It is apart from the client's half (`route.ts`): the types of the client, which are
- * published, must need no package that is not installed with it.
+ * The server's half of a route, with its schemas. It is separate from the client's half (`route.ts`), because the
+ * published types of the client must need no package that is not installed with it.
  */
 
-/** The parts of a row that describe it to people. */
+/** The parts of a route that describe it to people. */
 export interface RouteText {
-  /** A reader's asking for what only an agent may is refused, and so on upwards. */
+  /** The least role that may use the route. A lesser role is refused. */
   readonly role: Role;
   readonly summary: string;
   readonly description?: string;
-  /** For grouping: `files`, `history`, `actions` … */
+  /** The group, such as `files`, `history`, `actions`. */
   readonly tag: string;
-  /** It goes through a whole history: a server does few of these at once. */
+  /** The route reads a whole history. A server limits how many such requests run at once. */
   readonly heavy?: true;
 }
 
@@ -26,9 +26,9 @@ export interface RouteText {
 export interface RouteInput<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
   readonly query?: Query;
   readonly body?: Body;
-  /** The body is bytes, `Asked.content`: of any length, or held in memory with `most` of them at most. */
+  /** The body is bytes (`Asked.content`): of any length, or at most `most` bytes, which are held in memory. */
   readonly bytes?: true | { readonly most: number };
-  /** `If-Match` means something here. */
+  /** True if the route honours `If-Match`. */
   readonly conditional?: true;
 }
 
@@ -37,17 +37,23 @@ interface Row<On> extends RouteText, RouteInput {
   readonly method: Method;
   readonly path: string;
   readonly reply: ReplyKind;
-  /** Checks the request and does it. Throws `ChronicleError`: `USAGE` names the field that does not fit. */
+  /** Checks the request and performs it. Throws `ChronicleError`; `USAGE` names the invalid field. */
   answer(on: On, received: Received): Promise<Answer>;
 }
 
 /** A route about one workspace: `/v1/workspaces/{id}/…`. */
 export type WorkspaceRoute = Row<WorkspaceApi> & { readonly on: "workspace" };
 
-/** A route about the store, as the caller sees it. Where the path has `{id}`, the server has looked whether this caller may see it. */
+/**
+ * A route about the store, as the caller sees it. If the path has `{id}`, the server has checked that this caller may
+ * see that workspace.
+ */
 export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 
-/** A route about folders of the server's machine that follow other stores: for its owner alone, on the Unix socket. */
+/**
+ * A route about folders of the server's machine that follow other stores. Only the machine's owner may use it, on the
+ * Unix socket.
+ */
 export type SyncRoute = Row<SyncApi> & { readonly on: "syncs" };
 
 export type Route = WorkspaceRoute | StoreRoute | SyncRoute;

@@ -2,7 +2,7 @@ import type { Selection } from "../action-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { moment, path, word } from "./fields.ts";
 
-/** The fields that say whose work is meant: at most one is given. */
+/** The fields that select somebody's work; at most one is given. */
 export const selectionFields = {
   action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
   turn: word("an agent's turn; `last` is the one that changed something last").optional(),
@@ -12,7 +12,7 @@ export const selectionFields = {
   since: moment("every change after this moment").optional(),
 };
 
-/** Throws `USAGE` for more than one. */
+/** Returns the selection. Throws `USAGE` if it has more than one field. */
 export function selectionOf(given: Selection): Selection {
   const named = Object.keys(given);
   if (named.length <= 1) return given;

@@ -1,4 +1,4 @@
-/** The bytes of pieces from `start` to `end` (exclusive); reads no further than it must. */
+/** Yields the bytes of pieces from `start` to `end` (exclusive). Reads no further than needed. */
 export async function* slicedPieces(
   pieces: AsyncIterable<Uint8Array>,
   range?: { readonly start: number; readonly end: number },

@@ -16,7 +16,7 @@ const received: Received = {
   signal: new AbortController().signal,
 };
 
-/** Nothing of it may be asked: what does not fit is refused before. */
+/** None of its members may be read: an invalid request is refused before. */
 const untouchable = new Proxy({}, { get: (_, name) => expect.fail(`${String(name)} was asked`) });
 
 function answer(operation: string, given: Partial<Received>): Promise<unknown> {

@@ -1,14 +1,14 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** What a virtual path asks of a real one. */
+/** The request about a real path that a virtual path stands for. */
 export type VirtualPath =
   | { readonly kind: "history"; readonly path: string }
   | { readonly kind: "iteration"; readonly path: string; readonly iteration: number | "last" };
 
 /**
- * The virtual paths, under which clients that only know how to read files find the past: `.chronicle/query/<path>` is the
- * history of a path as JSON, `.chronicle/at/<n>/<path>` its content at iteration n (or `last`). Only these two exact forms
- * are virtual, at the root of a workspace; anything else in a folder `.chronicle` is a file like any other.
+ * Parses a virtual path. Clients that can only read files find the past there: `.chronicle/query/<path>` is the history
+ * of a path as JSON, `.chronicle/at/<n>/<path>` its content at iteration n (or `last`). Only these two exact forms at
+ * the root of a workspace are virtual; anything else in a folder `.chronicle` is an ordinary file.
  */
 export function virtualPath(given: string): VirtualPath | undefined {
   const asked = /^\.chronicle\/query\/(.+)$/s.exec(given)?.[1];
@@ -18,7 +18,10 @@ export function virtualPath(given: string): VirtualPath | undefined {
   return { kind: "iteration", path, iteration: n === "last" ? n : Number(n) };
 }
 
-/** The path, if something may be written there: behind a virtual one nobody would find it again. Throws `REFUSED`. */
+/**
+ * Returns the path if it may be written. Throws `REFUSED` for a virtual path, behind which nobody would find the file
+ * again.
+ */
 export function refuseVirtual(path: string): string {
   if (virtualPath(path) === undefined) return path;
   throw new ChronicleError("REFUSED", `${path} is where the past is read: nothing is written there`, {

@@ -15,40 +15,43 @@ import { switchedOff } from "./switched-off.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** How Chronicle stands with one agent. */
+/** The status of Chronicle's installation for one agent. */
 export interface AgentStatus {
   readonly agent: string;
   readonly title: string;
   readonly scope: "user" | "project";
   readonly state: "installed" | "partly" | "not installed";
   readonly files: readonly { readonly path: string; readonly installed: boolean }[];
-  /** The hook's command lines that stand there. */
+  /** The hook's command lines in the configuration. */
   readonly hooks: readonly string[];
   readonly strict: boolean;
-  /** The hooks stand there, and nothing keeps the agent from calling them. */
+  /** True if the hooks are installed and nothing keeps the agent from calling them. */
   readonly active: boolean;
-  /** When a hook was called last, ISO-8601; `null`: never. */
+  /** The time of the last hook call, ISO-8601; `null`: never. */
   readonly last_call: string | null;
-  /** The version that answered it. */
+  /** The version that answered that call. */
   readonly version: string | null;
   readonly problems: readonly AgentProblem[];
 }
 
-/** Something that is wrong with an agent's hooks. */
+/** A problem with an agent's hooks. */
 export interface AgentProblem {
   readonly what: string;
   readonly hint: string;
-  /** While it stands, nothing that the agent does is recorded, or not all of it. */
+  /** True if, because of it, nothing that the agent does is recorded, or not all. */
   readonly stops: boolean;
-  /** It was so when the agent last worked; it may have been mended since. */
+  /** The problem existed when the agent last worked; it may have been fixed since. */
   readonly past?: true;
 }
 
-/** An agent writes its first lines a moment before or after its hooks run, in milliseconds. */
+/**
+ * The tolerance for the times of session files, in milliseconds: an agent writes its first lines a moment before or
+ * after its hooks run.
+ */
 const GRACE_MS = 120_000;
 const DAY_MS = 86_400_000;
 
-/** Looks at an agent's configuration, and whether its hooks fire. */
+/** Checks an agent's configuration, and whether its hooks are called. */
 export function agentStatus(
   io: Io,
   agent: AgentConfig,
@@ -91,13 +94,13 @@ function isInstalled({ holds, found }: FileState): boolean {
   return hooked && (holds === "hooks" || found.mcp !== undefined);
 }
 
-/** A file that the agent does not take. One in which nothing of Chronicle's stands is a problem where it cannot be told. */
+/** Reports a file that the agent does not accept, unless it is known to have nothing of Chronicle's. */
 function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   const isOthers = found !== undefined && found.hooks.length === 0 && found.mcp === undefined;
   return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
 }
 
-/** Is what the agent's configuration names there, and is it this Chronicle's? */
+/** Checks that the hook that the agent's configuration names exists, and is of this Chronicle. */
 function commandProblems(
   io: Io,
   path: string,
@@ -126,7 +129,7 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
   return switchedOff(agent, base).map((problem) => ({ ...problem, stops: true }));
 }
 
-/** Somebody took out a part: what the agent does is then recorded by halves. */
+/** Reports hooks that somebody removed: the agent's work is then only partly recorded. */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
   return states.flatMap(({ path, found }) => {
@@ -136,8 +139,8 @@ function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly File
 }
 
 /**
- * Codex skips hooks that nobody has accepted, and says nothing. Hooks that were called since their file was written were
- * accepted, in whichever way.
+ * Reports hooks that Codex skips silently, because nobody has accepted them. Hooks that were called since their file
+ * was written were accepted in some way.
  */
 function unaccepted(
   disk: NodeDisk,
@@ -153,7 +156,10 @@ function unaccepted(
   return [{ what, hint: "start codex, and accept them (/hooks shows them)", stops: true }];
 }
 
-/** As earlier versions installed it: what cannot be recorded then refuses prompts, and keeps a turn from ending. */
+/**
+ * Reports `--strict` at events where earlier versions installed it. A failure to record then refuses prompts, and keeps
+ * a turn from ending.
+ */
 function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   return states.flatMap(({ path, found }) => {
     const misplaced = found?.misplaced ?? [];
@@ -163,13 +169,13 @@ function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly F
   });
 }
 
-/** The program of a hook's command line, which is quoted for a shell. */
+/** Returns the program of a hook's command line, which is quoted for a shell. */
 function programOf(command: string): string {
   const quoted = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1];
   return quoted === undefined ? (command.split(" ", 1)[0] ?? "") : quoted.replaceAll(`'\\''`, "'");
 }
 
-/** The agent was at work, and its hooks were not heard of. */
+/** Reports an agent that has worked without calling its hooks. */
 function silence(
   disk: NodeDisk,
   traces: string,
@@ -191,7 +197,7 @@ function silence(
   ];
 }
 
-/** The status for people. */
+/** Returns the status for people. */
 export function statusLines(status: AgentStatus, now: number): string[] {
   const heard = status.last_call === null ? "never called" : `last called ${ago(status.last_call, now)}`;
   const strict = status.strict ? ", strict" : "";
@@ -203,7 +209,7 @@ export function statusLines(status: AgentStatus, now: number): string[] {
   return lines;
 }
 
-/** What went wrong in the last day, by whose trouble it was, and where it is told. */
+/** Returns the diagnostics of the last day, grouped by their source, and the file that has them. */
 export function recentTroubles(
   io: Io,
   { home }: HookPlaces,

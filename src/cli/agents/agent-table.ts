@@ -5,18 +5,18 @@ import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands,
 import { dropServer, hasNamesake, ourServer, putServer } from "./json-mcp.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
-/** A baseline of a large project may take its time: ten minutes. */
+/** The timeout of a hook, in seconds: ten minutes, since the baseline of a large project may take long. */
 const SECONDS = 600;
 
-/** The hooks of an agent as it wants them written. */
+/** The hooks of an agent, in its own format. */
 interface HookStyle {
   /** The event before a tool. Only there may the hook stop the agent. */
   readonly before: string;
-  /** Events with a matcher for tools, and those without. */
+  /** Events with a matcher for tools, and events without one. */
   readonly tools: readonly string[];
   readonly others: readonly string[];
   readonly timeout: number;
-  /** Where the agent allows less at the end of a session, and complains of more. */
+  /** The timeout at the end of a session, for an agent that allows less there and complains of more. */
   readonly atEnd?: number;
   readonly named: boolean;
 }
@@ -120,7 +120,7 @@ const GEMINI_HOOKS: HookStyle = {
   before: "BeforeTool",
   tools: ["BeforeTool", "AfterTool"],
   others: ["SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"],
-  // Milliseconds, here alone.
+  // Only Gemini CLI counts in milliseconds.
   timeout: SECONDS * 1000,
   named: true,
 };
@@ -134,7 +134,7 @@ const CLAUDE_SERVERS = clientReader("ignores the whole file", PLAIN);
 const CODEX = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CODEX_HOOKS_FILE);
 const GEMINI = clientReader("does not take it as it is", { comments: true, byteOrderMark: false }, GEMINI_SETTINGS);
 
-/** Where each agent keeps what. Recorded from Claude Code 2.1, Codex 0.169, Gemini CLI 0.61. */
+/** The configuration files of each agent. Recorded from Claude Code 2.1, Codex 0.169, Gemini CLI 0.61. */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
   {
     name: "claude",

@@ -3,7 +3,7 @@ import type { ConfigFile } from "./agent-config.ts";
 import { type JsonDialect, jsonMisfit } from "./json-dialect.ts";
 import { type Shape, shapeMisfit } from "./json-shape.ts";
 
-/** How a client reads one of its JSON files, and what it does with one that it does not take. */
+/** The way a client reads one of its JSON files, and what it does with a file that it does not accept. */
 export type ClientReader = Pick<ConfigFile, "otherwise" | "misfit">;
 
 export function clientReader(otherwise: string, dialect: JsonDialect, shape?: Shape): ClientReader {

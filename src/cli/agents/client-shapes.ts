@@ -1,9 +1,9 @@
 import type { Shape } from "./json-shape.ts";
 
 /**
- * What each client demands of its files, recorded from Claude Code 2.1.197, Codex 0.169 and Gemini CLI 0.61 by running them
- * with a file of each kind. A name that is not here is passed over, as the clients do; what another version minds besides
- * shows when the agent works and its hooks are not called.
+ * The shapes that each client requires of its files, recorded from Claude Code 2.1.197, Codex 0.169 and Gemini CLI 0.61
+ * by running them with a file of each kind. A name that is not here is ignored, as the clients do. If another version
+ * rejects more, that shows when the agent works and its hooks are not called.
  */
 
 const STRING = { is: "string" } as const;
@@ -52,7 +52,7 @@ const CLAUDE_HOOK: Shape = {
   },
 };
 
-/** Claude Code passes over an event that it does not know, and one that is no list; anything else must be right. */
+/** Claude Code ignores an unknown event, and one that is no list; anything else must be valid. */
 const CLAUDE_GROUPS: Shape = {
   is: "list",
   orElse: "passed over",
@@ -65,7 +65,7 @@ const CLAUDE_EVENTS =
   "PermissionDenied Setup TeammateIdle TaskCreated TaskCompleted Elicitation ElicitationResult ConfigChange " +
   "WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged MessageDisplay";
 
-/** Claude Code leaves out the whole file for one setting of the wrong kind, whichever it is. */
+/** Claude Code ignores the whole file if any setting has the wrong type. */
 export const CLAUDE_SETTINGS: Shape = {
   is: "object",
   fields: {
@@ -124,7 +124,7 @@ const CODEX_EVENTS =
   "PreToolUse PostToolUse PermissionRequest PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit Stop " +
   "SubagentStart SubagentStop";
 
-/** Codex leaves out the whole file for a name that it does not know, beside those of events. */
+/** Codex ignores the whole file if it has an unknown name beside those of events. */
 export const CODEX_HOOKS_FILE: Shape = {
   is: "object",
   closed: true,
@@ -135,7 +135,7 @@ export const CODEX_HOOKS_FILE: Shape = {
   },
 };
 
-/** Gemini CLI says what is wrong and goes on; a matcher that is no text takes the hooks of that event along. */
+/** Gemini CLI reports errors and goes on. A matcher that is no text disables the hooks of that event. */
 export const GEMINI_SETTINGS: Shape = {
   is: "object",
   fields: {

@@ -6,9 +6,10 @@ import { ourPlaces } from "./json-hooks.ts";
 import { readToml, tomlMisfit } from "./toml-mcp.ts";
 
 /**
- * Events whose hook of Chronicle's Codex skips, since nobody has accepted it with `/hooks`, or somebody switched it off there.
- * Codex (0.169) keeps that in its user's `config.toml`: `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. Whether a hook
- * is still the one that was accepted is not told here: the hash beside it is Codex's own.
+ * Returns the events whose Chronicle hook Codex skips, because nobody has accepted it with `/hooks`, or somebody
+ * switched it off there. Codex (0.169) keeps that in its user's `config.toml`:
+ * `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. This does not tell whether the hook is still the accepted one:
+ * the hash beside it is Codex's own.
  */
 export function unacceptedEvents(hooksFile: string, configFile: string): string[] {
   const text = orNothing(() => readTextIfThere(hooksFile));
@@ -24,7 +25,7 @@ export function unacceptedEvents(hooksFile: string, configFile: string): string[
 }
 
 function statesIn(config: string): Readonly<Record<string, unknown>> {
-  // Codex does not start with such a file, and says why.
+  // Codex does not start with an invalid file, and reports it.
   if (tomlMisfit(config) !== undefined) return {};
   const { hooks } = readToml(config);
   const state = isObject(hooks) ? hooks["state"] : undefined;

@@ -16,10 +16,13 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 /** Linux: inotify(7). */
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
-/** Fewer folders than this cannot be watched: too few for most projects. */
+/** A limit of watches below this is too low for most projects. */
 const FEW_WATCHES = 8_192;
 
-/** What `doctor` looks at besides the store: the agents' hooks, the long-lived process, the system's watches. */
+/**
+ * Returns the checks of `doctor` besides those of the store: the agents' hooks, the long-lived process, the system's
+ * watches.
+ */
 export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorCheck[]> {
   const disk = new NodeDisk();
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
@@ -34,7 +37,7 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
   ];
 }
 
-/** A check that cannot be made has failed, and `doctor` goes on: the others still say what they find. */
+/** Makes a check. One that throws has failed, and `doctor` goes on: the others still report. */
 async function tried(name: string, check: () => DoctorCheck | Promise<DoctorCheck>): Promise<DoctorCheck> {
   const [made] = await triedAll(name, async () => [await check()]);
   return made;
@@ -52,7 +55,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   }
 }
 
-/** A file that cannot be read is a trouble of that agent, not of `doctor`. */
+/** Checks each agent's hooks. An unreadable file fails that agent's check, not `doctor`. */
 function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   return AGENT_CONFIGS.flatMap((agent) =>
     (["user", "project"] as const).map((scope): DoctorCheck => {
@@ -77,7 +80,10 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   );
 }
 
-/** Checks the hooks, and, where there was any trouble, the long-lived process, its replicas and the refused attempts of agents. */
+/**
+ * Reports troubles of the last day: of hooks, and, if there were any, of the long-lived process, its replicas and the
+ * refused attempts of agents.
+ */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
   const hint = `mend what it names; all are in ${file}, which may be removed`;
@@ -97,14 +103,17 @@ function troubleChecks(io: Io, places: HookPlaces): Checks {
   ];
 }
 
-/** Whoever may follow a workspace can say anything: that is told as theirs, and nothing is wrong here by it. */
+/**
+ * Names the notes on replicas. A replica may say anything, so the notes are reported as its words, and the check stays
+ * ok.
+ */
 function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about replicas in the last day (${file}), by what they said; ${lastOf(lines)}`;
   return [{ name: "replicas", ok: true, detail }];
 }
 
-/** Names the attempts of agents at the whole store, which were refused: the check stays ok. */
+/** Names the refused attempts of agents on the whole store. The check stays ok. */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about refused agents in the last day (${file}); ${lastOf(lines)}`;
@@ -122,7 +131,7 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
   return { name, ok: true, detail: isThere ? folder : `${folder} is made at first use` };
 }
 
-/** A socket that nobody answers on is replaced by the next process; until then every hook is slow. */
+/** Checks the socket. One on which nobody answers is replaced by the next process; until then every hook is slow. */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
   const door = disk.lstat(run.door);
@@ -149,7 +158,7 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   return { name, ok: true, detail: `answered on ${socket}` };
 }
 
-/** Where the socket lies: whoever serves with `--socket` leads clients there by a link in the store. */
+/** Returns the path of the socket. A server with `--socket` leads clients there by a link in the store. */
 function socketOf(disk: Disk, { door, socket }: RunFolder): string {
   const kind = disk.lstat(door)?.kind;
   if (kind === undefined) return socket;
@@ -165,7 +174,7 @@ function watchChecks(disk: Disk): DoctorCheck[] {
   return [watchCheck({ detail, most, instances, used })];
 }
 
-/** Decides on what was counted. */
+/** Judges the counts of watches and instances. */
 export function watchCheck(counts: {
   readonly detail: string;
   readonly most: number;
@@ -191,7 +200,9 @@ function limitOf(disk: Disk, path: string): number | undefined {
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
-/** `/proc/<pid>/fdinfo/<fd>` has a line `inotify wd:…` for each watch; only this user's processes can be read. */
+/**
+ * Counts watches: `/proc/<pid>/fdinfo/<fd>` has a line `inotify wd:…` for each. Only this user's processes can be read.
+ */
 function watchesInUse(disk: Disk): { watches: number; instances: number } {
   const used = { watches: 0, instances: 0 };
   for (const process of namesIn(disk, "/proc").filter((name) => /^\d+$/.test(name))) {

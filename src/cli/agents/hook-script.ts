@@ -1,31 +1,31 @@
 import { IMAGE_FLAGS } from "../../daemon/hook-image.ts";
 
-/** What the installed hook is made of. */
+/** The parts of the installed hook. */
 export interface HookScript {
   /** The store, whose process is asked. */
   readonly home: string;
-  /** A Node that can run Chronicle: the agent's own path may have an older one. */
+  /** A Node that can run Chronicle; the agent's own PATH may have an older one. */
   readonly node: string;
   /** `dist/hook.cjs`. */
   readonly entry: string;
-  /** The name of its image in the store's cache folder. */
+  /** The name of the hook's image in the store's cache folder. */
   readonly image: string;
   readonly version: string;
-  /** `XDG_CONFIG_HOME` at the time, if it was set: the key lies there. */
+  /** `XDG_CONFIG_HOME` at the time of installing, if it was set: the key is there. */
   readonly configHome: string | undefined;
 }
 
-/** A word for a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** How long the process may take for one answer, in seconds: the first capture of a large folder is a long one. */
+/** The time that the process may take for one answer, in seconds: the first capture of a large folder takes long. */
 const PATIENCE = 120;
 
 /**
- * Asks the process by itself: no module is loaded on Linux. Arguments: the socket, the path, the version, `C` if LC_ALL
- * was set for it alone, the hook's own arguments.
+ * Asks the process directly; loads no module on Linux. Arguments: the socket, the path, the version, `C` if LC_ALL was
+ * set only for it, the hook's own arguments.
  */
 const PERL = `#!perl
 my ($door, $path, $version, $locale, @words) = @ARGV;
@@ -91,9 +91,9 @@ exit 0;
 `;
 
 /**
- * Answers the hook in a process of its own, which has the agent's input as its stdin. An image that does not fit has not
- * read any of it: 14 is what Node says of one that another Node has made, 75 what the image says of a hook that was
- * replaced since, and more than 125 that it could not be started, or crashed.
+ * Answers the hook in a process of its own, which has the agent's input as its stdin. If the image does not fit, it has
+ * not read any of the input. Exit codes: Node returns 14 for an image that another Node has made, the image returns 75
+ * for a hook that was replaced since, and more than 125 means that it could not be started, or crashed.
  */
 const HERE = `here() {
   set -- "$agent" --store "$store" --parent "$parent" \${strict:+--strict} \${direct:+--direct}
@@ -106,16 +106,16 @@ const HERE = `here() {
   "$node" "$entry" "$@"
 }`;
 
-/** A text as it stands between the quotes of JSON, for a shell. */
+/** Escapes a text for a JSON string, for a shell. */
 function jsonWord(text: string): string {
   return shellWord(JSON.stringify(text).slice(1, -1));
 }
 
 /**
- * Where nothing of Chronicle's is left to say it, the script itself tells the agent's user, once for each step, and not
- * again at its end. `--strict` means that a tool does not run when Chronicle cannot record it; whoever has uninstalled
- * Chronicle no longer asks for that, so that only a Node that is gone stops tools. Prompts and ends of turns are never
- * stopped: an agent that is refused the end of its turn goes on for ever.
+ * Returns the checks for a removed Chronicle. The script itself then tells the agent's user, once for each step, and
+ * not again at its end. `--strict` means that a tool does not run when Chronicle cannot record it. A user who has
+ * uninstalled Chronicle no longer asks for that, so only a missing Node stops tools. Prompts and ends of turns are
+ * never stopped: an agent that is refused the end of its turn goes on for ever.
  */
 function lostChecks(node: string, entry: string): string {
   return `tell() {
@@ -154,11 +154,12 @@ present() {
 }
 
 /**
- * The installed hook: a script for `sh` that asks the long-lived process and falls back to Node. Perl is a few
- * milliseconds faster than curl and nearly everywhere; both are faster by an order than starting Node. Its arguments: the
- * agent, then perhaps `--strict`, and `--direct`: without the process, which is not started either.
+ * Returns the installed hook: a script for `sh` that asks the long-lived process and falls back to Node. Perl is a few
+ * milliseconds faster than curl and nearly everywhere available; both are faster by an order of magnitude than starting
+ * Node. Its arguments: the agent, then perhaps `--strict`, and `--direct`: without the process, which is not started
+ * either.
  *
- * With `--strict` whatever fails is exit code 2, which means to every agent: do not run the tool.
+ * With `--strict` every failure exits with code 2, which tells every agent not to run the tool.
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;

@@ -7,8 +7,8 @@ import type { AgentBase } from "./install-agent.ts";
 import type { HookPlaces } from "./installed-hook.ts";
 
 /**
- * Agents whose hooks are installed and do not record all that they do, in sentences. `folders`: those in which hooks of a
- * project may stand.
+ * Returns sentences on agents whose hooks are installed and do not record everything. `folders`: those that may hold a
+ * project's hooks.
  */
 export function inactiveAgents(io: Io, places: HookPlaces, folders: readonly string[]): string[] {
   const bases = [
@@ -35,7 +35,7 @@ function inactive(
     if (hooks.length === 0 || active || stop === undefined) return [];
     return [`${agent.title} may work unrecorded: ${stop.what} (${stop.hint})`];
   } catch (error) {
-    // The agent's own variable names no place: whatever else is asked for does not depend on it.
+    // The agent's own variable names no valid place. Other agents do not depend on it.
     if (!(error instanceof ChronicleError) || error.code !== "USAGE") throw error;
     return [`${agent.title} may work unrecorded: ${error.message}`];
   }

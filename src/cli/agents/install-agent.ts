@@ -7,7 +7,7 @@ import { wholePath } from "../../core/tree/whole-path.ts";
 import type { Misfit } from "./json-dialect.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where an agent's files are looked for. */
+/** The folders of an agent's files. */
 export interface AgentBase {
   readonly scope: Scope;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -16,20 +16,20 @@ export interface AgentBase {
   readonly project: string;
 }
 
-/** What is to become of one file. */
+/** The planned change of one file. */
 export interface FilePlan {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
   readonly before: string | undefined;
   /** `undefined`: the file is removed. */
   readonly after: string | undefined;
-  /** What there was is kept here first. */
+  /** The path at which the previous text is kept first. */
   readonly backup: string | undefined;
-  /** A server of the user's own has the name of Chronicle's, and stays. */
+  /** True if a server of the user's own has the name of Chronicle's; it stays. */
   readonly namesake: boolean;
 }
 
-/** What stands in one file; `undefined`: there is no such file. */
+/** The state of one file. `found` is `undefined` if there is no such file. */
 export interface FileState {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
@@ -38,7 +38,7 @@ export interface FileState {
   readonly refused?: { readonly what: string; readonly hint: string };
 }
 
-/** The file's absolute path. Throws `USAGE` where the agent's own variable is none. */
+/** Returns the file's absolute path. Throws `USAGE` if the agent's own variable has no absolute path. */
 export function configPath(agent: AgentConfig, path: string, { scope, env, userHome, project }: AgentBase): string {
   if (scope === "project") return join(project, path);
   const { moved } = agent;
@@ -48,10 +48,10 @@ export function configPath(agent: AgentConfig, path: string, { scope, env, userH
   return join(wholePath(`$${moved.variable}`, folder), inner);
 }
 
-/** The home folder that the system gives to users who have none: nothing is there. */
+/** The home folder that the system gives to users who have none; it does not exist. */
 const NO_HOME = "/nonexistent";
 
-/** Throws `USAGE` for files of a home folder that nobody knows. */
+/** Throws `USAGE` for files of a home folder if that is unknown. */
 function refuseHomeless({ scope, userHome }: AgentBase): void {
   if (scope === "user") knownHome(userHome);
 }
@@ -60,7 +60,9 @@ function backupOf(path: string): string {
   return `${path}.before-chronicle`;
 }
 
-/** What `install` would do, file by file. Throws `REFUSED`, with the file's name, before anything is written. */
+/**
+ * Returns what `install` would do, file by file. Throws `REFUSED`, with the file's name, before anything is written.
+ */
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
   refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
@@ -75,7 +77,7 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
   });
 }
 
-/** What `uninstall` would do. A file that was made for Chronicle alone is removed. */
+/** Returns what `uninstall` would do. A file that was made for Chronicle alone is removed. */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
@@ -89,7 +91,7 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   });
 }
 
-/** Does what was planned. A backup that says what the file says now is removed. Throws system errors. */
+/** Carries out the plans. A backup that equals the file's new text is removed. Throws system errors. */
 export function carryOut(plans: readonly FilePlan[]): void {
   for (const { path, before, after, backup } of plans) {
     if (after === before) continue;
@@ -100,7 +102,10 @@ export function carryOut(plans: readonly FilePlan[]): void {
   }
 }
 
-/** The state of each of the agent's files: what of Chronicle's it holds, and whether the agent takes it. */
+/**
+ * Returns the state of each of the agent's files: which of Chronicle's entries it has, and whether the agent accepts
+ * it.
+ */
 export function stateOf(agent: AgentConfig, base: AgentBase): FileState[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
@@ -125,7 +130,7 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
   return { what: `${path} cannot be read: ${errno}`, hint: "mend that file" };
 }
 
-/** A file of which nothing can be read holds nothing of Chronicle's that could be found; why it is so is in its misfit. */
+/** Returns Chronicle's entries in a file; none if it cannot be parsed. Its misfit gives the reason. */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {
     return found(file, text);
@@ -142,13 +147,13 @@ function found(file: ConfigFile, text: string): Found {
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-/** A byte order mark is none of the text's business, and stays. */
+/** Edits the text behind a byte order mark, which stays. */
 function edited(text: string | undefined, edit: (plain: string | undefined) => string): string {
   const mark = text === undefined ? "" : (BYTE_ORDER_MARK.exec(text)?.[0] ?? "");
   return mark + edit(text?.slice(mark.length));
 }
 
-/** Throws `REFUSED` for bytes that are no UTF-8: they could not be written back as they were. */
+/** Reads a file. Throws `REFUSED` for bytes that are not UTF-8, since they could not be written back unchanged. */
 function readConfig(path: string): string | undefined {
   try {
     return readTextIfThere(path, "exactly");

@@ -8,18 +8,18 @@ import { readTextIfThere } from "../../process/user-files.ts";
 import type { Wanted } from "./agent-config.ts";
 import { hookScript, shellWord } from "./hook-script.ts";
 
-/** Where things are, for a store. */
+/** The folders of a store. */
 export interface HookPlaces {
   readonly home: string;
   readonly configFolder: string;
 }
 
-/** The installed hook's path. */
+/** Returns the installed hook's path. */
 export function hookScriptPath({ configFolder }: HookPlaces): string {
   return join(configFolder, "bin", "chronicle-hook");
 }
 
-/** Writes the hook that agents run, if it is not what it should be. Returns its path. */
+/** Writes the hook that agents run, unless it is current. Returns its path. */
 export function writeHookScript(io: Io, places: HookPlaces): string {
   const path = hookScriptPath(places);
   if (isHookCurrent(io, places)) return path;
@@ -30,25 +30,25 @@ export function writeHookScript(io: Io, places: HookPlaces): string {
   return path;
 }
 
-/** Is the hook there, and as it should be? */
+/** True if the hook exists and is current. */
 export function isHookCurrent(io: Io, places: HookPlaces): boolean {
   const path = hookScriptPath(places);
   return readTextIfThere(path) === hookText(io, places) && new NodeDisk().lstat(path)?.mode === 0o755;
 }
 
-/** What the installed hook should say. */
+/** Returns the text that the installed hook should have. */
 export function hookText(io: Io, { home }: HookPlaces): string {
   const configHome = io.env["XDG_CONFIG_HOME"];
   const image = basename(hookImagePath(home));
   return hookScript({ home, node: process.execPath, entry: hookEntryPath(), image, version: io.version, configHome });
 }
 
-/** The command lines that go into an agent's configuration. */
+/** Returns the command lines for an agent's configuration. */
 export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
   const script = shellWord(hookScriptPath(places));
-  // A hook that is gone altogether ends with 127: Gemini CLI takes that as a refusal. 1 is a warning to all of them.
+  // A missing hook exits with 127, which Gemini CLI takes as a refusal. All agents take 1 as a warning.
   const hook = `${script} ${agent} || exit 1`;
-  // With `--strict` it must not let the tool run either: the shell alone decides that.
+  // With `--strict`, a missing hook must not let the tool run either: the shell alone decides that.
   const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;
   return { hook, hookBefore, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
 }

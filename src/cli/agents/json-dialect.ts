@@ -1,28 +1,28 @@
 import { createScanner, parse, type ParseError, printParseErrorCode, stripComments } from "jsonc-parser";
 
-/** Which JSON a client takes in its files. */
+/** The dialect of JSON that a client accepts in its files. */
 export interface JsonDialect {
-  /** Comments like those of JavaScript. No client takes a comma before a closing bracket. */
+  /** Accepts comments like those of JavaScript. No client accepts a comma before a closing bracket. */
   readonly comments: boolean;
-  /** U+FEFF before the first character. */
+  /** Accepts U+FEFF before the first character. */
   readonly byteOrderMark: boolean;
 }
 
-/** The first thing in a file for which its client does not take it. */
+/** The first reason for which a client does not accept a file. */
 export interface Misfit {
-  /** In words that follow "line 3: ". */
+  /** The reason, in words that follow "line 3: ". */
   readonly what: string;
   readonly line: number;
   /** The next step for the person. */
   readonly hint: string;
 }
 
-/** The line of a place, counted from 1. */
+/** Returns the line of an offset, counted from 1. */
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }
 
-/** Why a client does not take a text as JSON; `undefined`: it does. */
+/** Returns why a client does not accept a text as JSON; `undefined` if it does. */
 export function jsonMisfit(text: string, { comments, byteOrderMark }: JsonDialect): Misfit | undefined {
   const isMarked = text.startsWith("\uFEFF");
   if (isMarked && !byteOrderMark) {
@@ -68,7 +68,7 @@ const WORDS: Readonly<Record<string, string>> = {
   InvalidCharacter: "a control character within a text",
 };
 
-/** The place of the last token before another one; comments are none. */
+/** Returns the offset of the last token before another one; comments are no tokens. */
 function lastTokenBefore(text: string, offset: number): number {
   const scanner = createScanner(text, true);
   let last = 0;
@@ -76,7 +76,10 @@ function lastTokenBefore(text: string, offset: number): number {
   return last;
 }
 
-/** The parser that finds places takes a little more than the clients' own, which is the one of the language. */
+/**
+ * Finds faults that only the language's own parser rejects, which the clients use. The parser that finds places accepts
+ * a little more.
+ */
 function otherMisfit(text: string): Misfit | undefined {
   try {
     JSON.parse(text);

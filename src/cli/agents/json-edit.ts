@@ -15,7 +15,10 @@ export type JsonPath = (string | number)[];
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The object in a text of JSON with comments. Throws `REFUSED` for anything else: it is not written over. */
+/**
+ * Returns the object in a text of JSON with comments. Throws `REFUSED` for any other text, so that it is not
+ * overwritten.
+ */
 export function readJsonc(text: string): JsonObject {
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
@@ -38,7 +41,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** How the text is written already: one step of indentation, and the end of a line. */
+/** The formatting of a text: one step of indentation, and the line ending. */
 interface Style {
   readonly step: string;
   readonly eol: string;
@@ -48,7 +51,7 @@ function styleOf(text: string): Style {
   return { step: /^([ \t]+)"/m.exec(text)?.[1] ?? "  ", eol: text.includes("\r\n") ? "\r\n" : "\n" };
 }
 
-/** The indentation of the line in which a place stands. */
+/** Returns the indentation of an offset's line. */
 function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1);
   return /^[ \t]*/.exec(line)?.[0] ?? "";
@@ -64,7 +67,9 @@ function treeOf(text: string): Node {
   return tree;
 }
 
-/** Throws `REFUSED` for a name that stands twice in its object: clients take the last one, and an edit finds the first. */
+/**
+ * Throws `REFUSED` for a name that occurs twice in its object: clients use the last one, but an edit finds the first.
+ */
 function refuseTwice(text: string, tree: Node, path: JsonPath): void {
   path.forEach((key, depth) => {
     const object = findNodeAtLocation(tree, path.slice(0, depth));
@@ -76,7 +81,7 @@ function refuseTwice(text: string, tree: Node, path: JsonPath): void {
   });
 }
 
-/** The place of the first comma behind `from`, before `to`; commas in comments are none. */
+/** Returns the offset of the first comma behind `from` and before `to`, ignoring commas in comments. */
 function commaAfter(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text);
   scanner.setPosition(from);
@@ -98,8 +103,8 @@ function spliced(text: string, from: number, to: number, by: string): string {
 }
 
 /**
- * The text with a value at a path: in the place of what is there, else at the end of its object or list (missing objects
- * on the way are made). Nothing else changes, neither comments nor the form of other entries.
+ * Returns the text with a value at a path. It replaces the present value, or goes to the end of its object or list;
+ * missing objects on the way are added. Nothing else changes, neither comments nor the formatting of other entries.
  */
 export function putAt(text: string, path: JsonPath, value: unknown): string {
   const tree = treeOf(text);
@@ -129,14 +134,14 @@ function insertInto(
   const item = `${style.eol}${indent}${name}${written(value, style, indent)}`;
   const close = endOf(into) - 1;
   const last = into.children?.at(-1);
-  // Behind whatever comment follows the last entry; the bracket comes to a line of its own.
+  // Behind any comment that follows the last entry; the bracket gets a line of its own.
   const at = text.slice(0, close).trimEnd().length;
   const result = spliced(text, at, close, `${item}${style.eol}${outer}`);
   if (last === undefined || commaAfter(text, endOf(last), close) !== undefined) return result;
   return spliced(result, endOf(last), endOf(last), ",");
 }
 
-/** The text without what stands at a path, and without the line that it leaves empty. */
+/** Returns the text without the value at a path, and without the line that this leaves empty. */
 export function dropAt(text: string, path: JsonPath): string {
   const tree = treeOf(text);
   refuseTwice(text, tree, path);

@@ -1,6 +1,6 @@
 import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
-/** Any form in which Chronicle's hook was ever installed, or stands in its plugin. */
+/** Matches any form in which Chronicle's hook was ever installed, or which its plugin has. */
 const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini)\b/;
 
 /** One group of hooks: `{matcher, hooks: [{type: "command", command}]}`. */
@@ -19,24 +19,24 @@ function groupsAt(text: string, event: string): readonly unknown[] {
   return groups;
 }
 
-/** The hooks of a group, of whatever type. */
+/** Returns the hooks of a group, of any type. */
 function hooksOf(group: unknown): readonly unknown[] {
   return isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
 }
 
-/** The command line of a hook of Chronicle's; `undefined`: it is somebody else's. */
+/** Returns the command line of Chronicle's hook; `undefined` for another hook. */
 function ourCommand(hook: unknown): string | undefined {
   const command = isObject(hook) ? hook["command"] : undefined;
   return typeof command === "string" && OURS.test(command) ? command : undefined;
 }
 
-/** Is Chronicle's hook in it, and nobody else's? */
+/** True if the group has Chronicle's hook and no other. */
 function isOurs(group: unknown): boolean {
   const hooks = hooksOf(group);
   return hooks.length > 0 && hooks.every((hook) => ourCommand(hook) !== undefined);
 }
 
-/** Chronicle's own command lines among the hooks, by event. */
+/** Returns Chronicle's own command lines among the hooks, by event. */
 function ourHooks(text: string): (readonly [event: string, commands: readonly string[]])[] {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
@@ -46,18 +46,18 @@ function ourHooks(text: string): (readonly [event: string, commands: readonly st
   });
 }
 
-/** Chronicle's own command lines among the hooks. */
+/** Returns Chronicle's own command lines among the hooks. */
 export function ourCommands(text: string): string[] {
   return [...new Set(ourHooks(text).flatMap(([, commands]) => commands))];
 }
 
-/** Of these events those that have none, where any has. */
+/** Returns the wanted events that have no hook of Chronicle's; none if no event has one. */
 export function missingEvents(text: string, wanted: readonly string[]): string[] {
   const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
 }
 
-/** Where Chronicle's own hooks stand: event, place of the group, place in it. */
+/** Returns the places of Chronicle's own hooks: event, index of the group, index in it. */
 export function ourPlaces(text: string): { readonly event: string; readonly group: number; readonly hook: number }[] {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
@@ -68,14 +68,14 @@ export function ourPlaces(text: string): { readonly event: string; readonly grou
   );
 }
 
-/** Events other than `before` at which a hook of Chronicle's may stop the agent. */
+/** Returns the events other than `before` at which a hook of Chronicle's may stop the agent. */
 export function misplacedStrict(text: string, before: string): string[] {
   return ourHooks(text).flatMap(([event, commands]) =>
     event !== before && commands.some((command) => command.includes(" --strict")) ? [event] : [],
   );
 }
 
-/** The text with each group once, behind those that stand there. */
+/** Returns the text with each group once, behind the existing ones. */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
 }
@@ -84,7 +84,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   const groups = groupsAt(text, event);
   const whole = groups.findIndex(isOurs);
   const at = whole >= 0 ? whole : groups.findIndex((one) => isShared(one, group));
-  // No group of Chronicle's stands before `at`: what is taken out there leaves the places as they are.
+  // No group that is only Chronicle's is before `at`, so removing others leaves the index valid.
   const result = dropFrom(text, event, groups, at);
   const path: JsonPath = ["hooks", event];
   if (groups.length === 0) return putAt(result, path, [group]);
@@ -95,7 +95,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   return putOver(result, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
 }
 
-/** A value that says the same already stays as it is written. */
+/** Writes a value unless it is there already: an equal one keeps its formatting. */
 function putOver(
   text: string,
   path: JsonPath,
@@ -108,12 +108,12 @@ function ourIndex(group: unknown): number {
   return hooksOf(group).findIndex((hook) => ourCommand(hook) !== undefined);
 }
 
-/** Is Chronicle's hook among others' in a group that is called for the same tools? */
+/** True if Chronicle's hook is among others' in a group for the same tools. */
 function isShared(present: unknown, wanted: HookGroup["group"]): boolean {
   return isObject(present) && present["matcher"] === wanted["matcher"] && ourIndex(present) >= 0;
 }
 
-/** The text without Chronicle's hooks: lists and objects that are empty then go too. */
+/** Returns the text without Chronicle's hooks, and without lists and objects that are empty then. */
 export function dropHooks(text: string): string {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return text;
@@ -125,7 +125,7 @@ export function dropHooks(text: string): string {
   return result !== text && isObject(left) && Object.keys(left).length === 0 ? dropAt(result, ["hooks"]) : result;
 }
 
-/** `kept`: the place of a group that stays as it is. */
+/** Removes Chronicle's hooks from an event. `kept`: the index of a group that stays as it is. */
 function dropFrom(text: string, event: string, groups: readonly unknown[], kept = -1): string {
   let result = text;
   let left = groups.length;
@@ -139,7 +139,7 @@ function dropFrom(text: string, event: string, groups: readonly unknown[], kept 
   return left === 0 && groups.length > 0 ? dropAt(result, ["hooks", event]) : result;
 }
 
-/** Chronicle's hook in a group that somebody else's is in as well. */
+/** Removes Chronicle's hook from a group that also has others. */
 function dropWithin(
   text: string,
   place: { readonly event: string; readonly at: number; readonly group: unknown },

@@ -9,19 +9,19 @@ function serverIn(text: string): unknown {
   return isObject(servers) ? servers[NAME] : undefined;
 }
 
-/** The command line of Chronicle's MCP server in a text; `undefined`: there is none. */
+/** Returns the command line of Chronicle's MCP server in a text; `undefined` if there is none. */
 export function ourServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
 
-/** Does a server of the user's own have the name of Chronicle's? */
+/** True if a server of the user's own has the name of Chronicle's. */
 export function hasNamesake(text: string): boolean {
   return serverIn(text) !== undefined && ourServer(text) === undefined;
 }
 
 /**
- * The text with Chronicle's MCP server in it: a server of the user's own with that name stays as it is, and so does what the user
- * added to Chronicle's. `extra`: what this agent wants to have beside the command.
+ * Returns the text with Chronicle's MCP server. A server of the user's own with that name stays as it is, and so do the
+ * user's additions to Chronicle's. `extra`: fields that this agent requires beside the command.
  */
 export function putServer(text: string, command: readonly string[], extra: Readonly<Record<string, unknown>>): string {
   const servers = readJsonc(text)[SERVERS];
@@ -36,7 +36,7 @@ export function putServer(text: string, command: readonly string[], extra: Reado
     .reduce((result, [key, value]) => putAt(result, [SERVERS, NAME, key], value), text);
 }
 
-/** The text without it. */
+/** Returns the text without Chronicle's MCP server. */
 export function dropServer(text: string): string {
   const servers = readJsonc(text)[SERVERS];
   if (!isObject(servers) || ourServer(text) === undefined) return text;

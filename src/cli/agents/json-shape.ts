@@ -1,28 +1,28 @@
 import type { Node } from "jsonc-parser";
 import { lineAt, type Misfit } from "./json-dialect.ts";
 
-/** What a client wants to find at a place of its file. */
+/** The shape that a client requires at a place of its file. */
 export type Shape =
   | { readonly is: "string" | "boolean" | "anything" }
   | { readonly is: "number"; readonly above?: number; readonly from?: number; readonly whole?: boolean }
   | { readonly is: "list"; readonly of: Shape; /** Anything else is passed over. */ readonly orElse?: "passed over" }
   | ObjectShape
-  /** One of several objects, told apart by a text in them. */
+  /** One of several objects, distinguished by a text field. */
   | { readonly is: "variant"; readonly by: string; readonly cases: Readonly<Record<string, ObjectShape>> }
   | { readonly is: "or null"; readonly shape: Shape };
 
 interface ObjectShape {
   readonly is: "object";
   readonly fields?: Readonly<Record<string, Shape>>;
-  /** Names that must be there. */
+  /** Required names. */
   readonly needed?: readonly string[];
-  /** Other names are refused, not passed over. */
+  /** Other names are refused, not ignored. */
   readonly closed?: true;
-  /** A known name must not stand twice. */
+  /** A known name must not occur twice. */
   readonly once?: true;
 }
 
-/** The first place of a text that has another form than its client wants. `root` is of that very text. */
+/** Returns the first place of a text whose shape its client does not accept. `root` is the tree of that text. */
 export function shapeMisfit(text: string, root: Node, shape: Shape): Misfit | undefined {
   const found = mismatch(root, shape, "");
   if (found === undefined) return undefined;
@@ -54,7 +54,9 @@ function mismatch(node: Node, shape: Shape, name: string): Found | undefined {
   }
 }
 
-/** `name`: as a person finds it, `hooks.PreToolUse[0].matcher`. */
+/**
+ * Returns the fault of a value of another type. `name`: the place for people, such as `hooks.PreToolUse[0].matcher`.
+ */
 function wrong(at: Node, name: string, wanted: string): Found {
   const article = /^[aeiou]/.test(wanted) ? "an" : "a";
   const what = `${name === "" ? "the file" : name} is not ${article} ${wanted}`;

@@ -1,11 +1,14 @@
 import type { Disk } from "../../disk/disk.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
-/** At most so many names are looked at: an agent's folder may hold years of sessions. */
+/** The most names that are read: an agent's folder may hold years of sessions. */
 const MOST = 20_000;
 const DEEPEST = 5;
 
-/** When an agent last wrote to one of its sessions, in epoch milliseconds; `undefined`: there is none. */
+/**
+ * Returns the time at which an agent last wrote to one of its sessions, in epoch milliseconds; `undefined` if there is
+ * none.
+ */
 export function newestTrace(disk: Disk, folder: string): number | undefined {
   let left = MOST;
   let newest: number | undefined;

@@ -2,12 +2,15 @@ import { isObject } from "./json-edit.ts";
 
 /** Chronicle's program, or its package. */
 const PROGRAM = /^(?:@chronicle-dev\/chronicle(?:@.*)?|(?:.*[/\\])?chronicle(?:\.(?:[cm]?js|cmd|exe))?)$/;
-/** As installing names it, whatever runs it. */
+/** The path that `install` writes, whichever program runs it. */
 const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
-/** The programs that may run it. */
+/** Programs that may run it. */
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
-/** The command line of an entry among MCP servers, where it is Chronicle's own; another may have the same name. */
+/**
+ * Returns the command line of an entry among MCP servers if it is Chronicle's own. Another server may have the same
+ * name.
+ */
 export function ownCommand(entry: unknown): string[] | undefined {
   if (!isObject(entry) || typeof entry["command"] !== "string") return undefined;
   const args: unknown[] = Array.isArray(entry["args"]) ? entry["args"] : [];

@@ -6,11 +6,11 @@ import { type AgentBase, configPath } from "./install-agent.ts";
 import { isObject, readJsonc } from "./json-edit.ts";
 import { readToml } from "./toml-mcp.ts";
 
-/** A file in which an agent's hooks can be switched off, and the setting that does it there. */
+/** A file in which an agent's hooks can be switched off, with the setting for it. */
 interface Switch {
   readonly scope: Scope;
   readonly path: string;
-  /** The setting by name, if it keeps Chronicle's hooks from running. */
+  /** Returns the name of the setting if it keeps Chronicle's hooks from running. */
   readonly offBy: (settings: Readonly<Record<string, unknown>>) => string | undefined;
 }
 
@@ -45,7 +45,7 @@ const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
   ],
 };
 
-/** What keeps an agent's hooks from running though they are installed: a setting, here or in the project. */
+/** Returns the settings, of the user or the project, that keep an agent's installed hooks from running. */
 export function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: string; readonly hint: string }[] {
   return (SWITCHES[agent.name] ?? []).flatMap(({ scope, path, offBy }) => {
     const file = configPath(agent, path, { ...base, scope });
@@ -56,7 +56,7 @@ export function switchedOff(agent: AgentConfig, base: AgentBase): { readonly wha
   });
 }
 
-/** What cannot be read by its user cannot be read by their agent either. */
+/** Returns a file's text; `undefined` if it is unreadable, since then the user's agent cannot read it either. */
 function textOrNothing(file: string): string | undefined {
   try {
     return readTextIfThere(file);
@@ -66,7 +66,10 @@ function textOrNothing(file: string): string | undefined {
   }
 }
 
-/** A file that the agent does not take switches nothing off; it is told where Chronicle is installed into it. */
+/**
+ * Returns a file's settings. A file that the agent does not accept switches nothing off; it is reported if Chronicle is
+ * installed into it.
+ */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");
   const reader = agent.files.user.find(({ path }) => extname(path) === extname(file));

@@ -12,7 +12,7 @@ export interface AgentTest {
   readonly agent: string;
   readonly ok: boolean;
   readonly detail: string;
-  /** How long the hook before and the one after took together, in milliseconds. */
+  /** The time that the hooks before and after the tool took together, in milliseconds. */
   readonly took_ms: number;
 }
 
@@ -23,7 +23,7 @@ interface Step {
 
 const TOOL = { claude: "Write", codex: "apply_patch", gemini: "write_file" } as const;
 
-/** A made-up session with one tool call that writes a file which does not come to be. */
+/** A made-up session with one tool call, which would write a file that is never written. */
 function stepsFor(agent: string, file: string): Step[] {
   const input =
     agent === "codex" ? { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` } : { file_path: file };
@@ -42,8 +42,8 @@ function stepsFor(agent: string, file: string): Step[] {
 }
 
 /**
- * Sends a made-up tool call through a hook's command line, as the agent would, and looks for its action. It happens in a
- * folder that is made for it and removed again, with its history: none of the user's has it.
+ * Sends a made-up tool call through a hook's command line, as the agent would, and searches for its action. It runs in
+ * a temporary folder, which is removed again with its history, so none of the user's histories has it.
  */
 export async function testAgent(context: CommandContext, agent: string, commands: HookCommands): Promise<AgentTest> {
   const session = `${MADE_UP_SESSION}${randomUUID()}`;
@@ -56,10 +56,10 @@ export async function testAgent(context: CommandContext, agent: string, commands
   }
 }
 
-/** The command lines that stand in an agent's configuration. */
+/** The hook command lines in an agent's configuration. */
 export interface HookCommands {
   readonly hook: string;
-  /** That of the hook before a tool. */
+  /** The command line of the hook before a tool. */
   readonly before: string;
 }
 
@@ -98,7 +98,7 @@ async function look(
   if (made !== undefined) await store.forget(made.id);
   if (found === undefined)
     return { agent, ok: false, detail: "the hook ran, and there is no action of it", took_ms: took };
-  // Where temporary files lie may belong to a workspace: what was recorded there stays.
+  // The temporary folder may belong to a workspace: what that recorded stays.
   const forgotten = made === undefined ? "" : ", and forgotten again";
   const detail = `an action was recorded (${found.action_summary})${forgotten}; the hooks took ${took} ms`;
   return { agent, ok: found.state !== "open", detail, took_ms: took };
@@ -125,7 +125,7 @@ function runHook(
   const child = spawn("/bin/sh", ["-c", command], { env: { ...env }, stdio: ["pipe", "ignore", "pipe"] });
   const words: Buffer[] = [];
   child.stderr.on("data", (piece: Buffer) => words.push(piece));
-  // A hook that has read enough may be gone before all is written.
+  // A hook that has read enough may exit before everything is written.
   child.stdin.on("error", () => undefined);
   child.on("error", (error) => resolve({ code: 127, stderr: error.message }));
   child.on("close", (code) => resolve({ code: code ?? 1, stderr: Buffer.concat(words).toString("utf8").trim() }));

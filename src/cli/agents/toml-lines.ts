@@ -1,23 +1,23 @@
 import { parse } from "smol-toml";
 import { isObject } from "./json-edit.ts";
 
-/** A line of a TOML text; a value of several rows is one line. */
+/** A line of a TOML text. A value over several rows is one line. */
 export interface TomlLine {
-  /** The line with its end. */
+  /** The line, with its line break. */
   readonly text: string;
-  /** `between`: a comment, or nothing. */
+  /** `between`: a comment, or an empty line. */
   readonly kind: "header" | "key" | "between";
   /**
-   * The name of the table that the line belongs to, key by key; none at the beginning of a text. `undefined`: a comment or an
-   * empty line behind the last key of a table. It introduces the next one, or closes the text.
+   * The name of the line's table, key by key; empty at the beginning of a text. `undefined` for a comment or an empty
+   * line behind the last key of a table: it introduces the next table, or closes the text.
    */
   readonly table: readonly string[] | undefined;
 }
 
-/** Strings, whose content says nothing about the structure, and comments. */
+/** Matches strings and comments, whose content says nothing about the structure. */
 const OPAQUE = /"""(?:\\[\s\S]|[^\\])*?"""+|'''[\s\S]*?'''+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*/g;
 
-/** The lines of a text that is valid TOML. Joined, they are the text. */
+/** Returns the lines of a valid TOML text. Joined, they are the text. */
 export function tomlLines(text: string): TomlLine[] {
   const lines: TomlLine[] = [];
   let table: readonly string[] = [];
@@ -31,7 +31,7 @@ export function tomlLines(text: string): TomlLine[] {
   return lines.map((line, index) => (isBehindTable(lines, index) ? { ...line, table: undefined } : line));
 }
 
-/** How long each line is, and what it is, told from the text without its strings and comments. */
+/** Returns the length and kind of each line, from the text without its strings and comments. */
 function shapes(text: string): { readonly length: number; readonly kind: TomlLine["kind"] }[] {
   const masked = text.replace(OPAQUE, (found) => (found.startsWith("#") ? " " : "_").repeat(found.length));
   const rows = masked.match(/[^\n]*\n|[^\n]+$/g) ?? [];
@@ -56,7 +56,7 @@ function isBehindTable(lines: readonly TomlLine[], index: number): boolean {
   return lines[index]?.kind === "between" && next?.kind !== "key";
 }
 
-/** The keys that a header names: `[a."b.c"]` and `[[a."b.c"]]` name `a` and `b.c`. */
+/** Returns the keys that a header names: `[a."b.c"]` and `[[a."b.c"]]` name `a` and `b.c`. */
 function keysOf(header: string): string[] {
   const keys: string[] = [];
   for (let inner: unknown = parse(header); ;) {

@@ -11,7 +11,7 @@ const IS_BEGIN = /^# >>> chronicle:/;
 const IS_END = /^# <<< chronicle\s*$/;
 const SERVER: readonly string[] = ["mcp_servers", "chronicle"];
 
-/** The tables of a text. Throws `REFUSED`. */
+/** Returns the tables of a text. Throws `REFUSED`. */
 export function readToml(text: string): Readonly<Record<string, unknown>> {
   try {
     return parse(text);
@@ -20,7 +20,7 @@ export function readToml(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Why a text is no TOML; `undefined`: it is. */
+/** Returns why a text is not TOML; `undefined` if it is. */
 export function tomlMisfit(text: string): Misfit | undefined {
   try {
     parse(text);
@@ -37,18 +37,18 @@ function serverIn(text: string): unknown {
   return isObject(servers) ? servers["chronicle"] : undefined;
 }
 
-/** The command line of Chronicle's MCP server in a text, whoever wrote it; `undefined`: there is none. */
+/** Returns the command line of Chronicle's MCP server in a text, whoever wrote it; `undefined` if there is none. */
 export function ourTomlServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
 
-/** Does a server of the user's own have the name of Chronicle's? */
+/** True if a server of the user's own has the name of Chronicle's. */
 export function hasTomlNamesake(text: string): boolean {
   return serverIn(text) !== undefined && ourTomlServer(text) === undefined;
 }
 
 /**
- * The text with Chronicle's server in it: a marked table at its end, or the marked one that is there with this command and
+ * Returns the text with Chronicle's server: a marked table at its end, or the existing marked one with this command and
  * whatever was added to it. A server of that name that the user wrote stays as it is. Throws `REFUSED`.
  */
 export function putTomlServer(text: string, command: readonly string[]): string {
@@ -59,14 +59,14 @@ export function putTomlServer(text: string, command: readonly string[]): string 
   const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
   const [program, args] = keyLines(command);
   const result = `${without}${gap}${BEGIN}\n[${SERVER.join(".")}]\n${program}${args}${END}\n`;
-  // What cannot hold another table (an inline `mcp_servers = {…}`) is said before anything is written.
+  // An inline `mcp_servers = {…}` cannot hold another table: refused before anything is written.
   if (serverIn(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
   return result;
 }
 
 /**
- * The text without the marked server. Codex adds tables of its own before a comment that closes the file, so that they stand
- * between the marks: only the marks and the server's own tables go. Throws `REFUSED`.
+ * Returns the text without the marked server. Codex adds its own tables before a comment that closes the file, so they
+ * end up between the marks: only the marks and the server's own tables are removed. Throws `REFUSED`.
  */
 export function dropTomlServer(text: string): string {
   const isOurs = ourTomlServer(text) !== undefined;
@@ -93,7 +93,7 @@ function isMark({ text, kind }: TomlLine): boolean {
   return kind === "between" && (IS_BEGIN.test(text) || IS_END.test(text));
 }
 
-/** Is a line of the server's table, or of one beneath it (`[mcp_servers.chronicle.env]`)? */
+/** True if a line is of the server's table, or of one beneath it (`[mcp_servers.chronicle.env]`). */
 function isOfServer({ table }: TomlLine): boolean {
   return table !== undefined && SERVER.every((key, at) => table[at] === key);
 }
@@ -104,7 +104,7 @@ function keyLines(command: readonly string[]): [program: string, args: string] {
   return [`command = ${JSON.stringify(program)}\n`, `args = [${values}]\n`];
 }
 
-/** The text with another command in the server's table. */
+/** Returns the text with another command in the server's table. */
 function withCommand(text: string, present: readonly string[], command: readonly string[]): string {
   if (present.length === command.length && present.every((word, at) => word === command[at])) return text;
   const [program, args] = keyLines(command);

@@ -7,12 +7,12 @@ import { counted } from "./counted.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
 import { printable } from "../../process/printable.ts";
 
-/** How a list of changes is shown. */
+/** The style of a list of changes. */
 export interface ChangesStyle {
   readonly paint: Paint;
   /** A path as the user would type it, escaped. */
   readonly shown: (path: string) => string;
-  /** At most so many lines (default: all); the rest is counted. */
+  /** The most lines (default: all); the rest is counted. */
   readonly most?: number;
 }
 
@@ -25,7 +25,7 @@ const SIGNS: Readonly<Record<ChangeType, { sign: string; colour: Format; word: s
   permissions_changed: { sign: "m", colour: "cyan", word: "permissions changed" },
 };
 
-/** Permission bits as people know them: `0644`. */
+/** Returns permission bits as people know them: `0644`. */
 export function modeText(permissions: number | undefined): string {
   return permissions === undefined ? "" : permissions.toString(8).padStart(4, "0");
 }
@@ -45,7 +45,7 @@ function remark(change: ChangeShape): string {
   return change.change_type === "deleted" ? formatBytes(change.before_size) : signed(change.size_delta);
 }
 
-/** `2 created, 1 deleted`: paths; `nothing` for none. */
+/** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */
 export function countsOf(changes: readonly ChangeShape[]): string {
   const parts = Object.entries(SIGNS).flatMap(([type, { word }]) => {
     const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
@@ -54,7 +54,9 @@ export function countsOf(changes: readonly ChangeShape[]): string {
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }
 
-/** One line a change, indented, with a sign: `+` created, `~` modified, `-` deleted, `m` permissions changed. */
+/**
+ * Returns one line per change, indented, with a sign: `+` created, `~` modified, `-` deleted, `m` permissions changed.
+ */
 export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle): string[] {
   const most = style.most ?? changes.length;
   const shownOnes = changes.length <= most + 1 ? changes : changes.slice(0, most);
@@ -67,7 +69,7 @@ export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle
   return [...columns(rows), ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
 }
 
-/** Paths with the reason why something was not done. */
+/** Returns paths with the reason why they were skipped. */
 export function skippedLines(
   skipped: readonly SkippedShape[],
   style: ChangesStyle & { readonly sign?: string },
@@ -81,14 +83,17 @@ export function skippedLines(
   return [...lines, ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
 }
 
-/** What a capture should have taken and did not. */
+/** Returns the paths that a capture should have recorded and did not. */
 export function missingFrom(coverage: CoverageShape): CoverageShape["omitted"] {
   return coverage.omitted.filter((omission) => !isMeant(omission));
 }
 
 const MOST_LEFT_OUT = 5;
 
-/** The first few of the paths that were left out on purpose; `""` for none. What is not excluded says what it is. */
+/**
+ * Returns the first few paths that were left out on purpose; `""` for none. Paths that no rule excludes are given with
+ * their reason.
+ */
 export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyle, "shown">): string {
   const meant = coverage.omitted.filter(isMeant);
   const names = meant.slice(0, MOST_LEFT_OUT).map(({ path, reason }) => {
@@ -98,7 +103,7 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
-/** Coverage in lines: what is missing, one by one; what was left out on purpose, counted, and the first of it named. */
+/** Returns coverage in lines: missing paths one by one; the paths left out on purpose counted, the first ones named. */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);
   const meant = coverage.omitted.length - missing.length;
@@ -111,7 +116,7 @@ export function coverageLines(coverage: CoverageShape, style: ChangesStyle): str
 
 const MOST_UNAPPLIED = 10;
 
-/** Rules that are not applied, one by one. */
+/** Returns lines on rules that are not applied, one by one. */
 function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<ChangesStyle, "paint">): string[] {
   const lines = unapplied.slice(0, MOST_UNAPPLIED).map(({ source, detail }) => {
     return paint("yellow", `rules not applied: ${printable(source)}: ${printable(detail)}`);
@@ -122,7 +127,10 @@ function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<Chang
 
 const MOST_AMBIGUOUS = 5;
 
-/** Paths that belong to nobody, because several or a person may have changed them, and how to take one back. */
+/**
+ * Returns lines on ambiguous paths, which belong to nobody, because several runs or a person may have changed them, and
+ * on how to take one back.
+ */
 export function ambiguousLines(
   ambiguous: readonly string[],
   { paint, shown, worded }: ChangesStyle & { readonly worded: WithGlobalOptions },

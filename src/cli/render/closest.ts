@@ -1,6 +1,6 @@
 import { leastOf } from "../../util/long-lists.ts";
 
-/** How many letters must be changed, added, removed or swapped with their neighbour to make `b` of `a`. */
+/** Returns how many letters must be changed, added, removed or swapped with their neighbour to turn `a` into `b`. */
 export function distance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -19,7 +19,10 @@ export function distance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-/** Those of `words` that `word` was perhaps meant to be, nearest first: at most a third of its letters are wrong. */
+/**
+ * Returns those of `words` that `word` may be a misspelling of, nearest first: at most a third of its letters are
+ * wrong.
+ */
 export function closestTo(word: string, words: readonly string[], most: number): string[] {
   const limit = Math.max(1, Math.floor(word.length / 3));
   const near = words.flatMap((candidate) => {

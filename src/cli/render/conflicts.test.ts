@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import { conflictLines } from "./conflicts.ts";
 
-/** Conflicts as people read of them. */
+/** Conflicts, rendered for people. */
 
 const style = { paint: (_format: unknown, text: string): string => text, shown: (path: string): string => path };
 

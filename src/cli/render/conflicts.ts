@@ -16,7 +16,7 @@ const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>
   folder: "its folder is something else now",
 };
 
-/** Of a folder and its upstream. */
+/** Reasons of conflicts between a folder and its upstream. */
 const OF_SYNC: Readonly<Record<Reason, string>> = {
   content: "both edited the same lines",
   binary: "both edited it, and it is no text that merges",
@@ -44,7 +44,9 @@ function side(kind: ConflictShape["current_kind"], size: number, permissions: nu
   return permissions === undefined ? formatBytes(size) : `${formatBytes(size)} ${modeText(permissions)}`;
 }
 
-/** What there is, and what the undo wanted or the upstream has; permissions only where they are what differs. */
+/**
+ * Returns both sides: the present state, and that of the undo or the upstream; with permissions only if those differ.
+ */
 function sides(conflict: ConflictShape): string {
   const { current_permissions: now, undo_permissions: then } = conflict;
   const differ = now !== undefined && then !== undefined && now !== then;
@@ -53,12 +55,12 @@ function sides(conflict: ConflictShape): string {
   return conflict.cause === "sync" ? `here ${current}, upstream ${other}` : `now ${current}, the undo wanted ${other}`;
 }
 
-/** A longer name has a line of its own: it would push everything else out of sight. In characters. */
+/** A longer name gets a line of its own, since it would push everything else out of sight. In characters. */
 const LONG_NAME = 60;
 
 /**
- * A text for each conflict, indented: its id (none in a dry run), the path, why, and both sides. It is one line, and two where the
- * path is long.
+ * Returns a text for each conflict, indented: its id (none in a dry run), the path, the reason, and both sides. It has
+ * one line, or two if the path is long.
  */
 export function conflictLines(conflicts: readonly ConflictShape[], { paint, shown }: ChangesStyle): string[] {
   const rows = conflicts.map((one) => {
@@ -75,9 +77,9 @@ export function conflictLines(conflicts: readonly ConflictShape[], { paint, show
   return lines.map((line, at) => (rows[at]?.isLong === true ? `${rows[at].name}\n${line}` : line));
 }
 
-/** What to do about them. */
+/** The command that settles conflicts. */
 export const SETTLE = "settle with: chronicle resolve ID|PATH --keep-current | --take-undo | --merged FILE";
 
-/** The same for those of a folder that follows an upstream. */
+/** The command that settles conflicts of a folder that follows an upstream. */
 export const SETTLE_SYNC =
   "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge [--merged FILE | --tool COMMAND]";

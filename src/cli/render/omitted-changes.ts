@@ -5,7 +5,7 @@ import { printable } from "../../process/printable.ts";
 
 const MOST_PATHS = 5;
 
-/** The words for the changes of one sort. */
+/** The words for one kind of change. */
 interface Sentence {
   readonly isMeant: (change: OmittedChangeShape) => boolean;
   readonly text: (isOne: boolean) => string;
@@ -38,7 +38,7 @@ const KEPT: readonly Sentence[] = [
   },
 ];
 
-/** The same of a run that was taken back. */
+/** Lines on the paths that were kept aside, for a run that was taken back. */
 const TAKEN_BACK: readonly Sentence[] = [
   {
     isMeant: ({ kept, change_type }) => kept && change_type !== "created",
@@ -73,7 +73,7 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
-/** Which paths no capture takes: those that the rules leave out, and those that could not be recorded. */
+/** The groups of paths that no capture takes: those that the rules leave out, and those that could not be recorded. */
 const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
   ["with a content that was erased", isErased],
   ["that the rules leave out", (change) => isMeantOmission(change) && !isErased(change)],
@@ -94,17 +94,17 @@ function told(changes: readonly OmittedChangeShape[], sentences: readonly Senten
   );
 }
 
-/** Losses outside of the rules: a line for removed paths, and one for overwritten ones. */
+/** Returns lines on losses outside of the rules: one for removed paths, and one for overwritten ones. */
 export function lossLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, LOSSES);
 }
 
-/** Changes outside of the rules without a loss. */
+/** Returns lines on changes outside of the rules without a loss. */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
 }
 
-/** The same of a run that was taken back; `left`: the paths that were not. */
+/** Returns lines on changes outside of the rules, of a run that was taken back; `left`: the paths that were not. */
 export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
   const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);
   return told(changes.filter(isTaken), [...TAKEN_BACK, ...LEFT]);

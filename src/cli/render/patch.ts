@@ -16,7 +16,7 @@ function coloured(line: string, paint: Paint): string {
   return found === undefined ? line : paint(found[1], line);
 }
 
-/** What stands in place of a patch where there is none: a line that the readers of patches pass over. */
+/** Returns a line in place of a missing patch, which readers of patches skip. */
 function withoutText(change: ChangeShape): string {
   const path = printable(change.path);
   if (change.binary === true) return `Binary file ${path} ${change.change_type}`;
@@ -29,7 +29,10 @@ function withoutText(change: ChangeShape): string {
   return `# ${path}: permissions changed ${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`;
 }
 
-/** Changes as unified text. On a terminal (`escape`), nothing in a file can move the cursor; else bytes stay as they are. */
+/**
+ * Returns changes as a unified diff. On a terminal (`escape`), nothing in a file can move the cursor; otherwise bytes
+ * stay as they are.
+ */
 export function patchLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly escape: boolean },
@@ -40,7 +43,7 @@ export function patchLines(
   });
 }
 
-/** One patch in lines; `escape` as for `patchLines`. */
+/** Returns the lines of one patch; `escape` as for `patchLines`. */
 export function patchText(patch: string, style: { readonly paint: Paint; readonly escape: boolean }): string[] {
   const text = style.escape ? printableText(patch) : patch;
   return text
@@ -61,7 +64,7 @@ function countLines(patch: string): { added: number; removed: number } {
   return counts;
 }
 
-/** One line a file: how many lines were added and removed. The changes must carry patches. */
+/** Returns one line per file: the numbers of added and removed lines. The changes must carry patches. */
 export function statLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly shown: (path: string) => string },

@@ -5,13 +5,13 @@ import { printable } from "../../process/printable.ts";
 
 const MOST_LINES = 100;
 
-/** How many changes to list: all for a dry run, none (0) where they were shown before, else the first hundred. */
+/** Returns how many changes to list: all for a dry run, none (0) if they were shown before, else the first hundred. */
 export function mostLines(result: RestoreShape, asked: boolean): number {
   if (asked) return 0;
   return result.dry_run ? result.changes.length : MOST_LINES;
 }
 
-/** What a restore did or would do: paths, and whatever was left or kept aside. */
+/** Returns lines on what a restore did or would do: its changes, and everything that was skipped or kept aside. */
 export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
   const { paint } = style;
   return [

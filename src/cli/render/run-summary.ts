@@ -10,11 +10,11 @@ const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;
 const LONGEST_COMMAND = 60;
 
-/** For whom: people at a terminal get the paths; a log file gets at most three lines. */
+/** The style of a summary. People at a terminal get the paths; a log file gets at most three lines. */
 export interface SummaryStyle {
   readonly paint: Paint;
   readonly forPeople: boolean;
-  /** What `chronicle undo` would take back though this run changed nothing: the work before it, if there is any. */
+  /** The earlier work that `chronicle undo` would take back if this run changed nothing, if there is any. */
   readonly undoTakes?: string | undefined;
   readonly worded: WithGlobalOptions;
 }
@@ -39,7 +39,7 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   return `${what}. Take back: ${worded("chronicle undo")}`;
 }
 
-/** What the run changed outside of the rules: still so, or taken back as a whole or in part. */
+/** Returns lines on the run's changes outside of the rules, which remain, or were taken back in whole or in part. */
 function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
   const isTakenBack = rolled_back || (left !== null && undo_id === null);
   return isTakenBack ? takenBackLines(session.omitted_changes, left?.paths) : harmlessLines(session.omitted_changes);
@@ -55,7 +55,7 @@ function missingLine(result: RunShape): string[] {
   ];
 }
 
-/** The command failed, and this is still there: with the command that takes it back. */
+/** Returns lines on changes of a failed command that remain, with the command that takes them back. */
 function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded }: SummaryStyle): string[] {
   if (left === null) return [];
   const why = `${printable(left.reason)}; the command failed with exit code ${code}`;
@@ -77,7 +77,7 @@ function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, 
   ];
 }
 
-/** Names the paths that are off the record, by this run's command or an earlier one: no undo takes them back. */
+/** Names the paths that are off the record, through this run's command or an earlier one: no undo takes them back. */
 function offRecordLine({ coverage }: RunShape): string[] {
   const paths = coverage.omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => path);
   if (paths.length === 0) return [];
@@ -126,7 +126,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
   ];
 }
 
-/** What is said at the end of a run, line by line. */
+/** Returns the lines for the end of a run. */
 export function runSummary(result: RunShape, style: SummaryStyle): string[] {
   return style.forPeople ? fullLines(result, style) : briefLines(result, style);
 }

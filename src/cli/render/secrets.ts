@@ -1,13 +1,16 @@
 import type { ProtectedShape } from "../../api/shapes.ts";
 import { counted } from "./counted.ts";
 
-/** Which files are secrets by their names, and what that means, in one line; none where there are none. */
+/** Returns one line on the files that are secrets by their names, and what that means; none if there are none. */
 export function secretsLine({ files, first }: ProtectedShape, shown: (path: string) => string): string[] {
   if (files === 0) return [];
   return [`${named({ files, first }, shown)}: recorded, in no diff, and shown to no agent or reader`];
 }
 
-/** That secrets of a folder stay behind where it follows an origin, and how they are sent, in one line; `undefined`: there are none. */
+/**
+ * Returns one line that says that a folder's secrets stay behind when it follows an origin, and how to send them;
+ * `undefined` if there are none.
+ */
 export function secretsStay(found: ProtectedShape | undefined, shown: (path: string) => string): string | undefined {
   if (found === undefined) return undefined;
   const stay = found.files === 1 ? "stays" : "stay";

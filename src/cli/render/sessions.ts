@@ -2,16 +2,16 @@ import type { SessionShape } from "../../api/shapes.ts";
 import type { Paint } from "../../process/paint.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
-/** Of a replica's id, as everywhere. In characters. */
+/** The length of a shortened replica id, as everywhere, in characters. */
 const SHORT = 8;
 
-/** What a session ran; of one without a command, what it was. */
+/** Returns a session's command; for a session without one, what it was. */
 export function sessionCommand({ command, kind, actor }: SessionShape): string {
   if (command.length > 0) return shownCommand(command);
   return kind === "agent" ? `(agent: ${printable(actor)})` : `(${kind})`;
 }
 
-/** How a session ended, in a word or two. */
+/** Returns how a session ended, in a word or two. */
 export function sessionEnd(session: SessionShape, paint: Paint): string {
   if (session.state === "elsewhere")
     return paint("cyan", `at replica ${printable(session.replica ?? "").slice(0, SHORT)}`);

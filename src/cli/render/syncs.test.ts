@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
 import { eventText, originOf, keptLines, stateText, syncLines } from "./syncs.ts";
 
-/** Syncs as people read of them. */
+/** Syncs, rendered for people. */
 
 const plain = (_format: unknown, text: string): string => text;
 

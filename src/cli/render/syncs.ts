@@ -12,7 +12,7 @@ const ARROWS: Readonly<Record<SyncShape["mode"], string>> = {
   "one-way-replica": "⇐",
 };
 
-/** One line a sync: its id, how it is, the folder, which way it goes, and where to. */
+/** Returns one line per sync: its id, state, folder, direction and origin. */
 export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
   const rows = syncs.map((one) => [
     paint("dim", one.id.slice(0, 8)),
@@ -31,23 +31,26 @@ const TROUBLES: Readonly<Record<SyncTroubleShape["kind"], string>> = {
   starting: "the origin's server is starting",
 };
 
-/** What keeps a sync from its work, on one line; and what to do next. */
+/** Returns a sync's trouble, on one line, and the next step. */
 export function troubleLines({ trouble }: SyncShape, worded: (text: string) => string): readonly string[] {
   if (trouble === undefined) return [];
   const { kind, message, next } = trouble;
   return [`${TROUBLES[kind]}: ${printable(message)}`, worded(printable(next))];
 }
 
-/** How refused paths are shown. */
+/** The style of refused paths. */
 interface RefusedStyle {
   readonly paint: Paint;
   readonly shown: (path: string) => string;
   readonly worded: (text: string) => string;
-  /** So many are named. Default: all that are known. */
+  /** The most paths to name. Default: all that are known. */
   readonly most?: number;
 }
 
-/** What stays where it is: what the origin has refused, with why and what to do about it, editors' own files, and git's own state. */
+/**
+ * Returns lines on paths that stay where they are: those that the origin refused, with the reason and the remedy,
+ * editors' own files, and git's own state.
+ */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
   return [
     ...refusedLines(sync, style),
@@ -135,7 +138,7 @@ function refusedCount(sync: SyncShape): number {
   return kept - leftOut - git - notHeld - erased;
 }
 
-/** The origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
+/** Returns the origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
 export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
   const named = asked === workspace && UUID.test(asked) ? asked.slice(0, 8) : asked;
   return printable(named === "" ? upstream : `${upstream}#${named}`);
@@ -143,7 +146,7 @@ export function originOf({ upstream, workspace, asked = workspace }: SyncShape):
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
-/** How a sync is, in words. */
+/** Returns the state of a sync, in words. */
 export function stateText(sync: SyncShape, paint: Paint): string {
   const { state, reason, lag, pending, elsewhere } = sync;
   if (elsewhere === true) return paint("dim", "run by another process");
@@ -166,7 +169,7 @@ export function stateText(sync: SyncShape, paint: Paint): string {
   }
 }
 
-/** Not everything is the same on both sides where changes of the folder stay in it. */
+/** Returns the text for `in-sync`. If changes of the folder stay in it, the sides are not equal. */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {
     read_only: isReadOnly,
@@ -207,7 +210,7 @@ function waiting(lag: number, pending: number): string[] {
 const WORK = { receiving: "receiving", applying: "writing files", sending: "sending" } as const;
 const BAR = 24;
 
-/** How far a long piece of work is, with a bar. */
+/** Returns the progress of a long step, with a bar. */
 function progressText({ progress }: SyncShape): string | undefined {
   if (progress === undefined) return undefined;
   const { phase, bytes } = progress;
@@ -220,7 +223,7 @@ function progressText({ progress }: SyncShape): string | undefined {
   return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${shown(done)} of ${shown(total)}`;
 }
 
-/** What happened, on one line; `undefined`: nothing that people need to hear of. */
+/** Returns an event on one line; `undefined` if people need not hear of it. */
 export function eventText(event: SyncEventShape, paint: Paint): string | undefined {
   switch (event.kind) {
     case "state":

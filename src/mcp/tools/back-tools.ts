@@ -16,7 +16,7 @@ const force = z
   .default(false)
   .describe("take along paths that were edited since; what is there now is recorded first");
 
-/** What a way back did, for people and programs. */
+/** Returns the result of an undo, redo, rollback or restore, for people and programs. */
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
   const { changes, skipped, unmerged = [], notes = [], finished, conflicts, kept_aside: aside = [] } = result;
   const nothing = changes.length + aside.length === 0;
@@ -50,7 +50,7 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
   return selection === undefined ? "" : ` (${oneLine(selection)})`;
 }
 
-/** How a restore is taken back: by its id, whatever was done since. */
+/** Returns how to take a restore back: by its id, whatever was done since. */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];
 }
@@ -97,7 +97,7 @@ const undo = defineTool({
       dryRun: dry,
       force: forced,
     });
-    // The undo of an undo.
+    // An undo of an undo.
     if (result.direction === "redo") return wentBack(result, "done again", ["undo takes it back."]);
     return wentBack(result, "taken back", [redoOf(selection === undefined ? null : result.undo_id)]);
   },
@@ -174,5 +174,5 @@ const restore = defineTool({
   },
 });
 
-/** Tools that go back and forward. */
+/** Tools that undo, redo and restore. */
 export const BACK_TOOLS: readonly Tool[] = [undo, redo, rollback, restore];

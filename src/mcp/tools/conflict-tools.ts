@@ -67,5 +67,5 @@ const resolve = defineTool({
   },
 });
 
-/** Tools for what did not merge. */
+/** Tools for conflicts. */
 export const CONFLICT_TOOLS: readonly Tool[] = [list, resolve];

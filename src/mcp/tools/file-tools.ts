@@ -117,7 +117,7 @@ const readVersion = defineTool({
   },
 });
 
-/** Some bytes of a content; what lies behind them is not read. */
+/** Returns some bytes of a content, and reads no further. */
 async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
   const kept: Uint8Array[] = [];
   let at = 0;
@@ -131,7 +131,7 @@ async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: 
   return Buffer.concat(kept);
 }
 
-/** Bytes as text; where they were cut within a character, up to there. `undefined` if they are not text. */
+/** Returns bytes as text, without a character that was cut off at the end; `undefined` if they are not text. */
 function wholeText(
   bytes: Buffer,
   wasCut: boolean,
@@ -165,5 +165,5 @@ const findFile = defineTool({
   },
 });
 
-/** Tools that look at files and moments. */
+/** Tools that read files and moments. */
 export const FILE_TOOLS: readonly Tool[] = [diff, fileHistory, readVersion, findFile];

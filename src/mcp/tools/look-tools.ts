@@ -48,7 +48,7 @@ const listHistory = defineTool({
   },
 });
 
-/** The page of actions before a cursor, newest first. */
+/** Returns the page of actions before a cursor, newest first. */
 function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: number) {
   const newestFirst = [...all].reverse();
   const at = cursor === undefined ? 0 : newestFirst.findIndex((one) => one.id === cursor);
@@ -60,7 +60,7 @@ function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: n
   return { page: newestFirst.slice(at, at + most), next: newestFirst[at + most]?.id };
 }
 
-/** Ids of operations that were taken back, and not done again. */
+/** Returns the ids of operations that were undone and not redone. */
 async function undoneOnes(workspace: WorkspaceApi): Promise<ReadonlySet<string>> {
   return new Set((await workspace.operations()).flatMap(({ id, undone }) => (undone ? [id] : [])));
 }
@@ -194,5 +194,5 @@ const whatChanged = defineTool({
   },
 });
 
-/** Tools that say what was done, and by whom. */
+/** Tools that show what was done, and by whom. */
 export const LOOK_TOOLS: readonly Tool[] = [listHistory, listActions, showAction, whatChanged];

@@ -25,14 +25,14 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
   return `${id}  ${started}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-/** Stands for the session where none is recorded: no action is of this one. */
+/** The session's id if none is recorded; no action has this one. */
 const NO_SESSION = "mcp";
 
 const WITHOUT_ACTIONS =
   "No agent's session is recorded here: only what these tools restore and undo belongs to it. " +
   "`chronicle agents install` has every edit recorded; `session` names one.";
 
-/** The agent's session that is open. Throws `USAGE` where there are several. */
+/** Returns the agent's open session. Throws `USAGE` if there are several. */
 async function onlySession(workspace: WorkspaceApi): Promise<string | undefined> {
   const open = (await workspace.sessions()).filter((one) => one.kind === "agent" && one.state === "running");
   const ids = open.map((one) => one.session_id);
@@ -68,7 +68,7 @@ const begin = defineTool({
       session: own ?? NO_SESSION,
       scope: "actions",
       actor: "agent",
-      // Its owner is this server. Where that ends, the work stays: nothing is taken back behind anybody's back.
+      // The owner is this server. When it ends, the work stays: nothing is taken back unnoticed.
       onOwnerDeath: "keep",
     });
     return {
@@ -83,7 +83,7 @@ const begin = defineTool({
   },
 });
 
-/** How a committed transaction is taken back: by itself only where it is a step of its own. */
+/** Returns how to take a committed transaction back: by itself only if it is a step of its own. */
 async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
   if (parent !== undefined) return `It is a savepoint of ${parent}, and is taken back with that.`;
   if (run !== undefined) return `It is part of the run ${run}, and is taken back with that.`;
@@ -162,5 +162,5 @@ const list = defineTool({
   },
 });
 
-/** Tools for actions that land whole or are rolled back whole. */
+/** Tools for transactions. */
 export const TRANSACTION_TOOLS: readonly Tool[] = [begin, commit, rollback, list];

@@ -3,20 +3,20 @@ import type { RouteMatch, ServerReply } from "./route.ts";
 import { sendProblem } from "./send.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 
-/** How long the body of a quick request may take, in milliseconds. */
+/** The time that the body of a quick request may take, in milliseconds. */
 const BODY_MS = 60_000;
 
-/** A body that is larger than the route takes. */
+/** Thrown for a body that is larger than the route accepts. */
 class BodyTooLarge extends Error {}
 
-/** What a quick answer needs to know. */
+/** Options of `answerQuickly`. */
 export interface QuickAnswering {
   readonly found: RouteMatch;
   readonly isOwner: boolean;
   readonly report: Report;
 }
 
-/** Answers by one of the quick routes: their bodies are read whole. */
+/** Answers a request by one of the quick routes, whose bodies are read whole. */
 export async function answerQuickly(
   request: IncomingMessage,
   response: ServerResponse,
@@ -35,7 +35,7 @@ export async function answerQuickly(
   }
 }
 
-/** Sends what a quick route answers. */
+/** Sends the reply of a quick route. */
 export function sendReply(response: ServerResponse, { status, headers, body }: ServerReply): void {
   if (response.writableEnded) return;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;

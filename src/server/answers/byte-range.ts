@@ -5,8 +5,9 @@ export interface ByteRange {
 }
 
 /**
- * What a `Range` header asks for (RFC 9110 §14). `undefined`: everything: there is none, or it is of another unit or not
- * understood, which a server ignores. `unsatisfiable`: nothing of it is there, or it asks for several at once.
+ * Returns the range that a `Range` header requests (RFC 9110 §14). `undefined`: the whole content, since there is no
+ * header, or its unit or syntax is unknown, which a server ignores. `unsatisfiable`: the content has no byte of the
+ * range, or the header requests several ranges.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { makeProblem, type Problem } from "./problem.ts";
 
-/** By the codes of Node's parser and of its timers. */
+/** Problems by the error codes of Node's parser and timers. */
 const KNOWN: Readonly<Record<string, Problem>> = {
   HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are larger than is taken here"),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(
@@ -14,13 +14,13 @@ const KNOWN: Readonly<Record<string, Problem>> = {
 const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
 
 /**
- * Tells a client why its connection is closed, where nothing was answered on it yet: of bytes that are no HTTP there is no
- * request that could be answered. One that is gone is told nothing.
+ * Tells a client why its connection is closed, if nothing was answered on it yet: bytes that are not HTTP make no
+ * request that could be answered. Does nothing if the client is gone.
  */
 export function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   const isOurs = code.startsWith("HPE_") || Object.hasOwn(KNOWN, code);
-  // In the middle of an answer, this would be taken for a part of it.
+  // In the middle of an answer, the client would take this for a part of it.
   if (!isOurs || !socket.writable || (socket.bytesWritten ?? 0) > 0) {
     socket.destroy();
     return;

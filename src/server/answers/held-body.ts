@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { TooMuch } from "../limits/slow-peer.ts";
 
-/** A body of bytes that is there as a whole, to be read once more. */
+/** A body of bytes held as a whole, which can be read once more. */
 export interface HeldBody {
   readonly content: AsyncIterable<Uint8Array>;
-  /** What it is. */
+  /** The hash of the body. */
   readonly hash: string;
 }
 
-/** Reads a body to its end before anything is done with it. Throws `TooMuch` for more than `most` bytes. */
+/** Reads a whole body before anything is done with it. Throws `TooMuch` for more than `most` bytes. */
 export async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
   const pieces: Uint8Array[] = [];
   const hash = createHash("sha256");

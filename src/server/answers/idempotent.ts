@@ -4,21 +4,24 @@ import type { Caller } from "../callers/caller.ts";
 import { statusOf } from "./problem.ts";
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotency-store.ts";
 
-/** A change that named itself. */
+/** A change with an idempotency key. */
 export interface NamedChange {
   readonly caller: Caller;
   readonly key: string;
   readonly method: string;
-  /** With its query. */
+  /** The URL, with its query. */
   readonly url: string;
   readonly ifMatch: string | undefined;
   readonly body: unknown;
 }
 
-/** Larger replies are not kept: they are told as done. */
+/** Larger replies are not kept: a repetition only learns that the change was done. In characters of JSON. */
 const MOST_REPLY = 256 * 1024;
 
-/** Does a change once, however often it is sent under one key, and gives the same reply each time. Throws as the work does. */
+/**
+ * Does a change once, however often it is sent under one key, and returns the same reply each time. Throws as the work
+ * does.
+ */
 export async function onlyOnce(
   book: IdempotencyStore,
   change: NamedChange,
@@ -40,8 +43,8 @@ export async function onlyOnce(
 }
 
 /**
- * The reply that a change got when it was made; `undefined`: it was not begun. It does not matter whether what it changed is there
- * still. Throws as `onlyOnce` does for a key that was used.
+ * Returns the reply that a change got earlier, whether or not its result still exists; `undefined` if it was not begun.
+ * Throws as `onlyOnce` does for a key that was used.
  */
 export function replyBefore(book: IdempotencyStore, change: NamedChange): KeptReply | undefined {
   return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()));
@@ -64,12 +67,15 @@ function replyFrom(standing: Standing): KeptReply | undefined {
   }
 }
 
-/** What was refused, or did not get its turn, may be tried again; of anything else nobody can say how far it came. */
+/**
+ * True if the change was refused or did not get its turn, so it may be retried. For any other error it is unknown how
+ * far the change came.
+ */
 function changedNothing(error: unknown): boolean {
   return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");
 }
 
-/** The same key under another request. */
+/** The error for a key that another request has used. */
 export function reused(): ChronicleError {
   return new ChronicleError("USAGE", "this Idempotency-Key was used for something else", {
     hint: "make a new key for each change",
@@ -77,7 +83,7 @@ export function reused(): ChronicleError {
   });
 }
 
-/** Was a key used for two requests, whoever noticed: this table, or the log (which names the `request`)? */
+/** True if a key was used for two requests, whether this table noticed or the log (which names the `request`). */
 export function isReused(error: unknown): boolean {
   if (!(error instanceof ChronicleError) || error.code !== "USAGE") return false;
   return error.data["reused"] === true || error.data["request"] !== undefined;

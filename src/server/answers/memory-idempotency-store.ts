@@ -1,27 +1,27 @@
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotency-store.ts";
 
-/** So many are remembered, each for so long, in milliseconds. */
+/** The number of changes remembered, and how long each is, in milliseconds. */
 const MOST = 10_000;
 const DAY_MS = 86_400_000;
-/** Characters of replies that are kept in all. Of more, the oldest are only told as done. */
+/** The characters of replies kept in all. Beyond it, the oldest changes are only remembered as done. */
 const MOST_KEPT = 8 * 1024 ** 2;
-/** What is no longer is not worth being dropped. */
+/** Replies up to this length are not worth dropping, in characters. */
 const SHORT = 100;
 
-/** One change that named itself. */
+/** One remembered change. */
 export interface BookEntry {
   readonly print: string;
   readonly at: number;
   readonly reply?: KeptReply;
-  /** This process is at it. */
+  /** True if this process is running the change. */
   readonly going: boolean;
 }
 
-/** The replies of this process alone. A backend that lasts fills it from what it kept. */
+/** The replies of this process alone. A durable backend fills it from its file. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   /** Oldest first. */
   readonly #entries = new Map<string, BookEntry>();
-  /** How long the replies are, those that came first in front. */
+  /** The lengths of the replies, oldest first. */
   readonly #lengths = new Map<string, number>();
   #kept = 0;
 
@@ -47,7 +47,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (how !== "unknown") this.#noteReply(key, how);
   }
 
-  /** As it was kept. */
+  /** Adds an entry as it was kept. */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);
     this.#entries.set(key, entry);
@@ -57,7 +57,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (oldest !== undefined) this.#forget(oldest);
   }
 
-  /** Everything that is remembered, oldest first. */
+  /** Returns all entries, oldest first. */
   entries(): IterableIterator<[string, BookEntry]> {
     return this.#entries.entries();
   }

@@ -1,6 +1,6 @@
 import type { ServerReply } from "./route.ts";
 
-/** What went wrong, in the form of RFC 9457. `code`: stable; `detail`: for people. */
+/** Returns a problem in the form of RFC 9457. `code` is stable; `detail` is for people. */
 export function problemReply(status: number, code: string, detail: string): ServerReply {
   return {
     status,

@@ -4,34 +4,34 @@ import { httpStatusOf } from "../../api/problems.ts";
 import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../../core/values/errno.ts";
 import { ChronicleError, codedError } from "../../core/values/errors.ts";
 
-/** What went wrong, in the form of RFC 9457. */
+/** A problem in the form of RFC 9457. */
 export interface Problem {
   readonly type: "about:blank";
   readonly title: string;
   readonly status: number;
-  /** Stable; see `core/values/errors.ts`. `INTERNAL`: what nobody expected. */
+  /** A stable code; see `core/values/errors.ts`. `INTERNAL`: an unexpected error. */
   readonly code: string;
-  /** For people. */
+  /** The problem in words, for people. */
   readonly detail: string;
   readonly hint?: string;
   readonly data?: Readonly<Record<string, unknown>>;
-  /** Names the line of the server's diagnostics that says more. */
+  /** Identifies the line of the server's diagnostics that says more. */
   readonly id?: string;
 }
 
-/** What a problem's body must not tell, and who is told instead. */
+/** The folders that a problem's body must not name, and the diagnostics that get the details instead. */
 export interface ProblemSetting {
-  /** Absolute folders of this machine that the caller need not know. */
+  /** Absolute folders of this machine that the caller must not learn. */
   readonly hidden: readonly string[];
-  /** The caller has the command line at hand: hints may name its commands. */
+  /** True if the caller has the command line: hints may then name its commands. */
   readonly commands?: boolean;
   readonly report: Report;
 }
 
-/** Takes a line for the server's diagnostics, and what it is about. */
+/** Adds a line to the server's diagnostics, with the error that it is about. */
 export type Report = (line: string, error?: unknown) => void;
 
-/** Stands where a folder of this machine stood. */
+/** The text that replaces a folder of this machine. */
 const HIDDEN = "…";
 const MAX_DETAIL = 1_000;
 
@@ -39,14 +39,14 @@ export function makeProblem(status: number, code: string, detail: string): Probl
   return { type: "about:blank", title: STATUS_CODES[status] ?? "Error", status, code, detail };
 }
 
-/** The same under another status. */
+/** Returns the same problem under another status. */
 export function withStatus(problem: Problem, status: number): Problem {
   return { ...problem, status, title: STATUS_CODES[status] ?? "Error" };
 }
 
 /**
- * The status for an error. What was sent and does not verify, at some line of it, is no trouble of the server's; a disk without
- * room has a status of its own (RFC 4918).
+ * Returns the status for an error. Sent data of which a line does not verify is the client's fault, not the server's. A
+ * full disk has a status of its own (RFC 4918).
  */
 export function statusOf({ code, data }: ChronicleError): number {
   if (code === "IO" && isOutOfSpace(data["errno"])) return 507;
@@ -54,8 +54,9 @@ export function statusOf({ code, data }: ChronicleError): number {
 }
 
 /**
- * What a caller is told of an error. Trouble of the store or of this machine, and whatever nobody expected, is told by its
- * code and an id alone: the words, which may name files of this machine, go to the diagnostics under the same id.
+ * Returns the problem that a caller gets for an error. For trouble of the store or of this machine, and for unexpected
+ * errors, it has only a code and an id. The message, which may name files of this machine, goes to the diagnostics
+ * under the same id.
  */
 export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   const error = codedError(thrown);
@@ -70,7 +71,7 @@ export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   };
 }
 
-/** A command helps nobody who has none. */
+/** Hints that name a command are left out for callers without the command line. */
 const COMMAND = /\bchronicle (?:-\w \S+ )?[a-z]/;
 
 function isFor(hint: string, { commands }: { readonly commands?: boolean }): boolean {
@@ -82,7 +83,10 @@ function isForDiagnostics(error: ChronicleError): boolean {
   return statusOf(error) >= 500 || (error.code === "READ_ONLY" && errnoIn(error) !== undefined);
 }
 
-/** The problem of what a caller can do nothing about. The reason is named where it is the disk: that tells nothing of the machine. */
+/**
+ * Returns the problem for an error that the caller cannot act on. If the disk is the reason, it is named, since that
+ * reveals nothing of the machine.
+ */
 export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<ProblemSetting, "hidden">): Problem {
   const error = codedError(thrown);
   const id = randomUUID();
@@ -118,7 +122,10 @@ function errnoIn({ data }: ChronicleError): string | undefined {
   return typeof data["errno"] === "string" ? data["errno"] : undefined;
 }
 
-/** The text, without these folders of the machine: of one in another, all of it. */
+/**
+ * Returns the text with these folders of the machine hidden. If one is within another, the whole path of the inner one
+ * is.
+ */
 export function hide(text: string, hidden: readonly string[]): string {
   const outermostLast = hidden.toSorted((a, b) => b.length - a.length);
   return outermostLast.reduce(
@@ -127,7 +134,7 @@ export function hide(text: string, hidden: readonly string[]): string {
   );
 }
 
-/** Data is for programs: texts, numbers and lists of them; absolute paths are left out. */
+/** Returns data for programs: texts, numbers and lists of them, without absolute paths. */
 function cleanData(data: Readonly<Record<string, unknown>>, hidden: readonly string[]): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(data)) {

@@ -6,21 +6,21 @@ const MAX_KEY = 128;
 /** ETags (RFC 9110 §8.8.3). */
 const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 
-/** Of a content; that of a folder is empty. */
+/** The hash of a content; empty for a folder. */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
-/** A body that is packed in a way that is not undone here. */
+/** Thrown for a body with a content encoding: none is decoded. */
 export class Encoded extends Error {}
 
-/** What came is what is written: nothing is unpacked. Throws `Encoded`. */
+/** Throws `Encoded` for an encoded body: bodies are stored as they arrive. */
 export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {
   if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
   throw new Encoded("a body is taken as it is: without Content-Encoding");
 }
 
 /**
- * The hashes of which `If-Match` wants one; `none` for `If-None-Match: *`, by which only what is not there is written.
- * Throws `USAGE`; `PRECONDITION_FAILED` where none of the ETags can be that of a content: weak ones never match.
+ * Returns the hashes of which `If-Match` requires one; `none` for `If-None-Match: *`, which only allows a new path.
+ * Throws `USAGE`, and `PRECONDITION_FAILED` if none of the ETags can be a content's: weak ones never match.
  */
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
@@ -36,7 +36,7 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
     throw unclear('If-Match takes ETags, as "HASH", or *');
   }
-  // A weak one never matches, nor one that is of no content.
+  // A weak ETag never matches, nor one that is no content's hash.
   const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
   const [first, ...others] = hashes;
   if (first === undefined) {
@@ -51,7 +51,7 @@ function unclear(message: string): ChronicleError {
   return new ChronicleError("USAGE", message, { data: { field: "If-Match" } });
 }
 
-/** What a request calls itself, so that it may be sent again. Throws `USAGE`. */
+/** Returns the request's idempotency key, with which it may be sent again. Throws `USAGE`. */
 export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
@@ -61,7 +61,10 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
   });
 }
 
-/** Does one of the ETags of `If-None-Match` fit? A content is the same or it is not: weak ones count as well. */
+/**
+ * True if one of the ETags of `If-None-Match` matches. Weak ones count as well, since a content is either the same or
+ * not.
+ */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === "*") return true;

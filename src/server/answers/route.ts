@@ -3,14 +3,14 @@ import type { IncomingHttpHeaders } from "node:http";
 /** A request whose body has been read. */
 export interface ServerRequest {
   readonly method: string;
-  /** Decoded once, without the query. */
+  /** The path, decoded once, without the query. */
   readonly path: string;
-  /** What stands at the `:name`s of the route's path. */
+  /** Values of the `:name`s of the route's path. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** Asked on the owner's Unix socket. */
+  /** True if it came on the owner's Unix socket. */
   readonly isOwner: boolean;
 }
 
@@ -20,27 +20,27 @@ export interface ServerReply {
   readonly body: string | Uint8Array;
 }
 
-/** One thing that the server answers. The surfaces bring theirs along: hooks now, files and history later. */
+/** One quick route of the server. Each surface brings its own. */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** `/hooks/:agent`: a `:name` stands for one component. */
   readonly path: string;
-  /** Bytes; more is refused before it is read. */
+  /** The most bytes of a body; a larger one is refused before it is read. */
   readonly maxBody: number;
-  /** Answered to anybody, also without a token. Others are for the owner on the Unix socket. */
+  /** Answers anybody, also without a token. Other routes are for the owner on the Unix socket. */
   readonly open?: true;
-  /** Answered to an operator of the whole store, too, on a port. */
+  /** Also answers an operator of the whole store on a port. */
   readonly forOperators?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }
 
-/** A route, and what stands at its names. */
+/** A route, and the values of its names. */
 export interface RouteMatch {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The route for a path (still encoded); `undefined`: there is none. */
+/** Returns the route for a path (still encoded); `undefined` if there is none. */
 export function matchRoute(routes: readonly Route[], method: string, path: string): RouteMatch | undefined {
   for (const route of routes) {
     const params = route.method === method ? paramsOf(route.path, path) : undefined;
@@ -67,7 +67,7 @@ function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not UTF-8, percent-encoded: no route has that.
+    // The path is not percent-encoded UTF-8, which no route has.
     return undefined;
   }
 }

@@ -9,13 +9,13 @@ import { isKnown } from "./received.ts";
 import { type Headers, SAFE_HEADERS, sendProblem } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
-/** Contents up to here are sent in one piece. */
+/** Contents up to this size are sent in one piece. */
 const SMALL = 64 * 1024;
 const EMPTY = new Uint8Array();
 
 /**
- * Sends a content, or the part of it that is asked for. Nothing is sent before the first bytes are there: a content that
- * cannot be read is still a problem with a status. Afterwards a failure ends the connection short of the announced length.
+ * Sends a content, or the requested part of it. Sends nothing before the first bytes are read, so that an unreadable
+ * content is still a problem with a status. A later failure ends the connection short of the announced length.
  */
 export async function sendContent(
   request: IncomingMessage,
@@ -30,7 +30,8 @@ export async function sendContent(
     response.end();
     return;
   }
-  // A part of another content than the one that the rest was read of is no part of it (RFC 9110 §13.1.5).
+  // If the content has changed since the client read its other parts, a part of it is useless, so the whole is sent
+  // (RFC 9110 §13.1.5).
   const isSame = headers["if-range"] === undefined || headers["if-range"] === `"${hash}"`;
   const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
   if (range === "unsatisfiable") {
@@ -58,7 +59,7 @@ function headersOf({ hash, file }: ContentReply): Headers {
     ...SAFE_HEADERS,
     etag: `"${hash}"`,
     "accept-ranges": "bytes",
-    // What a caller may read may change: ask again, by the ETag.
+    // A caller's rights may change, so caches must revalidate by the ETag.
     "cache-control": "private, no-cache",
     "content-type": file === undefined ? "application/octet-stream" : contentTypeOf(file.path),
     ...named,
@@ -75,7 +76,7 @@ interface Sending {
 
 async function sendPieces(response: ServerResponse, sending: Sending): Promise<void> {
   const { pieces, status, head, length, limits } = sending;
-  // What is small is read to its end, where it is checked, before anything of it is sent.
+  // A small content is read to its end, where it is checked, before any of it is sent.
   if (length <= SMALL) return sendWhole(response, sending);
   let sent = 0;
   for await (const piece of pieces) {

@@ -8,19 +8,18 @@ export interface EventsToSend {
   readonly after: number;
   readonly events: AsyncIterable<{ readonly seq: number }>;
   readonly limits: ServerLimits;
-  /** Ends it, whole: the client comes again by itself. */
+  /** Ends the stream after a whole event; the client reconnects by itself. */
   readonly stopping: AbortSignal;
-  /** Asked with each sign of life: a token that was revoked, or has expired, holds no stream open. */
+  /** Checked with each heartbeat, so that a revoked or expired token holds no stream open. */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/** How long a browser waits before it comes again, in milliseconds. */
+/** The time after which a browser reconnects, in milliseconds. */
 const RETRY_MS = 1_000;
 
 /**
- * Sends events as server-sent events: `id` is the seq, `data` the event. No event is fetched
- * before the one before it was taken, so a slow reader holds nothing; one that takes nothing is cut off, and resumes by
- * `Last-Event-ID`.
+ * Sends events as server-sent events: `id` is the seq, `data` the event. Fetches no event before the previous one was
+ * taken, so a slow reader holds nothing. A reader that takes nothing is cut off, and resumes by `Last-Event-ID`.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -29,13 +28,13 @@ export async function sendEvents(
   response.writeHead(200, {
     ...SAFE_HEADERS,
     "content-type": "text/event-stream; charset=utf-8",
-    // For proxies that would collect what comes.
+    // For proxies that would buffer the stream.
     "x-accel-buffering": "no",
   });
   if (response.req.method === "HEAD") return void response.end();
   response.write(`retry: ${RETRY_MS}\nid: ${after}\n\n`);
   const heartbeat = setInterval(() => {
-    // A reader that has not taken what came before needs no sign that we live.
+    // A reader with unread data needs no heartbeat.
     if (!response.writableNeedDrain) response.write(":\n\n");
     isStillAdmitted().then(
       (isIn) => isIn || response.destroy(),
@@ -53,13 +52,13 @@ export async function sendEvents(
   }
 }
 
-/** Everybody who follows a workspace gets the same event: it is written down once. */
+/** All followers of a workspace get the same event, so its text is made once. */
 const texts = new WeakMap<object, Buffer>();
 
 function textOf(event: { readonly seq: number }): Buffer {
   const known = texts.get(event);
   if (known !== undefined) return known;
-  // JSON has no line breaks, so one line of data holds all of it. A browser's `onmessage` gets these.
+  // JSON has no line breaks, so one `data` line holds all of it. A browser's `onmessage` receives it.
   const text = Buffer.from(`id: ${event.seq}\nevent: message\ndata: ${JSON.stringify(event)}\n\n`);
   texts.set(event, text);
   return text;

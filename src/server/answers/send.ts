@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Problem } from "./problem.ts";
 
-/** On every answer: nothing of it is guessed, framed, run, or kept by somebody in between. */
+/** Headers of every answer: its type is not guessed, and it is not framed, run, or cached by proxies. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -12,15 +12,15 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** A JSON answer. */
+/** Sends a JSON answer. */
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: Headers = {}): void {
   sendText(response, status, JSON.stringify(value), { "content-type": "application/json; charset=utf-8", ...headers });
 }
 
-/** What went wrong. What was not read of the request is not waited for: the connection ends with it. */
+/** Sends a problem. Unread parts of the request are not waited for: the connection is closed. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Headers = {}): void {
   if (response.headersSent) {
-    // The client sees that less came than was announced.
+    // The client sees that less arrived than was announced.
     response.destroy();
     return;
   }
@@ -32,7 +32,7 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
   });
 }
 
-/** An answer without content. */
+/** Sends an answer without content. */
 export function sendNothing(response: ServerResponse, headers: Headers = {}): void {
   if (response.writableEnded) return;
   response.writeHead(204, { ...SAFE_HEADERS, ...headers });
@@ -40,9 +40,9 @@ export function sendNothing(response: ServerResponse, headers: Headers = {}): vo
 }
 
 function sendText(response: ServerResponse, status: number, text: string, headers: Headers): void {
-  // A server that ends has told whoever waited that it does.
+  // A server that is ending has already told waiting clients so.
   if (response.writableEnded) return;
   response.writeHead(status, { ...SAFE_HEADERS, ...headers, "content-length": Buffer.byteLength(text) });
-  // As text, it is written together with the head.
+  // Text is written together with the head.
   response.end(response.req.method === "HEAD" ? undefined : text);
 }

@@ -1,7 +1,7 @@
 import type { Answer } from "../../api/routes/route.ts";
 import { hide } from "./problem.ts";
 
-/** What these answer names folders of the server's machine. */
+/** Operations whose answers name folders of the server's machine. */
 const NAMING: ReadonlySet<string> = new Set([
   "status",
   "signing",
@@ -13,12 +13,12 @@ const NAMING: ReadonlySet<string> = new Set([
   "explain",
   "verify",
 ]);
-/** Where a whole text, or each of a list, is a place on the machine. */
+/** Fields whose text, or each text of whose list, is a place on the machine. */
 const PLACES: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
 
 /**
- * An answer for somebody who need not know where things lie on the server's machine: places are empty, and `…` stands where
- * a text has one of the `hidden` folders. What the log holds is given as it is, since its lines are chained by their hashes.
+ * Returns an answer for a caller who must not learn folders of the server's machine: places are emptied, and `…`
+ * replaces the `hidden` folders in texts. Log events are returned unchanged, since their lines are chained by hashes.
  */
 export function withoutFolders(operation: string, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json" || !NAMING.has(operation)) return answer;

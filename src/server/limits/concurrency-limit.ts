@@ -1,4 +1,4 @@
-/** How many of something each caller may have at once. */
+/** Limits how many of something each caller may have at once. */
 export class ConcurrencyLimit {
   readonly #most: number;
   readonly #taken = new Map<string, number>();
@@ -7,7 +7,9 @@ export class ConcurrencyLimit {
     this.#most = most;
   }
 
-  /** A seat, to be given back; `undefined`: this caller has all that it may have. */
+  /**
+   * Takes one of the caller's slots; dispose the result to release it. `undefined` if the caller has as many as it may.
+   */
   take(caller: string): Disposable | undefined {
     const taken = this.#taken.get(caller) ?? 0;
     if (taken >= this.#most) return undefined;

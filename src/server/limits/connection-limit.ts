@@ -2,27 +2,27 @@ import type { Socket } from "node:net";
 
 interface Guest {
   readonly socket: Socket;
-  /** Requests that are being answered on it. */
+  /** The number of requests that are being answered on it. */
   busy: number;
 }
 
-/** What tells connections apart, also where TLS has put another socket around the one that was accepted. */
+/** Identifies a connection, also if TLS has wrapped the accepted socket in another one. */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Keeps the connections of a port below a number. Where one more comes, the one goes that has asked for nothing for the
- * longest time: whoever only holds connections keeps nobody out. Where all of them are being answered, the new one goes.
+ * Keeps the connections of a port below a number. When one more comes, closes the connection that has been idle for
+ * longest, so that idle connections keep nobody out. If all are busy, closes the new one.
  */
 export class ConnectionLimit {
   readonly #most: number;
-  /** In the order in which they were last busy. */
+  /** Ordered by the time of their last request. */
   readonly #guests = new Map<string, Guest>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** A connection was accepted. */
+  /** Adds an accepted connection. */
   enter(socket: Socket): void {
     const key = keyOf(socket);
     const guest: Guest = { socket, busy: 0 };
@@ -41,7 +41,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** A request has come on it; to be called back when it was answered. */
+  /** Marks a connection as busy with a request. Returns a function to call when the request was answered. */
   busy(peer: Peer): () => void {
     const key = keyOf(peer);
     const guest = this.#guests.get(key);

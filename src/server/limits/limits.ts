@@ -1,7 +1,7 @@
 import type { Role } from "../../api/routes/role.ts";
 import type { Rate } from "./rate-limiter.ts";
 
-/** So much of a port's connections may be at work at once. */
+/** The shares of a port's connections that may be at work at once, from 0 to 1. */
 export interface Share {
   /** For one token. */
   readonly token: number;
@@ -9,42 +9,48 @@ export interface Share {
   readonly role: number;
 }
 
-/** What a server takes from those who ask. Far below Node's own: whoever is slow or half gone holds nothing. */
+/**
+ * The limits that a server sets for its callers. They are far below Node's own, so that slow or half-closed connections
+ * hold nothing.
+ */
 export interface ServerLimits {
-  /** Milliseconds from the first byte of a request to the last of its headers. */
+  /** The time from the first byte of a request to the last of its headers, in milliseconds. */
   readonly headersMs: number;
-  /** Milliseconds for a body of JSON. */
+  /** The time for a JSON body, in milliseconds. */
   readonly bodyMs: number;
-  /** An upload brings at least so many bytes in each `slowMs`; a reader takes as many. */
+  /** The bytes that an upload must bring, and a reader must take, in each `slowMs`. */
   readonly slowBytes: number;
   readonly slowMs: number;
-  /** Milliseconds that a connection may be idle between two requests. */
+  /** The time that a connection may be idle between two requests, in milliseconds. */
   readonly keepAliveMs: number;
-  /** Bytes of a request's line and headers. */
+  /** The most bytes of a request's line and headers. */
   readonly headerBytes: number;
-  /** Bytes of a JSON body. */
+  /** The most bytes of a JSON body. */
   readonly jsonBytes: number;
-  /** Bytes of an upload; the limits of the workspace count as well. */
+  /** The most bytes of an upload; the limits of the workspace apply as well. */
   readonly uploadBytes: number;
   readonly connections: number;
-  /** How much of them may be at work at once, by role and in all; the owner's socket has no such limit. */
+  /**
+   * The shares of these connections that may be at work at once, by role and in all. The owner's socket has no such
+   * limit.
+   */
   readonly atOnce: Readonly<Record<Role, Share>> & { readonly all: number };
   readonly requestsPerSocket: number;
-  /** Streams of events at once, of one caller. */
+  /** The most event streams of one caller at once. */
   readonly streams: number;
-  /** Checks of whole histories that one token may wait for at once. */
+  /** The most checks of whole histories that one token may wait for at once. */
   readonly heavyReads: number;
-  /** Subscriptions of gateways at once, with one token. */
+  /** The most gateway subscriptions at once, with one token. */
   readonly subscriptions: number;
-  /** Milliseconds after which a gateway's connection ends that asks for nothing and has no subscription. */
+  /** The time after which an idle gateway connection without a subscription ends, in milliseconds. */
   readonly gatewayIdleMs: number;
-  /** Replicas at once with one token; the owner's socket has no such limit. */
+  /** The most replicas at once with one token. The owner's socket has no such limit. */
   readonly replicas: number;
-  /** How often a stream of events says that it is alive, in milliseconds. */
+  /** The interval of heartbeats on an event stream, in milliseconds. */
   readonly heartbeatMs: number;
-  /** How long what was taken may go on once the server is told to leave, in milliseconds. */
+  /** The time that accepted requests may take once the server is told to end, in milliseconds. */
   readonly drainMs: number;
-  /** Requests of one token; the owner's socket has no such limit. */
+  /** The request rates of one token. The owner's socket has no such limit. */
   readonly rates: Readonly<Record<Role, Rate>>;
 }
 

@@ -1,29 +1,31 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { RequestTally } from "./request-tally.ts";
 
-/** The route whose requests last: its answer is a stream. */
+/** The route whose requests stay open, since its answer is a stream. */
 const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 
-/** What is only asked when somebody wants to know. */
+/** Sources that are read only when metrics are requested. */
 export interface MetricSources {
   readonly openWorkspaces: () => number;
   readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
-  /** Those that are served, and how many events the one that is furthest behind has not acknowledged. */
+  /** The replicas that are served, and the number of events that the one furthest behind has not acknowledged. */
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
-  /** What this process has recorded since it began. */
+  /** The commits and events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
-  /** Lines that were added to the diagnostics since the process began. */
+  /** The number of diagnostics lines since the process began. */
   readonly errors: () => number;
-  /** Bytes that the store takes on disk. */
+  /** The bytes that the store takes on disk. */
   readonly storedBytes: () => Promise<number>;
 }
 
-/** Seconds: from what a small file takes to what nobody waits for. */
+/** Histogram bounds in seconds: from a small file's time to longer than anybody waits. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-/** The store is measured no more often than this, in milliseconds: that reads the sizes of all its files. */
+/**
+ * The shortest interval between two measurements of the store, in milliseconds: each reads the sizes of all its files.
+ */
 const MEASURE_MS = 60_000;
 
-/** What a server counts, in the text format of Prometheus. No label holds anything that a client has made up. */
+/** A server's metrics, in the text format of Prometheus. No label has text from a client. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #sources: MetricSources;
@@ -89,7 +91,7 @@ export class Metrics {
     });
   }
 
-  /** A count that somebody else keeps. */
+  /** Adds a counter whose value is kept elsewhere. */
   #total(name: string, help: string, now: () => number): void {
     const counter = new Counter({
       ...{ name: `chronicle_${name}`, help, registers: [this.#registry] },
@@ -103,7 +105,7 @@ export class Metrics {
   #storedBytes(): Promise<number> {
     const at = performance.now();
     if (this.#stored === undefined || at - this.#stored.at > MEASURE_MS) {
-      // A store that cannot be measured now has no size to tell.
+      // A store that cannot be measured now has no size to report.
       const bytes = this.#sources.storedBytes().catch(() => Number.NaN);
       this.#stored = { at, bytes };
     }

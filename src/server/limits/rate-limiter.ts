@@ -1,4 +1,4 @@
-/** How much is taken: `burst` at once, and `perSecond` from then on. */
+/** A rate: `burst` requests at once, and `perSecond` from then on. */
 export interface Rate {
   readonly burst: number;
   readonly perSecond: number;
@@ -6,14 +6,14 @@ export interface Rate {
 
 interface Bucket {
   left: number;
-  /** Epoch milliseconds. */
+  /** The time of the last update, in epoch milliseconds. */
   at: number;
 }
 
-/** Beyond so many at once, whoever was heard of longest ago begins anew: memory is bounded, whoever asks. */
+/** The most keys kept, so that memory is bounded. Beyond it, the key used longest ago starts afresh. */
 const MOST_KEYS = 10_000;
 
-/** A bucket of tokens for each key: it fills up with time, and each request takes one out. */
+/** A token bucket for each key: it refills with time, and each request takes a token. */
 export class RateLimiter {
   readonly #rate: Rate;
   readonly #buckets = new Map<string, Bucket>();
@@ -22,7 +22,7 @@ export class RateLimiter {
     this.#rate = rate;
   }
 
-  /** Takes one out. 0: go on; else: for how many seconds there is none. `now`: epoch milliseconds. */
+  /** Takes a token. Returns 0 if there was one, else the seconds until there is one. `now`: epoch milliseconds. */
   take(key: string, now: number): number {
     const bucket = this.#filled(key, now);
     if (bucket.left < 1) return this.#wait(bucket);
@@ -39,7 +39,7 @@ export class RateLimiter {
     const known = this.#buckets.get(key);
     const passed = known === undefined ? 0 : Math.max(0, now - known.at) / 1000;
     const left = known === undefined ? burst : Math.min(burst, known.left + passed * perSecond);
-    // Deleted first: the order of a map is that of insertion, so the first is the one heard of longest ago.
+    // Deleted first, since a map keeps the order of insertion: its first key is then the one used longest ago.
     this.#buckets.delete(key);
     const bucket = { left, at: now };
     this.#buckets.set(key, bucket);

@@ -1,18 +1,18 @@
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
 
-/** How often what one caller was refused is written down: nothing may grow by being refused. */
+/** The rate at which one caller's refusals are recorded, so that they cannot make anything grow without bound. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
-/** So many callers are counted for at once. */
+/** The number of callers that are counted at once. */
 const MOST_CALLERS = 10_000;
 
-/** Which refusals are written down, and how many were not. */
+/** Decides which refusals are recorded, and counts the others. */
 export class Refusals {
   readonly #limiter = new RateLimiter(RATE);
   readonly #unlisted = new Map<string, number>();
 
   /**
-   * How many of a caller's were left out since the last that was written down; `undefined`: this one is left out, too.
-   * `now`: epoch milliseconds.
+   * Returns how many refusals of a caller were left out since the last recorded one; `undefined`: this one is left out,
+   * too. `now`: epoch milliseconds.
    */
   next(caller: string, now: number): number | undefined {
     const unlisted = this.#unlisted.get(caller) ?? 0;

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** A request that was answered, or given up. */
+/** A request that was answered or aborted. */
 export interface EndedRequest {
   readonly method: string;
-  /** The pattern of its route, or `none`: nothing that a client has made up. */
+  /** The pattern of its route, or `none`; never text from a client. */
   readonly route: string;
   readonly status: number;
   readonly seconds: number;
@@ -16,13 +16,13 @@ interface OpenRequest {
 
 const METHODS = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]);
 
-/** Knows which requests are going on, and tells of those that have ended. */
+/** Tracks the open requests, and reports each one that ends. */
 export class RequestTally {
   readonly #open = new Map<IncomingMessage, OpenRequest>();
-  /** Told of each that ends, from then on when it is set. */
+  /** Called for each request that ends, once it is set. */
   onEnd: ((ended: EndedRequest) => void) | undefined;
 
-  /** Counts a request until its answer is sent, or its client is gone. */
+  /** Counts a request until its answer is sent or its client is gone. */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const open: OpenRequest = { began: performance.now(), route: "none" };
     this.#open.set(request, open);
@@ -35,13 +35,13 @@ export class RequestTally {
     });
   }
 
-  /** Says which route a request has turned out to take. */
+  /** Sets the route of a request, once it is known. */
   name(request: IncomingMessage, route: string): void {
     const open = this.#open.get(request);
     if (open !== undefined) open.route = route;
   }
 
-  /** How many are going on; with `route`: of this one. */
+  /** Returns the number of open requests; with `route`, of that route. */
   open(route?: string): number {
     if (route === undefined) return this.#open.size;
     let count = 0;

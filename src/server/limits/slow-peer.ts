@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerLimits } from "./limits.ts";
 
-/** What nobody waits for any longer. */
+/** Thrown when a client is too slow. */
 class TooSlow extends Error {}
 
-/** So often it is asked whether who uploads still may, at most, in milliseconds. */
+/** The shortest interval between two checks that an uploading client is still admitted, in milliseconds. */
 const ASK_MS = 1_000;
 
-/** More than the server takes. */
+/** Thrown when a body is larger than the server accepts. */
 export class TooMuch extends Error {}
 
 /**
- * The bytes of a request as they come. Ends with an error when its client goes away, brings fewer than `slowBytes` in
- * `slowMs`, or more than `uploadBytes`: whoever stores them then stores nothing. `mustHold` throws for a client who may not go
- * on; it is asked from time to time, and again once everything is there.
+ * Yields the bytes of a request as they arrive. Throws when its client goes away, sends fewer than `slowBytes` in
+ * `slowMs`, or more than `uploadBytes`, so that nothing is stored. `mustHold` throws for a client that is no longer
+ * admitted; it is called from time to time, and again once everything has arrived.
  */
 export async function* uploaded(
   request: IncomingMessage,
@@ -25,7 +25,7 @@ export async function* uploaded(
   let size = 0;
   let before = 0;
   let askedAt = performance.now();
-  // While the store is busy it is not the client who is slow.
+  // Time in which the store is busy does not count as the client's.
   let busySince: number | undefined;
   let busyMs = 0;
   const timer = setInterval(() => {
@@ -38,7 +38,7 @@ export async function* uploaded(
     if (busySince !== undefined) busySince = now;
   }, limits.slowMs);
   try {
-    // Whoever is refused in the middle can still be told so.
+    // Keeps the request open, so that a client that is refused midway can be told.
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
       if (size > limits.uploadBytes) throw tooMuch();
@@ -51,14 +51,17 @@ export async function* uploaded(
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
-    // The change is made when this ends.
+    // The last check, since the change is made when this generator ends.
     await mustHold();
   } finally {
     clearInterval(timer);
   }
 }
 
-/** Writes, and waits until more may be written. False: the reader is gone, or was cut off for taking nothing. */
+/**
+ * Writes, and waits until more may be written. Returns false if the reader is gone, or was cut off because it took
+ * nothing.
+ */
 export async function writeTo(response: ServerResponse, bytes: Uint8Array | string, waitMs: number): Promise<boolean> {
   if (response.destroyed || response.writableEnded) return false;
   if (response.write(bytes)) return true;
@@ -73,11 +76,11 @@ export async function writeTo(response: ServerResponse, bytes: Uint8Array | stri
   return goesOn;
 }
 
-/** How much of what was not wanted is read over, so that the client can read the answer to it. */
+/** The most bytes of an unwanted body that are read and dropped, so that the client can read the answer. */
 const MOST_DISCARDED = 16 * 1024 ** 2;
 const DISCARD_MS = 5_000;
 
-/** Reads over the rest of a request that was answered before its end; a long one is cut off. */
+/** Discards the rest of a request that was answered before its end; a long one is cut off. */
 export function discardRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   let size = 0;

@@ -11,7 +11,10 @@ import type {
 import { defineCall, WORKSPACE } from "../define-call.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Sessions, actions, transactions, conflicts. No process of the caller's is known to the server: nothing ends with one. */
+/**
+ * Calls on sessions, actions, transactions and conflicts. The server knows no process of the caller, so nothing ends
+ * when one does.
+ */
 
 export const listSessions = defineCall({
   operation: "listSessions",
@@ -61,7 +64,7 @@ export const getAction = defineCall({
   ask: (action: string) => ({ params: { action } }),
 });
 
-/** The content that an action is about to write is of no matter, and stays where it is. */
+/** The payload without the content that an action is about to write: it is not needed, and stays with the caller. */
 function payloadOf(payload: ActionRequest["payload"]) {
   if (payload === undefined) return undefined;
   const { path, source, destination, command, cwd, paths } = payload;

@@ -9,7 +9,7 @@ import type {
 } from "../../file-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
 
-/** Files: list, read, write, follow. */
+/** Calls that list, read, write and follow files. */
 
 const by = ({ actor, session }: WriteBy): { actor: string | undefined; session: string | undefined } => ({
   actor,

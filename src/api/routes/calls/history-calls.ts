@@ -2,7 +2,7 @@ import type { RollbackOptions, Selection } from "../../action-api.ts";
 import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
 
-/** Looking back, and going back. */
+/** Calls that read history, and that go back in it. */
 
 export const status = defineCall({
   operation: "status",
@@ -28,7 +28,7 @@ export const signing = defineCall({
   ask: () => ({}),
 });
 
-/** What a whole log needs more than one page of. */
+/** A whole log needs more than one page. */
 export const log = defineCall({
   operation: "log",
   method: "GET",

@@ -2,7 +2,7 @@ import type { RecordBody } from "../../../core/values/json.ts";
 import type { ImportOptions, RecordPut } from "../../record-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
 
-/** A user's own records. Their ids are any text, and stand in the query. */
+/** Calls on users' records. Their ids are any text, so they are in the query. */
 
 export const listRecords = defineCall({
   operation: "listRecords",
@@ -55,7 +55,7 @@ export const verifyRecords = defineCall({
   ask: () => ({}),
 });
 
-/** What a record was when it was read, and what it becomes. */
+/** A record as it was read, and its new value. */
 export interface RecordRewrite {
   readonly id: string;
   readonly before: RecordBody;

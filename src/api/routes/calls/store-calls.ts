@@ -1,7 +1,7 @@
 import type { CreateOptions } from "../../store-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
 
-/** The store, and its workspaces. */
+/** Calls on the store and its workspaces. */
 
 export const me = defineCall({
   operation: "me",

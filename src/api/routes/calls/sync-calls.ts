@@ -1,7 +1,7 @@
 import type { SyncDecision, SyncResolution, SyncStart } from "../../sync-api.ts";
 import { defineCall } from "../define-call.ts";
 
-/** Folders that follow other stores' workspaces. `sync`: the id, or the folder. */
+/** Calls on folders that follow other stores' workspaces. `sync` is the id, or the folder. */
 
 const SYNC = "/v1/syncs/{sync}";
 
@@ -98,7 +98,7 @@ export const resolveSync = defineCall({
   }),
 });
 
-/** In browsers as well. */
+/** Works in browsers as well. */
 function base64Of(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 }

@@ -3,7 +3,7 @@ import type { ConfigShape } from "../../shapes.ts";
 import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
 
-/** Proving a history, and how much of it is kept. */
+/** Calls that prove a history, or decide how much of it is kept. */
 
 export const verify = defineCall({
   operation: "verify",

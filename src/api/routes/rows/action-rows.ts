@@ -180,7 +180,7 @@ const conflicts = workspaceRoute(calls.listConflicts, {
     pageOf(await on.conflicts(withoutUndefined({ all, patch })), part, ({ id }) => id),
 });
 
-/** A merged text is made by a person or a model. */
+/** The largest merged content, in bytes. It is made by a person or a model. */
 const MAX_MERGED = 64 * 1024 * 1024;
 
 const resolve = workspaceRoute(calls.resolveConflict, {
@@ -213,7 +213,7 @@ const restoreVersion = workspaceRoute(calls.restoreVersion, {
   answer: (on, { params }) => on.restoreVersion(params["version"] ?? ""),
 });
 
-/** Sessions, actions, transactions, conflicts. */
+/** Rows about sessions, actions, transactions and conflicts. */
 export const ACTION_ROWS: readonly WorkspaceRoute[] = [
   sessions,
   session,

@@ -22,7 +22,7 @@ const as = (meant: "content" | "history" | "iteration") =>
     .describe("says what is meant where a file is itself called `history`, or lies in a folder called `at`")
     .optional();
 
-/** Hosted workspaces have nothing but what is recorded. */
+/** A hosted workspace has only recorded files, so there is nothing to capture. */
 async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
   if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);
 }

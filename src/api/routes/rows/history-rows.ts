@@ -211,7 +211,7 @@ const changes = workspaceRoute(calls.changes, {
   answer: (on, { query: { patch, ...selection } }) => on.changes(selectionOf(selection), withoutUndefined({ patch })),
 });
 
-/** Looking back, and going back. */
+/** Rows that read history, and that go back in it. */
 export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   status,
   head,

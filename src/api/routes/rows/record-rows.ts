@@ -49,7 +49,7 @@ const put = workspaceRoute(calls.putRecord, {
     on.records.upsert(query.id, body as RecordBody, depthOf(query.recursion_depth)) as Promise<Sent>,
 });
 
-/** An event's record, as JSON has it. */
+/** A record event as JSON. */
 type Sent = Omit<RecordEventShape, "record"> & { record: Record<string, unknown> };
 
 const remove = workspaceRoute(calls.deleteRecord, {

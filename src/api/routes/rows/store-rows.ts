@@ -9,7 +9,10 @@ import type { StoreRoute } from "../row.ts";
 import { needsWholeStore } from "../whole-store.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
-/** About the store as the caller sees it: the server hands over one in which other workspaces are not there. */
+/**
+ * Rows about the store as the caller sees it: the server passes a store without the workspaces that the caller may not
+ * see.
+ */
 
 const tag = "workspaces";
 
@@ -56,7 +59,7 @@ const create = storeRoute(calls.createWorkspace, {
   },
 });
 
-/** By its whole id or exact name: the beginning of an id is not enough here. */
+/** Finds a workspace by its whole id or exact name; the beginning of an id is not enough. */
 async function wholeId(on: StoreApi, asked: string): Promise<string> {
   const found = (await on.workspaces()).find(({ id, name }) => id === asked || name === asked);
   if (found === undefined) throw notThere(asked);

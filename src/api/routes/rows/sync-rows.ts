@@ -8,16 +8,19 @@ import type { SyncRoute } from "../row.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** About folders of the server's machine that follow other stores' workspaces: for their owner alone. */
+/**
+ * Rows about folders of the server's machine that follow other stores' workspaces. Only the machine's owner may use
+ * them.
+ */
 
 const tag = "sync";
 
-/** Patterns, and characters of one: as `core/filter/filter-pattern.ts` has it. */
+/** The limits on patterns and on the characters of one, as in `core/filter/filter-pattern.ts`. */
 const MAX_PATTERNS = 2_000;
 const MAX_PATTERN = 4_096;
-/** What a person merged; a larger file is settled in the folder itself. */
+/** The largest merged content, in characters of Base64. A larger file is settled in the folder itself. */
 const MAX_MERGED = 1_000_000;
-/** Longest that somebody waits for quiet, and longest that a file must be quiet, in milliseconds. */
+/** The longest timeout of a flush and the longest debounce of a file, in milliseconds. */
 const MAX_FLUSH_MS = 3_600_000;
 const MAX_DEBOUNCE_MS = 60_000;
 

@@ -101,7 +101,7 @@ const erase = workspaceRoute(calls.erase, {
   }),
   answer: async (on, { body: { what, match, reason, dry_run }, me }) => {
     const done = await on.erase(withoutUndefined({ what, match, reason, dryRun: dry_run }));
-    // Whether others have a certain content is not for somebody who may see a part of the store only.
+    // A caller who may see only a part of the store must not learn whether others have a certain content.
     return me.workspaces === null ? done : { ...done, elsewhere: [] };
   },
 });
@@ -146,7 +146,7 @@ const diskUse = workspaceRoute(calls.diskUsage, {
   summary: "How much space the store takes, and what of this workspace is whose",
   query: z.strictObject({ by: z.enum(["session", "path", "age"]).optional() }),
   answer: async (on, { query, me }) => {
-    // How much others have would also tell whether somebody has a certain content.
+    // Others' sizes would also tell whether somebody has a certain content.
     needsWholeStore(me);
     const usage = await on.du(query);
     return mayDo(me.role, "operator") ? usage : { ...usage, store: "" };
@@ -187,7 +187,7 @@ const retention = workspaceRoute(calls.retention, {
   answer: (on) => on.retention(),
 });
 
-/** Proving a history, and how much of it is kept. */
+/** Rows that prove a history, or decide how much of it is kept. */
 export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   verify,
   verifyIntegrity,
