@@ -3,6 +3,8 @@ import type { OpenRoot } from "../scan/scan.ts";
 import type { ApplyRequest } from "../worktree.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { ROOT, splitRoot } from "../../core/values/path.ts";
+import { optional } from "../../util/optional.ts";
+import { standsInPlace } from "../scan/root-away.ts";
 import { folderOf } from "../../disk/write-fully.ts";
 
 /**
@@ -26,8 +28,11 @@ function makeRoot(disk: Disk, folder: string): void {
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;
-    throw new ChronicleError("IO", `the tracked folder ${folder} could not be made again: ${errno}`, {
-      hint: "make the folder that held it, and try again",
+    const obstacle = errno === "EEXIST" ? standsInPlace(disk, folder) : undefined;
+    const why = obstacle === undefined ? errno : `${obstacle} stands in its place`;
+    const hint = errno === "ENOENT" ? "make the folder that held it, and try again" : undefined;
+    throw new ChronicleError("IO", `the tracked folder ${folder} could not be made again: ${why}`, {
+      ...optional({ hint: obstacle === undefined ? hint : `move ${obstacle} away, and try again` }),
       data: { folder },
       cause: error,
     });

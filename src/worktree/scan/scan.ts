@@ -23,6 +23,7 @@ import { FolderRules, RuleReader } from "./folder-rules.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import { EXCLUDE_FILE, filterOf, keepGit, problemsOf, told } from "./root-filter.ts";
 import { RootGit } from "../git/root-git.ts";
+import { rootAway } from "./root-away.ts";
 import { isInStaging } from "../../core/tree/staging-folder.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { RootScan } from "./scan-root.ts";
@@ -97,7 +98,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     if (only === undefined) run.scan.look.folders.push(run.start);
     else lookForAll(run, open, { only, named: request.named === true, holders: request.holders === true });
     await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
-    refuseMoved(run, open);
+    refuseMoved(context, run, open);
     looked += run.scan.look.looked;
     run.scan.look.staging.forEach(context.onStaging);
     keepRules(context.cache, open.root, run.reader, only !== undefined);
@@ -144,7 +145,7 @@ function start(context: ScanContext, open: OpenRoot, request: ScanRequest): Runn
   const { cache, startedAtNs } = context;
   const partial = request.only !== undefined;
   const stat = fs.lstat(ROOT);
-  if (stat === undefined) throw rootAway(root);
+  if (stat === undefined) throw rootAway(context, root);
   if (request.elsewhere !== "accepted" && isUnmounted({ cache, root, fs }, stat, request.elsewhere)) {
     throw notMounted(root);
   }
@@ -230,19 +231,12 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 /** The device of an entry that is known only from the record, and so has no stat. */
 const NO_DEVICE = 0n;
 
-/** Throws if the root was moved away during the scan: paths that were not found are then not gone. */
-function refuseMoved({ scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
+/** What was not found while the folder was moved away is not gone. */
+function refuseMoved(context: ScanContext, { scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
   if (look.gone.length === 0) return;
   fs.release();
   const now = fs.lstat(ROOT);
-  if (now?.ino !== at.ino || now.dev !== at.dev) throw rootAway(root);
-}
-
-function rootAway({ folder }: TrackedRoot): ChronicleError {
-  return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there`, {
-    hint: "mount it or put it back; nothing was recorded as deleted",
-    data: { folder },
-  });
+  if (now?.ino !== at.ino || now.dev !== at.dev) throw rootAway(context, root);
 }
 
 function notMounted({ folder }: TrackedRoot): ChronicleError {

@@ -1,0 +1,80 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Sandbox } from "../cli/sandbox.ts";
+
+/** A workspace of two folders; the second one is what goes. */
+async function twoRoots(box: Sandbox): Promise<string> {
+  box.write("a", "a\n");
+  box.write("../two/b", "b\n");
+  box.write("../two/d/c", "c\n");
+  await box.must(["init", ".", "../two"]);
+  return join(box.folder, "two");
+}
+
+describe("Truth: a tracked folder that is not there", () => {
+  it.each([
+    ["a symbolic link", "mv ../two ../moved; ln -s moved ../two"],
+    ["a file", "mv ../two ../moved; echo x > ../two"],
+  ])("and %s stands in its place since a run: what is recorded is said, and the way back", async (what, script) => {
+    using box = new Sandbox();
+    const two = await twoRoots(box);
+    expect(box.run(["run", "--", "sh", "-c", script]).stderr).toContain("3 changes (3 deleted)");
+    const status = await box.call(["status"]);
+    expect(status.code).toBe(3);
+    expect(status.stderr).toContain(`${two} is not there: ${what} stands in its place`);
+    expect(status.stderr).not.toContain("nothing was recorded as deleted");
+    expect(status.stderr).toContain("nothing is recorded in it now");
+    const undo = await box.call(["undo"]);
+    expect([undo.code, undo.stderr]).toEqual([1, expect.stringContaining(`${what} stands in its place`)]);
+    expect(undo.stderr).toContain(`move ${what} away, and try again`);
+    expect(readFileSync(join(box.folder, "moved/b"), "utf8")).toBe("b\n");
+    rmSync(two);
+    await box.must(["undo"]);
+    expect(readFileSync(join(two, "d/c"), "utf8")).toBe("c\n");
+  });
+
+  it("since a run has removed it: status does not say that nothing was recorded", async () => {
+    using box = new Sandbox();
+    const two = await twoRoots(box);
+    box.run(["run", "--", "rm", "-rf", two]);
+    const status = await box.call(["status"]);
+    expect([status.code, status.stderr]).toEqual([3, expect.stringContaining("nothing is recorded in it now")]);
+    await box.must(["undo"]);
+    expect(readFileSync(join(two, "b"), "utf8")).toBe("b\n");
+    await box.must(["status"]);
+  });
+
+  it("and was replaced by a link by hand: nothing was recorded as deleted, and nothing is", async () => {
+    using box = new Sandbox();
+    const two = await twoRoots(box);
+    renameSync(two, join(box.folder, "moved"));
+    symlinkSync("moved", two);
+    for (const words of [["status"], ["snapshot"], ["restore", "0"]]) {
+      const ran = await box.call(words);
+      expect([ran.code, ran.stderr]).toEqual([3, expect.stringContaining("a symbolic link stands in its place")]);
+      expect(ran.stderr).toContain(
+        "move a symbolic link away and put the folder back; nothing was recorded as deleted",
+      );
+    }
+    rmSync(two);
+    renameSync(join(box.folder, "moved"), two);
+    expect((await box.json(["status"])).value).toMatchObject({ changes: [] });
+  });
+
+  it("and is gone for good: the printed way back works", async () => {
+    using box = new Sandbox();
+    box.write("a", "a\n");
+    const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
+    rmSync(box.project, { recursive: true });
+    const ran = await box.call(["-w", id, "restore", "latest"], { cwd: "." });
+    expect([ran.code, ran.stderr]).toEqual([3, expect.stringContaining(`mkdir ${box.project}`)]);
+    expect(ran.stderr).toContain(`chronicle -w ${id} restore latest`);
+    expect(existsSync(box.project)).toBe(false);
+    mkdirSync(box.project);
+    await box.must(["-w", id, "restore", "latest"], { cwd: "." });
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("a\n");
+    writeFileSync(join(box.project, "a"), "b\n");
+    await box.must(["-w", id, "snapshot"], { cwd: "." });
+  });
+});
