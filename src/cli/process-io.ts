@@ -4,6 +4,7 @@ import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import type { Inheritance } from "../process/inheritance.ts";
 import type { Io, Sink } from "../process/io.ts";
 import { ownHome } from "../process/own-home.ts";
+import { standingFolder } from "../process/standing-folder.ts";
 import { retentionDefaults } from "../process/retention-defaults.ts";
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -103,7 +104,7 @@ export function processIo(version: string, inherited: Inheritance): Io {
     stdinIsTerminal: isatty(0),
     readStdin,
     streams: () => ({ input: process.stdin, output: process.stdout }),
-    cwd: () => process.cwd(),
+    cwd: () => standingFolder(() => process.cwd()),
     chdir: (folder) => process.chdir(folder),
     now: () => Date.now(),
     openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),

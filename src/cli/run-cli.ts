@@ -20,7 +20,7 @@ function argvBeforeDashes(argv: readonly string[]): readonly string[] {
 
 function changeFolder(io: Io, folder: string | undefined): void {
   if (folder === undefined) return;
-  const to = typedPath(io.cwd(), "-C", folder);
+  const to = typedPath(() => io.cwd(), "-C", folder);
   try {
     io.chdir(to);
   } catch (error) {

@@ -50,7 +50,7 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
   const input = await io.readStdin();
   if (isSet(io.env[OFF_RECORD_VARIABLE])) return goOn(io, adapter);
   const disk = new NodeDisk();
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: words.store });
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: words.store });
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
   const going = { io, words, adapter, input, disk, run };
   try {

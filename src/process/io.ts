@@ -30,6 +30,7 @@ export interface Io {
   readStdin(): Promise<string>;
   /** Stdin and stdout as they are, for a command that speaks a protocol on them. */
   streams(): { readonly input: Readable; readonly output: Writable };
+  /** Throws `NOT_FOUND` where the folder one stands in is gone. */
   cwd(): string;
   chdir(folder: string): void;
   /** Epoch milliseconds. */

@@ -8,7 +8,8 @@ import { typedPath } from "./typed-path.ts";
 export interface PlaceInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  readonly cwd: string;
+  /** Asked for only where a path is relative. */
+  readonly cwd: string | (() => string);
   /** `--store`. */
   readonly store: string | undefined;
 }

@@ -7,7 +7,7 @@ import type { Io } from "../../process/io.ts";
 /** `unix:` alone is the server of this machine's own store. Throws `UNSAFE` where its socket could be anybody's. */
 export function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
   const disk = new NodeDisk();
-  const { home } = placesOf({ env, userHome, cwd: cwd(), store: undefined });
+  const { home } = placesOf({ env, userHome, cwd, store: undefined });
   const run = runFolder(disk, { env, home, uid: ownUid() });
   if (isOwnDoor(disk, run, ownUid())) return `unix:${run.door}`;
   throw new ChronicleError("UNSAFE", `${run.door} leads to a folder that is not yours alone`, {

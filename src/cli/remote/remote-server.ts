@@ -45,7 +45,7 @@ export class RemoteServer {
   /** Nothing is asked yet. Throws `USAGE` for what is no address or no token, `UNSAFE` as `ownServer` does. */
   static of(io: Io, options: RemoteOptions): RemoteServer {
     const { address, tokenFile, token: own, acting, once, onNote } = options;
-    const token = own ?? remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
+    const token = own ?? remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
     const note = bareTokenNote(address.url, token);
     if (note !== undefined) onNote(note);
     const client = createClient({

@@ -1,7 +1,7 @@
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { readUserFile } from "../../process/read-json-list.ts";
 import { usageError } from "../../process/usage-error.ts";
-import { resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /** Where the token for a server can come from. */
@@ -10,14 +10,16 @@ export interface TokenSources {
   readonly file: string | undefined;
   /** `$CHRONICLE_TOKEN`. */
   readonly given: string | undefined;
-  readonly cwd: string;
+  /** Asked for only where there is a file. */
+  readonly cwd: () => string;
 }
 
 /** The token for a server: that of the file, else the given one; a Unix socket needs none. Throws `USAGE`. */
 export function remoteToken({ file, given, cwd }: TokenSources): string | undefined {
   if (file !== undefined) {
-    refuseShared(file, cwd);
-    return fit(readUserFile(file, cwd).trim(), file);
+    const at = isAbsolute(file) ? "/" : cwd();
+    refuseShared(file, at);
+    return fit(readUserFile(file, at).trim(), file);
   }
   return given === undefined || given === "" ? undefined : fit(given, "$CHRONICLE_TOKEN");
 }

@@ -61,7 +61,7 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
 
 /** Is one of the processes around this one that of an agent at work in the store, or of a run, if those count? */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return false;
   const { startedByAgent } = await import("../../open.ts");
   const store = await io.openStore(places);

@@ -16,6 +16,7 @@ import type { RemoteServer } from "../remote/remote-server.ts";
 import { writeJson } from "../render/json.ts";
 import { secretsForPeople } from "./secrets-for-people.ts";
 import type { CommandSpec } from "../table/spec.ts";
+import { standingFolderIfThere } from "../../process/standing-folder.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { UserPaths } from "../../process/user-path.ts";
 import { type WithGlobalOptions, withGlobalOptions } from "../table/with-global-options.ts";
@@ -97,7 +98,7 @@ export class CommandContext {
     const role = (await this.isAgent()) ? { role: "agent" as const } : {};
     if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
-    const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+    const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
     const onNote = (note: string): void => this.note(note);
     const onUnsigned = (): void => void (this.#isUnsigned = true);
     const how = { ...places, waitMs: waitSeconds * 1000, onNote, onUnsigned };
@@ -234,7 +235,8 @@ export class CommandContext {
   /** Of a workspace that was named the paths begin at its root, unless one stands in its folder; of a server's in any case. */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);
-    return new UserPaths(workspace, this.io.cwd(), this.input.text("workspace") !== undefined);
+    if (this.input.text("workspace") === undefined) return new UserPaths(workspace, this.io.cwd());
+    return new UserPaths(workspace, standingFolderIfThere(this.io) ?? workspace.path, true);
   }
 
   /** Options that show how far a long piece of work is: on a terminal, after a second. */

@@ -48,7 +48,7 @@ export function refuseRemoteRepair({ remote, input }: CommandContext): void {
 
 async function localPlace({ io }: CommandContext, text: string): Promise<RepairPlace> {
   const { repairPlaceAt } = await import("../../open.ts");
-  return repairPlaceAt(typedPath(io.cwd(), OPTION, text));
+  return repairPlaceAt(typedPath(() => io.cwd(), OPTION, text));
 }
 
 /** `undefined`: it is a path. */

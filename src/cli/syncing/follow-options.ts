@@ -47,7 +47,7 @@ function modeOf(text: string): SyncMode {
 export function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
   if (url.startsWith("unix:")) return {};
   const { io, input } = context;
-  const token = remoteToken({ file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
+  const token = remoteToken({ file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
   if (token === undefined) {
     throw usageError(
       `${url} is a port, where a token is needed`,

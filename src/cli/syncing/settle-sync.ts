@@ -10,6 +10,7 @@ import { counted } from "../render/counted.ts";
 import { patchText } from "../render/patch.ts";
 import { keptLines } from "../render/syncs.ts";
 import { printable } from "../../process/printable.ts";
+import { standingFolderIfThere } from "../../process/standing-folder.ts";
 import { UserPaths } from "../../process/user-path.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { keepMerged, mergeByTool } from "./merge-tool.ts";
@@ -147,7 +148,7 @@ async function byTool(context: CommandContext, sync: SyncShape, conflict: Confli
 /** Paths of a folder that follows, as people type them. */
 function pathsOf({ io }: CommandContext, { folder }: SyncShape): UserPaths {
   const workspace = { path: folder, status: () => Promise.resolve({ roots: [] }) };
-  return new UserPaths(workspace, io.cwd(), true);
+  return new UserPaths(workspace, standingFolderIfThere(io) ?? workspace.path, true);
 }
 
 function shownFrom(context: CommandContext, sync: SyncShape): (path: string) => string {

@@ -51,7 +51,7 @@ export async function startOptions(
   return {
     upstream: url,
     ...optional({ workspace }),
-    folder: writtenPath(context, "the folder", folder),
+    folder: typedPath(() => context.io.cwd(), "the folder", folder),
     ...followOptions(context),
     ...(context.input.flag("force") ? { force: true } : {}),
     ...upstreamToken(context, url),
@@ -172,7 +172,7 @@ async function hasLetGo(context: CommandContext, folder: string): Promise<boolea
 }
 
 async function isRunAlone({ io, input }: CommandContext, id: string): Promise<boolean> {
-  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   const find = findSyncProcess(new NodeDisk(), { env: io.env, home, uid: ownUid() }, io.version);
   await using other = await find(id);
   return other !== undefined;

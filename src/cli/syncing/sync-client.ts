@@ -57,7 +57,7 @@ export async function lookingDesk(context: CommandContext): Promise<SyncClient |
 }
 
 function placeOf({ io, input }: CommandContext): { readonly home: string; readonly run: RunFolder } {
-  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   return { home, run: runFolder(new NodeDisk(), { env: io.env, home, uid: ownUid() }) };
 }
 

@@ -9,7 +9,7 @@ import { troubleLines } from "../render/syncs.ts";
 export async function syncNotes(context: CommandContext, workspace: string): Promise<string[]> {
   const { io, input, remote } = context;
   if (remote !== undefined) return [];
-  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (new NodeDisk().lstat(join(home, "workspaces", workspace, "upstream")) === undefined) return [];
   const { runningDesk } = await import("./sync-client.ts");
   try {

@@ -69,7 +69,7 @@ export async function init(context: CommandContext): Promise<number> {
   const config = chosenConfig(input);
   const store = await context.store();
   const { workspace, result } = await store.init({
-    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => writtenPath(context, "the path", path)),
+    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => typedPath(() => io.cwd(), "the path", path)),
     ...config,
     ...optional({ adopt }),
     force: input.flag("force"),

@@ -74,7 +74,7 @@ function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    checkWritable(writtenPath(context, "--summary", file));
+    checkWritable(typedPath(() => io.cwd(), "--summary", file));
   } catch (error) {
     if (error instanceof ChronicleError) throw error;
     throw usageError(
@@ -118,10 +118,10 @@ export async function run(context: CommandContext): Promise<number> {
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
   if (input.flag("otr")) refuseKept(context);
   if (input.flag("otr")) return runOffRecord(context, command);
-  const cwd = io.cwd();
+  let cwd: string;
   let recorded: Recorded;
   try {
-    checkSummary(context);
+    cwd = io.cwd();
     recorded = await record(context, command);
   } catch (error) {
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
@@ -190,7 +190,7 @@ async function refuseAgents({ io, input }: CommandContext): Promise<void> {
 /** The workspace that stands here; `undefined`: none does, and none is begun. */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return undefined;
   try {
     return await context.workspace({});

@@ -25,7 +25,7 @@ async function storeChecks(context: CommandContext, places: ReturnType<typeof pl
 
 export async function doctor(context: CommandContext): Promise<number> {
   const { io, input } = context;
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   const own = await storeChecks(context, places);
   // Agents work where they are installed: on this machine.
   const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];

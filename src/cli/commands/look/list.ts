@@ -8,6 +8,7 @@ import { columns } from "../../render/columns.ts";
 import { counted } from "../../render/counted.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import { ago } from "../../render/when.ts";
+import { standingFolderIfThere } from "../../../process/standing-folder.ts";
 
 const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;
@@ -104,7 +105,8 @@ export async function list(context: CommandContext): Promise<number> {
     const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
     const isNamed =
       context.remote !== undefined || context.input.text("workspace") !== undefined || isUpstream(context);
-    if (!none || isNamed || !context.input.flag("bare") || context.json) throw error;
+    const isGone = standingFolderIfThere(context.io) === undefined;
+    if (!none || isNamed || isGone || !context.input.flag("bare") || context.json) throw error;
     context.print(context.worded(NOTHING_YET));
   }
   return EXIT.done;

@@ -3,6 +3,7 @@ import { EXIT } from "../../../api/problems.ts";
 import type { StatusShape } from "../../../api/shapes.ts";
 import { formatBytes } from "../../../core/values/duration.ts";
 import { inactiveAgents } from "../../agents/inactive-agents.ts";
+import { standingFolderIfThere } from "../../../process/standing-folder.ts";
 import { placesOf } from "../../../process/places.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../../render/changes.ts";
@@ -81,8 +82,10 @@ async function nameOf(context: CommandContext, id: string): Promise<string | und
 /** Agents that are thought to be recorded and are not: they work on this machine, wherever the workspace is. */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-  const folders = [...new Set([...(status.path === "" ? [] : [status.path]), io.cwd()])];
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
+  const standing = standingFolderIfThere(io);
+  const named = status.path === "" ? [] : [status.path];
+  const folders = [...new Set(standing === undefined ? named : [...named, standing])];
   return { ...status, notes: [...status.notes, ...inactiveAgents(io, places, folders)] };
 }
 

@@ -61,7 +61,7 @@ async function install(context: CommandContext, meant: readonly AgentConfig[]): 
 }
 
 function placesIn({ io, input }: CommandContext): ReturnType<typeof placesOf> {
-  return placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  return placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
 }
 
 interface Done {

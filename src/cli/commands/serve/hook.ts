@@ -7,7 +7,7 @@ import { readTextIfThere } from "../../../process/user-files.ts";
 /** What a plugin calls where there is no fast hook: it makes one for the next time. */
 export async function hook({ io, input }: CommandContext): Promise<number> {
   const store = input.text("store");
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store });
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store });
   const code = await hookCommand(io, {
     agent: input.args[0] ?? "",
     strict: input.flag("strict"),

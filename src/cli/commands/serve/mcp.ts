@@ -108,7 +108,7 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
 /** An agent whose hooks are not called still starts this server: the one place at which it can be told. */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
   if (remote !== undefined) return [];
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   return inactiveAgents(io, places, [io.cwd()]).map((note) => `Tell the person: ${printable(note)}.`);
 }
 

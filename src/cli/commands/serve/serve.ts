@@ -62,7 +62,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const uid = ownUid();
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");
-  const run = wanted === undefined ? usual : { ...usual, socket: namedSocket(context, usual, wanted) };
+  const run = wanted === undefined ? usual : { ...usual, socket: typedPath(() => io.cwd(), "--socket", wanted) };
   refuseLongSocket(run.socket, true);
   const ports = plannedPorts(context);
   const oidc = plannedOidc(context, ports.length > 0);
@@ -132,7 +132,7 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
   const file = input.text("tokenFile");
   return operatorToken(disk, {
     given: io.env["CHRONICLE_TOKEN"],
-    file: file === undefined ? undefined : typedPath(io.cwd(), "--token-file", file),
+    file: file === undefined ? undefined : typedPath(() => io.cwd(), "--token-file", file),
     configFolder,
   });
 }
@@ -147,7 +147,7 @@ async function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFo
     const answer = await askServer({ ...question, answerMs: TAKE_UP_MS });
     if (answer?.status === 200) return;
   }
-  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: 0 });
 }
 

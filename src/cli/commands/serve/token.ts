@@ -33,7 +33,7 @@ export async function token(context: CommandContext): Promise<number> {
 }
 
 function bookOf({ io, input }: CommandContext): FileTokenStore {
-  const inputs = { env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") };
+  const inputs = { env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") };
   return new FileTokenStore(new NodeDisk(), placesOf(inputs).configFolder, () => io.now());
 }
 
