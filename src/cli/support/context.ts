@@ -192,7 +192,8 @@ export class CommandContext {
     const begun = this.closing(workspace);
     // Somebody else may have begun it meanwhile.
     if (result.created && !this.json) {
-      for (const line of await newHistoryLines(workspace, result.snapshot.coverage, this.io)) this.say(line);
+      const how = { io: this.io, all: await store.workspaces() };
+      for (const line of await newHistoryLines(workspace, result.snapshot.coverage, how)) this.say(line);
     }
     this.#progress?.clear();
     return begun;

@@ -1,5 +1,5 @@
 import { dirname, join, relative } from "node:path";
-import type { CoverageShape } from "../../api/shapes.ts";
+import type { CoverageShape, WorkspaceShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { Io } from "../../process/io.ts";
@@ -8,18 +8,52 @@ import { counted } from "../render/counted.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
 /** What is said when a command began a history by itself: for which folder, how much it is, and what is left out. */
-export async function newHistoryLines(workspace: WorkspaceApi, coverage: CoverageShape, io: Io): Promise<string[]> {
+export async function newHistoryLines(
+  workspace: WorkspaceApi,
+  coverage: CoverageShape,
+  { io, all }: { readonly io: Io; readonly all: readonly WorkspaceShape[] },
+): Promise<string[]> {
   const { items } = await workspace.recent(Number.MAX_SAFE_INTEGER);
   const baseline = items.find((item) => item.kind === "baseline");
   const left = leftOutText(coverage, { shown: printable });
   const size = counted(baseline?.changed ?? 0, "path");
   const not = left === "" ? "" : `; not covered: ${left}`;
   const begun = `chronicle: new history for ${printable(workspace.path)} (${size}${not})`;
-  return [begun, ...repositoryLines(workspace.path, io)];
+  return [begun, ...surroundingLines(workspace, { io, all })];
+}
+
+/** Of what a new history is a part: of a folder that another one records already, or of a git repository. */
+export function surroundingLines(
+  { id, path }: Pick<WorkspaceApi, "id" | "path">,
+  { io, all }: { readonly io: Io; readonly all: readonly WorkspaceShape[] },
+): string[] {
+  // Of a history of a single file the file.
+  const place = all.find((one) => one.id === id)?.path ?? path;
+  const around = all
+    .filter((one) => one.id !== id && one.present)
+    .flatMap((one) => one.roots.map((root) => ({ id: one.id, root })))
+    .filter(({ root }) => isInside(root, place))
+    .sort((a, b) => b.root.length - a.root.length);
+  const [nearest] = around;
+  if (nearest === undefined) return repositoryLines(path, io);
+  const root = printable(nearest.root);
+  const meant =
+    place === path
+      ? `from now on commands in ${printable(path)} mean the new history, and those elsewhere in ${root} the other one; ` +
+        `for the other one: chronicle -w ${nearest.id} …`
+      : `for the new history of that file alone: chronicle -w ${id} …`;
+  return [
+    `chronicle: that lies in ${root}, which workspace ${nearest.id} records already, and goes on to: ${meant}; ` +
+      `to be without the new one: chronicle forget ${id}`,
+  ];
+}
+
+function isInside(folder: string, path: string): boolean {
+  return path !== folder && path.startsWith(folder === "/" ? folder : `${folder}/`);
 }
 
 /** A history of a part of a git repository was perhaps meant to be of all of it. */
-export function repositoryLines(folder: string, io: Io): string[] {
+function repositoryLines(folder: string, io: Io): string[] {
   const disk = new NodeDisk();
   const has = (at: string): boolean => disk.lstat(join(at, ".git")) !== undefined;
   if (has(folder)) return [];

@@ -9,7 +9,7 @@ export const INIT: CommandSpec = {
   details:
     "The first path is the workspace's own folder; further ones are tracked beside it. A single file may be a root; no root may lie within another one. " +
     "Without a path: the current folder. Where a workspace stands already, it goes on; a further path that it does not track is refused. " +
-    "The history of a single file goes on in a file of that name only, never in a folder.",
+    "The history of a single file goes on in a file of that name only, never in a folder. In a folder that another workspace records, both go on: commands there mean the new, inner one; init says so.",
   args: [{ name: "[path...]", description: "folders or single files to track", completes: "path" }],
   options: [
     {

@@ -1,10 +1,9 @@
 import { EXIT } from "../../../api/problems.ts";
-import type { SigningShape, ConfigShape } from "../../../api/shapes.ts";
-import type { InitShape } from "../../../api/store-api.ts";
+import type { ConfigShape } from "../../../api/shapes.ts";
+import type { InitShape, StoreApi } from "../../../api/store-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import type { Input } from "../../../process/input.ts";
-import { writtenPath } from "../../support/written-path.ts";
-import { repositoryLines } from "../../support/new-history.ts";
+import { surroundingLines } from "../../support/new-history.ts";
 import { coverageLines } from "../../render/changes.ts";
 import { printable } from "../../../process/printable.ts";
 import { secretsLine } from "../../render/secrets.ts";
@@ -30,24 +29,22 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 interface Began {
   readonly result: InitShape;
   readonly changed: readonly string[];
-  /** Of the history that was there already: is what is recorded signed, and is anything recorded? */
-  readonly signing: SigningShape | undefined;
+  /** Is the history that was there already signed? */
+  readonly isSigned: boolean;
+  /** The folder, or the one file that is tracked. */
+  readonly place: string;
+  /** Where it was until now, if that is elsewhere. */
+  readonly from: string | undefined;
+  readonly isAdopted: boolean;
 }
 
-/** How a history that was there already is told. */
-function standingOf({ state }: SigningShape): string {
-  if (state === "read-only") return "NOT recorded";
-  return state === "signed" ? "already protected" : "recorded, but not signed";
-}
-
-function printResult(context: CommandContext, { result, changed, signing }: Began): void {
+function printResult(context: CommandContext, began: Began): void {
   const { paint } = context;
-  const where = `${printable(result.path)}  ${paint("dim", result.workspace)}`;
-  if (signing !== undefined) {
-    context.print(`${standingOf(signing)}: ${where}`);
-    const { detail, hint, state } = signing;
-    for (const line of state === "read-only" ? [detail, hint] : [])
-      if (line !== null) context.print(`  ${context.worded(printable(line))}`);
+  const { result, changed } = began;
+  const where = `${printable(began.place)}  ${paint("dim", result.workspace)}`;
+  if (!result.created) {
+    context.print(`${goesOn(began)}: ${where}`);
+    for (const line of movedLines(began)) context.print(context.worded(line));
     if (changed.length > 0) context.print(`changed: ${changed.join(", ")}`);
     return;
   }
@@ -61,6 +58,26 @@ function printResult(context: CommandContext, { result, changed, signing }: Bega
   context.print(paint("dim", context.worded("next: chronicle run -- <command>, or chronicle watch")));
 }
 
+function goesOn({ isSigned, isAdopted, from }: Began): string {
+  if (!isSigned) return "recorded, but not signed";
+  return isAdopted && from !== undefined ? "moved here" : "already protected";
+}
+
+/** A history has one folder: what is at the old place is not recorded any more. */
+function movedLines({ result, place, from }: Began): string[] {
+  if (from === undefined) return [];
+  const status = `chronicle -w ${result.workspace} status`;
+  return [
+    `its place was ${printable(from)} until now, of which nothing is recorded any more; ` +
+      `what differs in ${printable(place)} from what is recorded: ${status}`,
+  ];
+}
+
+/** Where each workspace is; of one that tracks a single file that file. */
+async function placesNow(store: StoreApi): Promise<ReadonlyMap<string, string>> {
+  return new Map((await store.workspaces()).map(({ id, path }) => [id, path]));
+}
+
 export async function init(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const adopt = input.text("adopt");
@@ -68,6 +85,7 @@ export async function init(context: CommandContext): Promise<number> {
     throw usageError("init begins a history in a folder", "for one without: chronicle workspaces create [name]");
   const config = chosenConfig(input);
   const store = await context.store();
+  const before = context.json ? undefined : await placesNow(store);
   const { workspace, result } = await store.init({
     roots: (input.args.length === 0 ? ["."] : input.args).map((path) => typedPath(() => io.cwd(), "the path", path)),
     ...config,
@@ -81,8 +99,15 @@ export async function init(context: CommandContext): Promise<number> {
   const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);
   else {
-    printResult(context, { result, changed: Object.keys(config), signing });
-    if (result.created) for (const line of repositoryLines(result.path, io)) context.say(line);
+    const isSigned = result.created || (await workspace.signing()).state === "signed";
+    const all = await store.workspaces();
+    const place = all.find(({ id }) => id === result.workspace)?.path ?? result.path;
+    const old = before?.get(result.workspace);
+    const from = old === place ? undefined : old;
+    const isAdopted = adopt !== undefined;
+    printResult(context, { result, changed: Object.keys(config), isSigned, place, from, isAdopted });
+    const lines = result.created ? surroundingLines(workspace, { io, all }) : [];
+    for (const line of lines) context.say(line);
   }
   if (signing?.state === "read-only") return EXIT.damaged;
   return result.snapshot.coverage.complete || !result.created ? EXIT.done : EXIT.failed;

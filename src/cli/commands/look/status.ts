@@ -26,8 +26,8 @@ interface StatusStyle extends ChangesStyle {
   readonly name: string | undefined;
 }
 
-function placeOf({ path }: StatusShape, name: string | undefined): string {
-  if (path !== "") return printable(path);
+function placeOf({ path, roots: [first] }: StatusShape, name: string | undefined): string {
+  if (path !== "") return printable(first === undefined ? path : rootPath(first));
   return name === undefined ? "(no folder)" : `${printable(name)} (no folder)`;
 }
 
