@@ -53,3 +53,47 @@ it("empty folders and modes that git does not know are comments", async () => {
   );
   expect((await box.must(["diff", "0", "--stat"])).stdout).toContain("permissions changed");
 });
+
+it.skipIf(!hasGit)(
+  "a change that no patch can carry is not left out by git apply: it refuses (skipped where git is not there)",
+  async () => {
+    using box = new Sandbox();
+    box.write("text", "one\n");
+    box.write("bin", Buffer.from("a\0b"));
+    box.write("gone", Buffer.from("a\0c"));
+    box.write(".env", "SECRET=1\n");
+    box.write("large", Buffer.alloc(5 * 1024 ** 2, "a line of a large text\n"));
+    await box.must(["init"]);
+    await box.must(["restore", "0", "--to", "../copy"]);
+    const copy = join(box.folder, "copy");
+    const apply = (input: string) =>
+      spawnSync("git", ["apply", "-"], {
+        cwd: copy,
+        env: box.env({ GIT_CEILING_DIRECTORIES: box.folder }),
+        input,
+        encoding: "utf8",
+      });
+    box.write("text", "two\n");
+    box.write("bin", Buffer.from("a\0d"));
+    box.write("new bin", Buffer.from("a\0e"));
+    box.sh("rm gone");
+    box.write(".env", "SECRET=2\n");
+    box.write("large", Buffer.alloc(5 * 1024 ** 2, "another line of a text\n"));
+    const before = tree(copy);
+    for (const path of ["bin", "new bin", "gone", ".env", "large"]) {
+      const { stdout } = await box.must(["diff", "0", "-p", "--", path, "text"]);
+      expect(stdout).toContain(`diff --git a/${path} b/${path}\n`);
+      expect(stdout).not.toContain("SECRET");
+      const { status, stderr } = apply(stdout);
+      expect([path, status, stderr]).toEqual([path, 1, expect.stringContaining("cannot apply binary patch")]);
+      expect(tree(copy)).toBe(before);
+    }
+    expect((await box.must(["diff", "0", "-p", "--", "gone"])).stdout).toBe(
+      "diff --git a/gone b/gone\ndeleted file mode 100644\nindex 0000000..0000000\nBinary files a/gone and /dev/null differ\n",
+    );
+    expect((await box.must(["diff", "0", "-p", "--", ".env"])).stdout).toMatch(
+      /^# \.env: modified, a secret by its name: no patch shows it\n/,
+    );
+    expect(apply((await box.must(["diff", "0", "-p", "--", "text"])).stdout).status).toBe(0);
+  },
+);

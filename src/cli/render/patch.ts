@@ -1,4 +1,6 @@
 import type { ChangeShape } from "../../api/shapes.ts";
+import { type DiffInput, type GitMode, patchWithoutText } from "../../core/text/text-diff.ts";
+import { pathFromBytes } from "../../core/values/path.ts";
 import type { Format, Paint } from "../../process/paint.ts";
 import { modeText } from "./changes.ts";
 import { columns } from "./columns.ts";
@@ -16,17 +18,44 @@ function coloured(line: string, paint: Paint): string {
   return found === undefined ? line : paint(found[1], line);
 }
 
-/** Returns a line in place of a missing patch, which readers of patches skip. */
-function withoutText(change: ChangeShape): string {
+/** What stands in place of a patch where there is none: comments, and where `git apply` would lose a change, what it refuses. */
+function withoutText(change: ChangeShape): string[] {
+  const why = whyNoText(change);
+  if (why !== undefined) return [...why, ...patchWithoutText(sidesOf(change))];
   const path = printable(change.path);
-  if (change.binary === true) return `Binary file ${path} ${change.change_type}`;
-  if (change.too_large === true) return `File ${path} ${change.change_type}, too large to compare`;
-  if (change.protected === true) return `File ${path} ${change.change_type}, a secret by its name: no patch shows it`;
-  if (change.erased === true) return `File ${path} ${change.change_type}, a content of it was erased`;
-  if (change.pruned === true) return `File ${path} ${change.change_type}, its content was pruned`;
   if (change.kind === "dir" && change.change_type !== "permissions_changed")
-    return `# ${path}/: folder ${change.change_type}`;
-  return `# ${path}: permissions changed ${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`;
+    return [`# ${path}/: folder ${change.change_type}`];
+  return [
+    `# ${path}: permissions changed ${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`,
+  ];
+}
+
+/** Why no patch carries a content that has changed, as comments. `undefined`: none has. */
+function whyNoText(change: ChangeShape): string[] | undefined {
+  const what = `# ${printable(change.path)}: ${change.change_type}`;
+  // Git's own line says that.
+  if (change.binary === true) return [];
+  if (change.too_large === true) return [`${what}, too large to compare`];
+  if (change.protected === true) return [`${what}, a secret by its name: no patch shows it`];
+  if (change.erased === true) return [`${what}, a content of it was erased`];
+  if (change.pruned === true) return [`${what}, its content was pruned`];
+  return undefined;
+}
+
+const THERE = new Uint8Array();
+
+function sidesOf(change: ChangeShape): DiffInput {
+  const { path, path_b64: bytes, change_type: type } = change;
+  return {
+    path: bytes === undefined ? path : pathFromBytes(Buffer.from(bytes, "base64")),
+    ...(type === "created" ? {} : { before: THERE, beforeMode: gitMode(change, change.before_permissions) }),
+    ...(type === "deleted" ? {} : { after: THERE, afterMode: gitMode(change, change.after_permissions) }),
+  };
+}
+
+function gitMode({ kind }: ChangeShape, permissions = 0o644): GitMode {
+  if (kind === "symlink") return "120000";
+  return (permissions & 0o100) === 0 ? "100644" : "100755";
 }
 
 /**
@@ -38,7 +67,9 @@ export function patchLines(
   style: { readonly paint: Paint; readonly escape: boolean },
 ): string[] {
   return changes.flatMap((change) => {
-    if (change.patch === undefined || change.patch === "") return [withoutText(change)];
+    if (change.patch === undefined || change.patch === "") {
+      return withoutText(change).map((line) => coloured(style.escape ? printableText(line) : line, style.paint));
+    }
     return patchText(change.patch, style);
   });
 }

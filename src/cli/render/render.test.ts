@@ -155,7 +155,11 @@ describe("patches", () => {
 
   it("say what has no text", () => {
     const style = { paint: paintFor(false), escape: false };
-    expect(patchLines([change("x.png", "modified", { binary: true })], style)).toEqual(["Binary file x.png modified"]);
+    expect(patchLines([change("x.png", "modified", { binary: true })], style)).toEqual([
+      "diff --git a/x.png b/x.png",
+      "index 0000000..0000000 100644",
+      "Binary files a/x.png and b/x.png differ",
+    ]);
     expect(patchLines([CHANGES[3] ?? text], style)).toEqual(["# run.sh: permissions changed 0644 → 0755"]);
   });
 

@@ -85,7 +85,8 @@ export const DIFF: CommandSpec = {
   details:
     "Without moments: between the latest snapshot and the disk. With one: between it and the disk. A moment is a " +
     "snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a time (10m, 2026-01-31T12:00), " +
-    "or X~2: two snapshots before X.",
+    "or X~2: two snapshots before X. git apply takes the text of -p, and refuses all of it where a file is in it whose " +
+    "content no text shows (binary, too large, a secret).",
   usage: "[options] [from [to]] [--] [path...]",
   args: [
     { name: "[from]", description: "a moment (default: latest)", completes: "moment" },

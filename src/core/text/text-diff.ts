@@ -145,6 +145,25 @@ function headerLines(input: DiffInput, hasHunks: boolean): string[] {
   return lines;
 }
 
+/**
+ * A file whose change no patch can carry, as git writes a binary one: `git apply` refuses the whole patch instead of leaving this
+ * file out without a word. Of `before` and `after` only counts whether they are there.
+ */
+export function patchWithoutText(input: DiffInput): string[] {
+  const { before, after, beforeMode = "100644", afterMode = "100644" } = input;
+  const isSame = before !== undefined && after !== undefined && beforeMode === afterMode;
+  const [old, now] = [
+    before === undefined ? "/dev/null" : patchName(`a/${input.path}`),
+    after === undefined ? "/dev/null" : patchName(`b/${input.path}`),
+  ];
+  return [
+    ...headerLines(input, false),
+    // Without this line git takes the file for one that has not changed. It has no hashes: they would be git's own.
+    `index 0000000..0000000${isSame ? ` ${afterMode}` : ""}`,
+    `Binary files ${old} and ${now} differ`,
+  ];
+}
+
 /** A tab after a name with spaces tells `patch` where the name ends. */
 function sideName(name: string): string {
   const quoted = patchName(name);
