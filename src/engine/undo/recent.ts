@@ -5,6 +5,7 @@ import { addAll } from "../../util/long-lists.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { isUndone, listOperations, stackOf } from "./operations.ts";
 import { prunedBy } from "../facts/pruning.ts";
+import { historyStart } from "../log/history-start.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 import { listSessions } from "../actions/session.ts";
@@ -56,14 +57,28 @@ async function snapshotItem(context: Context, snapshot: Snapshot): Promise<Recen
   };
 }
 
+/** Was the state right after an event pruned or compacted away? */
+async function isStateGone(context: Context, seq: number): Promise<boolean> {
+  const start = await historyStart(context);
+  // A compaction changes no file: the state right before it is that of its base.
+  if (start !== undefined && seq < start.seq && seq !== start.firstLine - 1) return true;
+  return (await prunedBy(context, seq, seq + 1)) !== undefined;
+}
+
 /** Events that are looked at together. */
 const PAGE = 200;
 
 /**
- * The command that goes back to before the edits which were recorded for a snapshot (none where that state was pruned), and how
+ * The command that goes back to before the edits which were recorded for a snapshot (none where that state was pruned or compacted away), and how
  * many paths those edits changed: the snapshot itself counts from the one before, with all that had a line of its own since.
  */
-async function beforeSnapshot(context: Context, { seq }: Snapshot): Promise<Pick<RecentItem, "back" | "changed">> {
+async function beforeSnapshot(
+  context: Context,
+  { seq, changed: all }: Snapshot,
+): Promise<Pick<RecentItem, "back" | "changed">> {
+  const start = await historyStart(context);
+  // The edits before it are in no line of the log any more: it counts from the snapshot before it.
+  if (start !== undefined && seq < start.seq) return { back: "", changed: all ?? 0 };
   const changed = new Set<string>();
   let first = seq;
   for (let isWithin = true; isWithin;) {
@@ -81,8 +96,8 @@ async function beforeSnapshot(context: Context, { seq }: Snapshot): Promise<Pick
     first -= edits.length;
     isWithin = end === -1 && events.length === PAGE;
   }
-  const isPruned = (await prunedBy(context, first - 1, first)) !== undefined;
-  return { back: isPruned ? "" : `chronicle restore seq:${first - 1}`, changed: changed.size };
+  const back = (await isStateGone(context, first - 1)) ? "" : `chronicle restore seq:${first - 1}`;
+  return { back, changed: changed.size };
 }
 
 async function operationLines(context: Context, snapshots: readonly Snapshot[]): Promise<RecentLine[]> {
@@ -93,7 +108,7 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
     seq: one.toSeq,
     item: async () => {
       const snapshot = snapshots.find((taken) => taken.session === one.id);
-      const isPruned = (await prunedBy(context, one.fromSeq, one.fromSeq + 1)) !== undefined;
+      const isGone = await isStateGone(context, one.fromSeq);
       return {
         kind: one.kind,
         id: one.id,
@@ -102,7 +117,7 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
         ...(isUndone(one, stack) ? { undone: true } : {}),
-        back: isPruned ? "" : wayBack(one, stack, one === alone.at(-1)),
+        back: isGone ? "" : wayBack(one, stack, one === alone.at(-1)),
       };
     },
   }));
@@ -145,14 +160,14 @@ async function watchLines(context: Context): Promise<RecentLine[]> {
     .map((one) => ({
       seq: one.seq,
       item: async () => {
-        const isPruned = (await prunedBy(context, one.fromSeq, one.fromSeq + 1)) !== undefined;
+        const isGone = await isStateGone(context, one.fromSeq);
         return {
           kind: "watch" as const,
           id: one.id,
           timestamp: one.ended ?? one.started,
           summary: "watched the folder",
           changed: one.changed,
-          back: isPruned ? "" : `chronicle restore ${one.id.slice(0, 8)}`,
+          back: isGone ? "" : `chronicle restore ${one.id.slice(0, 8)}`,
         };
       },
     }));
