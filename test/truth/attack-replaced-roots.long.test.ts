@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
@@ -43,6 +53,15 @@ describe("Truth: a tracked folder that is not there", () => {
     await box.must(["undo"]);
     expect(readFileSync(join(two, "b"), "utf8")).toBe("b\n");
     await box.must(["status"]);
+  });
+
+  it("and is made again by undo: it is its user's alone, since its mode was not recorded", async () => {
+    using box = new Sandbox();
+    const two = await twoRoots(box);
+    chmodSync(two, 0o755);
+    box.run(["run", "--", "rm", "-rf", two]);
+    await box.must(["undo"]);
+    expect(statSync(two).mode & 0o7777).toBe(0o700);
   });
 
   it("and was replaced by a link by hand: nothing was recorded as deleted, and nothing is", async () => {

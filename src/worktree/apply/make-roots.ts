@@ -8,9 +8,10 @@ import { standsInPlace } from "../scan/root-away.ts";
 import { folderOf } from "../../disk/write-fully.ts";
 
 /**
- * Makes the missing tracked folders that are to hold something. The caller has checked them: a folder that is missing
- * although its contents are recorded is in no plan (see `ScanRequest.absentRoot`). A resumed apply makes none, since
- * their disk may not be mounted.
+ * Makes the tracked folders again that are not there and are to hold something. Whoever asks has looked at them: one whose
+ * contents are recorded, and that is not there, is no plan's (see `ScanRequest.absentRoot`). What was interrupted makes none:
+ * its disk may not be mounted.
+ * Such a folder is its user's alone: its mode is not recorded, and a wider one could show to others what was kept from them.
  */
 export function makeRoots(disk: Disk, roots: readonly OpenRoot[], { changes, resume }: ApplyRequest): void {
   if (resume === true) return;
