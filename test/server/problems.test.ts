@@ -39,6 +39,28 @@ describe("a problem", () => {
     },
   );
 
+  it.each(["INTEGRITY_VIOLATION", "BLOB_MISSING", "BLOB_CORRUPT", "LOG_DAMAGED", "ROLLBACK_DETECTED"] as const)(
+    "of the store says in words what it is, and what says more: %s",
+    (code) => {
+      const error = new ChronicleError(code, "/home/u/store/log is not sound");
+      const problem = problemOf(error, { hidden: [], report, commands: true });
+      expect(problem.detail).toMatch(/^this request could not be answered: .*store.*; the server's|: a history /);
+      expect(problem.hint).toContain("chronicle doctor");
+      expect(JSON.stringify(problem)).not.toContain("/home/u");
+      expect(problemOf(error, { hidden: [], report }).hint).toBeUndefined();
+    },
+  );
+
+  it("names the system's reason also where that is the cause of another one", () => {
+    const refused = Object.assign(new Error("EROFS: read-only file system, open '/home/u/x'"), { code: "EROFS" });
+    for (const cause of [refused, new ChronicleError("IO", "x", { data: { errno: "EROFS" } })]) {
+      const problem = problemOf(new ChronicleError("INTEGRITY_VIOLATION", "no", { cause }), { hidden: [], report });
+      expect(problem.detail).toMatch(/could not be answered: .*read-only/);
+      expect([problem.data, problem.hint]).toEqual([{ errno: "EROFS" }, expect.stringContaining("mount")]);
+      expect(JSON.stringify(problem)).not.toContain("/home/u");
+    }
+  });
+
   it.each(["run `chronicle verify`", "chronicle -w x undo", "usage: chronicle transaction"])(
     "names commands to those alone who have them: %s",
     (hint) => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { httpStatusOf } from "../../api/problems.ts";
 import { hintOfErrno, isOutOfSpace, STAYS_IN_WORDS, troubleInWords } from "../../core/values/errno.ts";
-import { ChronicleError, codedError } from "../../core/values/errors.ts";
+import { ChronicleError, codedError, type ErrorCode, errnoOf } from "../../core/values/errors.ts";
 
 /** A problem in the form of RFC 9457. */
 export interface Problem {
@@ -95,9 +95,9 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
   if (!(error instanceof ChronicleError)) {
     return { ...makeProblem(500, "INTERNAL", `this request could not be answered; ${more}`), id };
   }
-  const errno = errnoIn(error);
+  const errno = errnoWithin(error);
   const why = whyOf(error, errno);
-  const hint = errno === undefined ? undefined : hintOfErrno(errno);
+  const hint = errno === undefined ? DAMAGE_HINTS[error.code] : hintOfErrno(errno);
   return {
     ...makeProblem(
       statusOf(error),
@@ -113,9 +113,35 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
 function whyOf({ code, data }: ChronicleError, errno: string | undefined): string | undefined {
   if (data["stays"] === true) return STAYS_IN_WORDS;
   if (errno !== undefined) return troubleInWords(errno);
-  return code === "POISONED"
-    ? "an earlier write could not be made durable, and the store is not taken up again yet"
-    : undefined;
+  return CODES_IN_WORDS[code];
+}
+
+/** Trouble of the store in words that name nothing of the machine, where no errno says more. */
+const CODES_IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  POISONED: "an earlier write could not be made durable, and the store is not taken up again yet",
+  INTEGRITY_VIOLATION: "something in the store is not as it was recorded",
+  BLOB_MISSING: "a content is not in the store",
+  BLOB_CORRUPT: "a content in the store is damaged",
+  LOG_DAMAGED: "a log in the store is damaged, or cannot be read",
+  ROLLBACK_DETECTED: "a history does not go on from the head that is kept of it",
+};
+
+const LOOK = "`chronicle doctor` and `chronicle verify` say what is wrong with the store";
+const DAMAGE_HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  INTEGRITY_VIOLATION: LOOK,
+  BLOB_MISSING: LOOK,
+  BLOB_CORRUPT: LOOK,
+  LOG_DAMAGED: LOOK,
+  ROLLBACK_DETECTED: LOOK,
+};
+
+/** The errno of an error, or of what has caused it: trouble of the store often begins with a refusal of the system. */
+function errnoWithin(error: ChronicleError): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const errno = at instanceof ChronicleError ? errnoIn(at) : errnoOf(at);
+    if (errno !== undefined) return errno;
+  }
+  return undefined;
 }
 
 function errnoIn({ data }: ChronicleError): string | undefined {
