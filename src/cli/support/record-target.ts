@@ -18,7 +18,7 @@ export async function withRecords<T>(
   const wait = input.number("wait");
   const { openRecordStore } = await import("../../open.ts");
   await using store = await openRecordStore({
-    folder: typedPath(() => io.cwd(), "--folder", folder),
+    folder: how.readOnly ? typedPath(() => io.cwd(), "--folder", folder) : writtenPath(context, "--folder", folder),
     ...how,
     ...(wait === undefined ? {} : { waitMs: wait * 1000 }),
   });

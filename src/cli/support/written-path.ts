@@ -16,14 +16,24 @@ interface Given {
  * in the store or in the configuration folder, for persons as well: nobody wants a summary there. `what` names the option or argument.
  * `cwd`: where the command was given, if the folder may be gone by now.
  */
-export function writtenPath(given: Given, what: string, typed: string, cwd: string = given.io.cwd()): string {
+export function writtenPath(
+  given: Given,
+  what: string,
+  typed: string,
+  cwd: string | (() => string) = () => given.io.cwd(),
+): string {
   const path = typedPath(cwd, what, typed);
   refuseOwn(given, what, path, cwd);
   return path;
 }
 
 /** The same for a path that is absolute already. Throws `UNSAFE`. */
-export function refuseOwn({ io, input }: Given, what: string, path: string, cwd: string = io.cwd()): void {
+export function refuseOwn(
+  { io, input }: Given,
+  what: string,
+  path: string,
+  cwd: string | (() => string) = () => io.cwd(),
+): void {
   const inputs = { env: io.env, userHome: io.userHome, cwd, store: input.text("store") };
   refuseOwnFolders(new NodeDisk(), path, what, ownFolders(inputs));
 }

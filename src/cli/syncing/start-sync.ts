@@ -51,7 +51,7 @@ export async function startOptions(
   return {
     upstream: url,
     ...optional({ workspace }),
-    folder: typedPath(() => context.io.cwd(), "the folder", folder),
+    folder: writtenPath(context, "the folder", folder),
     ...followOptions(context),
     ...(context.input.flag("force") ? { force: true } : {}),
     ...upstreamToken(context, url),

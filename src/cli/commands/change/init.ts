@@ -1,8 +1,9 @@
 import { EXIT } from "../../../api/problems.ts";
-import type { ConfigShape } from "../../../api/shapes.ts";
+import type { ConfigShape, SigningShape } from "../../../api/shapes.ts";
 import type { InitShape, StoreApi } from "../../../api/store-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import type { Input } from "../../../process/input.ts";
+import { writtenPath } from "../../support/written-path.ts";
 import { surroundingLines } from "../../support/new-history.ts";
 import { coverageLines } from "../../render/changes.ts";
 import { printable } from "../../../process/printable.ts";
@@ -29,8 +30,8 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 interface Began {
   readonly result: InitShape;
   readonly changed: readonly string[];
-  /** Is the history that was there already signed? */
-  readonly isSigned: boolean;
+  /** Whether the history that was there already is signed, and anything is recorded. `undefined` for a new one. */
+  readonly signing: SigningShape | undefined;
   /** The folder, or the one file that is tracked. */
   readonly place: string;
   /** Where it was until now, if that is elsewhere. */
@@ -44,6 +45,9 @@ function printResult(context: CommandContext, began: Began): void {
   const where = `${printable(began.place)}  ${paint("dim", result.workspace)}`;
   if (!result.created) {
     context.print(`${goesOn(began)}: ${where}`);
+    const { detail = null, hint = null, state } = began.signing ?? {};
+    for (const line of state === "read-only" ? [detail, hint] : [])
+      if (line !== null) context.print(`  ${context.worded(printable(line))}`);
     for (const line of movedLines(began)) context.print(context.worded(line));
     if (changed.length > 0) context.print(`changed: ${changed.join(", ")}`);
     return;
@@ -58,8 +62,9 @@ function printResult(context: CommandContext, began: Began): void {
   context.print(paint("dim", context.worded("next: chronicle run -- <command>, or chronicle watch")));
 }
 
-function goesOn({ isSigned, isAdopted, from }: Began): string {
-  if (!isSigned) return "recorded, but not signed";
+function goesOn({ signing, isAdopted, from }: Began): string {
+  if (signing?.state === "read-only") return "NOT recorded";
+  if (signing?.state !== "signed") return "recorded, but not signed";
   return isAdopted && from !== undefined ? "moved here" : "already protected";
 }
 
@@ -87,7 +92,7 @@ export async function init(context: CommandContext): Promise<number> {
   const store = await context.store();
   const before = context.json ? undefined : await placesNow(store);
   const { workspace, result } = await store.init({
-    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => typedPath(() => io.cwd(), "the path", path)),
+    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => writtenPath(context, "the path", path)),
     ...config,
     ...optional({ adopt }),
     force: input.flag("force"),
@@ -99,13 +104,12 @@ export async function init(context: CommandContext): Promise<number> {
   const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);
   else {
-    const isSigned = result.created || (await workspace.signing()).state === "signed";
     const all = await store.workspaces();
     const place = all.find(({ id }) => id === result.workspace)?.path ?? result.path;
     const old = before?.get(result.workspace);
     const from = old === place ? undefined : old;
     const isAdopted = adopt !== undefined;
-    printResult(context, { result, changed: Object.keys(config), isSigned, place, from, isAdopted });
+    printResult(context, { result, changed: Object.keys(config), signing, place, from, isAdopted });
     const lines = result.created ? surroundingLines(workspace, { io, all }) : [];
     for (const line of lines) context.say(line);
   }

@@ -19,7 +19,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   const to = input.text("to");
   return {
     ...(wanted.length === 0 ? {} : { paths: wanted }),
-    ...(to === undefined ? {} : { to: typedPath(() => io.cwd(), "--to", to) }),
+    ...(to === undefined ? {} : { to: writtenPath(context, "--to", to) }),
     keepMtime: input.flag("mtime"),
     force: input.flag("force"),
     ...context.progress(),

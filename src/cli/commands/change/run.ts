@@ -74,7 +74,7 @@ function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    checkWritable(typedPath(() => io.cwd(), "--summary", file));
+    checkWritable(writtenPath(context, "--summary", file));
   } catch (error) {
     if (error instanceof ChronicleError) throw error;
     throw usageError(
@@ -122,6 +122,7 @@ export async function run(context: CommandContext): Promise<number> {
   let recorded: Recorded;
   try {
     cwd = io.cwd();
+    checkSummary(context);
     recorded = await record(context, command);
   } catch (error) {
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };

@@ -166,7 +166,7 @@ async function compact(context: CommandContext, records: RecordStoreApi): Promis
 }
 
 async function backup(context: CommandContext, records: RecordStoreApi): Promise<number> {
-  const path = await records.backup(typedPath(() => context.io.cwd(), "the folder", idOf(context)));
+  const path = await records.backup(writtenPath(context, "the folder", idOf(context)));
   if (context.json) context.printJson({ path });
   else context.print(printable(path));
   return EXIT.done;

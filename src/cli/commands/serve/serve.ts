@@ -62,7 +62,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const uid = ownUid();
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");
-  const run = wanted === undefined ? usual : { ...usual, socket: typedPath(() => io.cwd(), "--socket", wanted) };
+  const run = wanted === undefined ? usual : { ...usual, socket: namedSocket(context, usual, wanted) };
   refuseLongSocket(run.socket, true);
   const ports = plannedPorts(context);
   const oidc = plannedOidc(context, ports.length > 0);
