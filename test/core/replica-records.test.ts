@@ -35,6 +35,8 @@ const replica: ReplicaRecord = {
   filterTo: ["*.bin"],
   filterFrom: ["build/"],
   filteredTo: ["*.log"],
+  originNames: ["there.cfg"],
+  ownNames: ["here.cfg", "!other.cfg"],
   policy: "sandbox",
   debounceMs: 80,
   applied: 12,
@@ -53,6 +55,8 @@ const replicaBody = {
   filter_to: ["*.bin"],
   filter_from: ["build/"],
   filtered_to: ["*.log"],
+  origin_names: ["there.cfg"],
+  own_names: ["here.cfg", "!other.cfg"],
   policy: "sandbox",
   debounce_ms: 80,
   applied: 12,
@@ -72,7 +76,7 @@ describe("replica:<origin>", () => {
 
   it("with what it must have", () => {
     const { workspace: _1, policy: _2, debounceMs: _3, folder: _4, paused: _5, halted: _6, ...others } = replica;
-    const { filteredTo: _7, ...least } = others;
+    const { filteredTo: _7, originNames: _8, ownNames: _9, ...least } = others;
     const body = encodeReplica({ ...least, paused: false, stopped: false });
     expect(Object.keys(body).toSorted()).toEqual(
       ["applied", "filter_from", "filter_to", "mode", "origin", "sandbox_id", "settled", "url"].toSorted(),

@@ -62,6 +62,8 @@ export interface ReplicaRecord {
   readonly withProtected?: true;
   /** Names of secrets that a person has added at the origin; they apply here, too. `undefined`: none. */
   readonly originNames?: readonly string[];
+  /** Names of secrets that a person has added here, under which the folder was reconciled last. Not there: none. */
+  readonly ownNames?: readonly string[];
   /** The origin's event up to which the folder has been reconciled; 0: none. */
   readonly applied: number;
   /** The local event up to which the origin is known to have answered. Pruning spares later events. */
@@ -92,7 +94,7 @@ export function replicaDraft(record: ReplicaRecord): EventDraft {
 /** A replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
   const { sandboxId, filterTo, filterFrom, filteredTo, editorFiles, debounceMs, withProtected, ...others } = record;
-  const { originNames, keeps, folder, halted, paused, stopped, ...rest } = others;
+  const { originNames, ownNames, keeps, folder, halted, paused, stopped, ...rest } = others;
   const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
   if (filteredTo !== undefined) body["filtered_to"] = filteredTo;
   if (editorFiles !== undefined) body["editor_files"] = editorFiles;
@@ -100,6 +102,7 @@ export function encodeReplica(record: ReplicaRecord): RecordBody {
   if (keeps !== undefined) body["keeps"] = keeps;
   if (withProtected === true) body["with_protected"] = true;
   if (originNames !== undefined && originNames.length > 0) body["origin_names"] = originNames;
+  if (ownNames !== undefined && ownNames.length > 0) body["own_names"] = ownNames;
   if (folder !== undefined) body["folder"] = { ...folder };
   if (paused === true) body["paused"] = true;
   if (stopped === true) body["stopped"] = true;
@@ -145,6 +148,7 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
   if (editorFiles !== undefined) found.editorFiles = editorFilesRule(editorFiles);
   if (body["with_protected"] !== undefined && flag(body, "with_protected")) found.withProtected = true;
   if (body["origin_names"] !== undefined) found.originNames = texts(body, "origin_names");
+  if (body["own_names"] !== undefined) found.ownNames = texts(body, "own_names");
   if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
   const keeps = optionalText(body, "keeps");
   if (keeps !== undefined) found.keeps = keepsRule(keeps);

@@ -11,7 +11,7 @@ import type { HistoryContext } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
-import { ReplicaState } from "./replica-state.ts";
+import { ReplicaState, type WithheldThen } from "./replica-state.ts";
 import { optional } from "../../util/optional.ts";
 
 /** A change of a replica's own that its origin is to be told of; `localSeq` is its event in the replica's own log. */
@@ -34,8 +34,8 @@ export interface JournalQuery {
   readonly after: number;
   /** At most so many entries; at least 1. */
   readonly limit: number;
-  /** Do these patterns withhold a path? What was changed while they did is no entry: neither side heard of the other. Default: none does. */
-  readonly isWithheld?: (patterns: readonly string[], path: WorkspacePath, isFolder: boolean) => boolean;
+  /** Do these patterns, or names, withhold a path? What was changed while they did is no entry: neither side heard of the other. Default: none does. */
+  readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
 
 /** So many events are looked through at once. */
@@ -116,10 +116,9 @@ class JournalReader {
 
   async #wasWithheld(path: WorkspacePath, entry: Entry | undefined, seq: number): Promise<boolean> {
     const isWithheld = this.#isWithheld;
-    const { filters } = this.#standing;
-    if (isWithheld === undefined || filters.length === 0) return false;
+    if (isWithheld === undefined) return false;
     const state = entry ?? (await this.#context.index.iterationAt(path, seq - 1))?.entry;
-    return filters.some((patterns) => isWithheld(patterns, path, state?.kind === "dir"));
+    return isWithheld(this.#standing.withheld, path, state?.kind === "dir");
   }
 
   /** What a merge is to the origin is whose work it was that was merged with what that had. */

@@ -14,6 +14,20 @@ interface OpenPath {
   readonly since: number | undefined;
 }
 
+/** Names of secrets that people have added. */
+export interface AddedNames {
+  readonly here: readonly string[];
+  readonly there: readonly string[];
+}
+
+/** What kept paths on their sides at an event. */
+export interface WithheldThen {
+  /** The patterns of the sync, and those under which the folder was reconciled before them. */
+  readonly filters: readonly (readonly string[])[];
+  /** The names under which the folder was reconciled. */
+  readonly names: AddedNames;
+}
+
 /** So many rows are looked through at once for the last state of a replica: first a few, since it is mostly there. */
 const NEAR = 16;
 const PAGE = 512;
@@ -30,7 +44,7 @@ export class ReplicaState {
   readonly #open = new Map<string, OpenPath>();
   #paths: Map<WorkspacePath, OpenPath> | undefined;
   #sandboxThen: string | undefined;
-  #filters: readonly (readonly string[])[] = [];
+  #withheld: WithheldThen = { filters: [], names: { here: [], there: [] } };
   #applied = 0;
 
   private constructor(origin: string, sandboxId: string) {
@@ -53,8 +67,9 @@ export class ReplicaState {
   /** Goes on by an event. Is it one that this is about? */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
-      const { sandboxId, applied, filterTo, filteredTo } = decodeReplica(record);
-      this.#filters = [filterTo, filteredTo ?? []].filter((patterns) => patterns.length > 0);
+      const { sandboxId, applied, filterTo, filteredTo, ownNames = [], originNames = [] } = decodeReplica(record);
+      const filters = [filterTo, filteredTo ?? []].filter((patterns) => patterns.length > 0);
+      this.#withheld = { filters, names: { here: ownNames, there: originNames } };
       this.#sandboxThen = sandboxId;
       this.#applied = applied;
       return true;
@@ -73,9 +88,8 @@ export class ReplicaState {
     return this.#sandboxThen === this.#sandboxId;
   }
 
-  /** The patterns that withheld paths then: those of the sync, and those under which the folder was reconciled before them. */
-  get filters(): readonly (readonly string[])[] {
-    return this.#filters;
+  get withheld(): WithheldThen {
+    return this.#withheld;
   }
 
   /** The origin's event on which a path's state here is based; 0: the origin had nothing of it. */

@@ -13,6 +13,7 @@ import type { Context } from "../../../engine/log/context.ts";
 import { breatheAfter } from "../../../util/yield-to-event-loop.ts";
 import { settle } from "../../../engine/capture/operate.ts";
 import type { UpstreamReport } from "../../../engine/replica/apply-upstream.ts";
+import type { AddedNames } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { RestoredPaths } from "./restored-paths.ts";
@@ -129,7 +130,8 @@ export class FolderCycle implements Disposable {
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
-  #originNames: readonly string[];
+  /** The names of secrets that people had added when the last step began. */
+  #names: AddedNames;
   /** Paths that were in conflict when the last step was planned: whoever has settled one since may have changed nothing else. */
   #disputed: readonly WorkspacePath[] = [];
   /** The folder on another device that was found to be the same. */
@@ -146,7 +148,7 @@ export class FolderCycle implements Disposable {
     this.#record = record;
     this.#applied = record.applied;
     this.#saidTo = record.settled;
-    this.#originNames = record.originNames ?? [];
+    this.#names = { here: record.ownNames ?? [], there: record.originNames ?? [] };
     const { beforeMove } = parts;
     const known = { isFirst: () => this.#applied === 0, folder: record.folder, beforeMove };
     this.#materializer = new LocalMaterializer(parts.context, parts.mirror, known);
@@ -223,7 +225,9 @@ export class FolderCycle implements Disposable {
     await this.#settle();
     // What was settled may have been the step that it was decided for.
     const decided = accepted ?? this.#keeps;
-    this.#originNames = await this.#parts.names.refresh();
+    this.#names = await this.#parts.names.refresh();
+    // Of a path that the names have kept apart no event need tell since.
+    if (!isDeepStrictEqual(this.#names, this.#parts.rules.namedBefore)) this.#known = undefined;
     const began = this.#parts.context.now();
     const isWhole = await this.#erasures.leave(this.#standing());
     const planned = await this.#plan(decided);
@@ -383,6 +387,7 @@ export class FolderCycle implements Disposable {
     if (logged.keeps === undefined && keeps !== undefined) this.#record = record;
     const isSameFilter = isDeepStrictEqual(logged.filterTo, record.filterTo);
     if (logged.filteredTo === undefined && isSameFilter) this.#reconciled();
+    this.#parts.rules.reconciledUnder({ ...this.#parts.rules.namedBefore, here: logged.ownNames ?? [] });
     if (logged.applied <= this.#applied) return;
     this.#applied = logged.applied;
     this.#known = undefined;
@@ -520,7 +525,8 @@ export class FolderCycle implements Disposable {
     const { folder: known } = this.#record;
     const isNew = known === undefined || checkRoot(known, folder) !== undefined || isElsewhere(known, folder);
     const { keeps: _ends, filteredTo, ...before } = this.#record;
-    const record = { ...before, ...this.#progress(), applied: head, ...optional({ folder }) };
+    const names = this.#names;
+    const record = { ...before, ...this.#progress(), ownNames: names.here, applied: head, ...optional({ folder }) };
     let report: UpstreamReport | undefined;
     const isSaid = (this.#keeps ?? filteredTo) !== undefined || isNew || !this.#knowsNames;
     if (!isNothing || isSaid || (await this.#isNews(planned))) {
@@ -532,6 +538,7 @@ export class FolderCycle implements Disposable {
       this.#noteTries(changes, report);
     }
     this.#reconciled();
+    this.#parts.rules.reconciledUnder(names);
     await this.#advance(planned, report);
     this.#losses.note(losses, isAccepted);
     this.#back.done(paths);
@@ -593,13 +600,15 @@ export class FolderCycle implements Disposable {
   readonly #isOwn = async (seq: number): Promise<boolean> =>
     (await this.#parts.mirror.record(seq))?.replica?.id === this.#record.sandboxId;
 
-  /** Does the record have the names of the origin's secrets as they are? */
+  /** Does the record have the names of secrets as they are? */
   get #knowsNames(): boolean {
-    return isDeepStrictEqual(this.#record.originNames ?? [], this.#originNames);
+    const { ownNames: here = [], originNames: there = [] } = this.#record;
+    return isDeepStrictEqual({ here, there }, this.#names);
   }
 
-  #progress(): Pick<ReplicaRecord, "applied" | "settled" | "originNames"> {
-    const settled = Math.max(this.#record.settled, this.#parts.journal.settledTo);
-    return { applied: this.#applied, settled, originNames: this.#originNames };
+  #progress(): Pick<ReplicaRecord, "applied" | "settled" | "originNames" | "ownNames"> {
+    const { journal, rules } = this.#parts;
+    const settled = Math.max(this.#record.settled, journal.settledTo);
+    return { applied: this.#applied, settled, originNames: this.#names.there, ownNames: rules.namedBefore.here };
   }
 }

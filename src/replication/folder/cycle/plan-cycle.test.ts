@@ -51,6 +51,10 @@ class Files implements FileHistory {
     return this.#rows.filter((row) => row.path === path);
   }
 
+  async protectedPaths(): Promise<WorkspacePath[]> {
+    return this.#rows.filter(({ entry }) => entry?.class === "protected").map(({ path }) => path);
+  }
+
   at(path: WorkspacePath, seq = this.seq): IterationRow | undefined {
     return this.#rows.findLast((row) => row.path === path && row.seq <= seq);
   }

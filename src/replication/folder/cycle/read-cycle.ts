@@ -20,7 +20,7 @@ export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
 /** Where the three sides of a folder's paths are read. */
 export interface CycleSides {
   readonly mirror: FileHistory;
-  readonly own: FileHistory & Pick<IndexStore, "iterations">;
+  readonly own: FileHistory & Pick<IndexStore, "iterations" | "protectedPaths">;
   /** The origin's event up to which the folder is reconciled; the last one that is held; the folder's own last event. */
   readonly applied: number;
   readonly head: number;

@@ -13,7 +13,7 @@ import type { Stood, StoodOn } from "./stood-on.ts";
 /** The histories of an origin and of its replica's folder, by which it is found out what they have had in common. */
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
-  readonly own: Pick<IndexStore, "iterations">;
+  readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
   /** Reads what the folder's states stand on. Default: nobody knows. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
   /** Did this replica write what the origin's event says? */
@@ -43,22 +43,29 @@ const MOST_LOOKED_BACK = 50;
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
   const ground: CyclePath[] = [];
+  let kept: Promise<ReadonlySet<WorkspacePath>> | undefined;
+  const once = { ...sides, keptHere: () => (kept ??= onceSecret(sides)) };
   for (const one of paths) {
     const { path, base, local, remote } = one;
     const isAsked = base.entry !== undefined && !sameEntry(local, remote) && !disputed.has(path);
-    const common = isAsked ? await commonOf(one, sides) : base;
+    const common = isAsked ? await commonOf(one, once) : base;
     ground.push(common === base ? one : { ...one, base: common });
   }
   return ground;
 }
 
-async function commonOf(one: CyclePath, sides: CycleHistories): Promise<SyncBase> {
+/** Paths of which some state was recorded here as a secret. */
+async function onceSecret({ own }: Pick<BothHistories, "own">): Promise<ReadonlySet<WorkspacePath>> {
+  return new Set(await own.protectedPaths());
+}
+
+async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "keptHere">): Promise<SyncBase> {
   const { path, base, local, remote } = one;
   const isFolder = [base.entry, local, remote].some((entry) => entry?.kind === "dir");
   const wasWithheld = sides.rules.wasWithheld(path, isFolder);
   // What was deleted here while the origin's was withheld is no deletion there.
   if (wasWithheld && local === undefined) return NEVER;
-  const isDoubtful = wasWithheld || mayLieApart(path, [base.entry, local, remote], sides.rules);
+  const isDoubtful = wasWithheld || (await mayLieApart(path, [base.entry, local, remote], sides));
   return isDoubtful ? await lastCommon(path, base, { ...sides, upTo: sides.local }) : base;
 }
 
@@ -71,15 +78,30 @@ export async function hasHadSeen(
   sides: BothHistories,
 ): Promise<boolean> {
   const [row] = seen === 0 ? [] : await sides.mirror.iterationsAt([path], seen);
-  if (row?.entry === undefined || !mayLieApart(path, [row.entry, entry], sides.rules)) return true;
+  if (
+    row?.entry === undefined ||
+    !(await mayLieApart(path, [row.entry, entry], { ...sides, keptHere: () => onceSecret(sides) }))
+  )
+    return true;
   const common = await lastCommon(path, { entry: row.entry, seq: row.seq }, { ...sides, upTo: localSeq });
   return common.seq === row.seq;
 }
 
-function mayLieApart(path: WorkspacePath, states: readonly (Entry | undefined)[], rules: ReplicatedPaths): boolean {
+/** By what it is known that a path may lie apart. */
+interface Apart extends Pick<BothHistories, "rules"> {
+  readonly keptHere: () => Promise<ReadonlySet<WorkspacePath>>;
+}
+
+async function mayLieApart(
+  path: WorkspacePath,
+  states: readonly (Entry | undefined)[],
+  { rules, keptHere }: Apart,
+): Promise<boolean> {
   if (!rules.isShared(path, false)) return false;
   if (rules.isSecret(path) || isEditorName(path)) return true;
-  return states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)));
+  if (states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)))) return true;
+  // A state before these was kept here as a secret, and the origin's of that time were not looked at.
+  return (await keptHere()).has(path);
 }
 
 /** `upTo`: the own event as of which it is asked. */

@@ -5,6 +5,7 @@ import { hasGitName } from "../../../core/filter/git-name.ts";
 import { splitRoot, type WorkspacePath } from "../../../core/values/path.ts";
 import { ProtectedNames } from "../../../core/filter/protected-names.ts";
 import type { PathSides, ReconcileMode } from "../../../core/tree/reconcile.ts";
+import type { AddedNames, WithheldThen } from "../../../engine/replica/replica-state.ts";
 import { SANDBOX_POLICY } from "../../../core/filter/sandbox-policy.ts";
 
 /** What is said about paths when a sync is begun (see `ReplicaRecord`). */
@@ -15,12 +16,21 @@ export interface ReplicationRules {
   readonly filterFrom: readonly string[];
   /** What `filterTo` was when the folder was reconciled last. Default: the same. */
   readonly filteredTo?: readonly string[] | undefined;
+  /** The names of secrets under which the folder was reconciled last. Default: those of the table alone. */
+  readonly ownNames?: readonly string[] | undefined;
+  readonly originNames?: readonly string[] | undefined;
   /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
   readonly withProtected?: boolean;
 }
 
 /** Both sides have the same table of names. */
 const TABLE = new ProtectedNames();
+
+/** The names of secrets that count here, and at the origin. */
+interface SecretNames {
+  readonly here: ProtectedNames;
+  readonly there: ProtectedNames;
+}
 
 const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: true };
 
@@ -33,11 +43,17 @@ export class ReplicatedPaths {
   /** Filters of other patterns than those of now, by these. */
   readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
-  #names = { here: TABLE, there: TABLE };
+  #names: SecretNames = { here: TABLE, there: TABLE };
+  /** The names that people had added when the folder was reconciled last. */
+  #namedBefore: AddedNames;
+  /** By names that were added: what they make secrets. */
+  readonly #secretsBy = new Map<string, SecretNames>();
 
   /** Throws `USAGE` for a pattern that is none. */
-  constructor({ mode, policy, filterTo, filterFrom, filteredTo, withProtected = false }: ReplicationRules) {
+  constructor({ mode, policy, filterTo, filterFrom, filteredTo, ...secrets }: ReplicationRules) {
+    const { withProtected = false, ownNames = [], originNames = [] } = secrets;
     this.mode = mode;
+    this.#namedBefore = { here: ownNames, there: originNames };
     this.#withProtected = withProtected;
     this.#policy = policy;
     this.#filter = filterOf(policy, filterTo);
@@ -48,21 +64,28 @@ export class ReplicatedPaths {
   /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
-    if (!isFolder && this.#staysAsSecret(path)) return false;
+    if (!isFolder && this.#staysAsSecret(path, this.#names)) return false;
     return this.#filter.passesPath(path, isFolder, "to-replica");
   }
 
-  /** Was it withheld by the patterns under which the folder was reconciled last? Then neither side has heard of what the other made of it. */
+  /**
+   * Was it withheld by the patterns, or the names of secrets, under which the folder was reconciled last? Then neither side has heard of what
+   * the other made of it.
+   */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
-    return this.#earlier?.passesPath(path, isFolder, "to-replica") === false;
+    if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;
+    return !isFolder && this.#staysAsSecret(path, this.#namesOf(this.#namedBefore));
   }
 
-  /** Would these patterns withhold it, in the place of those of now? */
-  isWithheldBy(patterns: readonly string[], path: WorkspacePath, isFolder: boolean): boolean {
-    const key = JSON.stringify(patterns);
-    const filter = this.#others.get(key) ?? filterOf(this.#policy, patterns);
-    this.#others.set(key, filter);
-    return !filter.passesPath(path, isFolder, "to-replica");
+  /** Would these patterns, or names of secrets, withhold it, in the place of those of now? */
+  isWithheldBy({ filters, names }: WithheldThen, path: WorkspacePath, isFolder: boolean): boolean {
+    if (!isFolder && this.#staysAsSecret(path, this.#namesOf(names))) return true;
+    return filters.some((patterns) => {
+      const key = JSON.stringify(patterns);
+      const filter = this.#others.get(key) ?? filterOf(this.#policy, patterns);
+      this.#others.set(key, filter);
+      return !filter.passesPath(path, isFolder, "to-replica");
+    });
   }
 
   /** The folder was reconciled under the patterns that hold now. */
@@ -70,10 +93,30 @@ export class ReplicatedPaths {
     this.#earlier = undefined;
   }
 
+  /** The names of secrets that people had added when the folder was reconciled last. */
+  get namedBefore(): AddedNames {
+    return this.#namedBefore;
+  }
+
+  /** The folder was reconciled while people had added these names: others may have come meanwhile. */
+  reconciledUnder(names: AddedNames): void {
+    this.#namedBefore = names;
+  }
+
+  #namesOf({ here, there }: AddedNames): SecretNames {
+    const key = JSON.stringify([here, there]);
+    const known = this.#secretsBy.get(key) ?? {
+      here: new ProtectedNames(here, there),
+      there: new ProtectedNames(there),
+    };
+    this.#secretsBy.set(key, known);
+    return known;
+  }
+
   /** A secret that the origin does not take for one stays here, also where secrets go both ways: the origin would show it to everybody. */
-  #staysAsSecret(path: WorkspacePath): boolean {
-    const { here, there } = this.#names;
-    return this.#withProtected ? here.added(path) === true && !there.holds(path) : this.isSecret(path);
+  #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
+    if (this.#withProtected) return here.added(path) === true && !there.holds(path);
+    return here.holds(path) || there.holds(path);
   }
 
   /** Is a file of this path a secret by its name? */

@@ -3,6 +3,8 @@ import { ProtectedNames } from "../../../core/filter/protected-names.ts";
 import { Signal } from "../../../util/signal.ts";
 import { catchUp } from "../../../engine/log/catch-up.ts";
 import type { HistoryContext } from "../../../engine/log/context.ts";
+import { workspaceRecord } from "../../../engine/log/own-record.ts";
+import type { AddedNames } from "../../../engine/replica/replica-state.ts";
 import { protectedNames } from "../../../engine/state/protected.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
@@ -25,14 +27,20 @@ export class SharedNames {
     this.#rules = rules;
   }
 
-  /** Looks what they are now; those of the origin. */
-  async refresh(): Promise<readonly string[]> {
+  /** Looks what they are now; those that people have added. */
+  async refresh(): Promise<AddedNames> {
     const { context, mirror } = this.#sides;
     const there = await mirror.protectedNames();
-    const here = await protectedNames(context).catch((error: unknown) => explained(context, error));
+    const [here, own] = await namesHere(context).catch((error: unknown) => explained(context, error));
     if (this.#rules.know(here, new ProtectedNames(there))) this.changed.emit();
-    return there;
+    return { here: own, there };
   }
+}
+
+/** The names that count here, and those that a person has added here. */
+async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNames, readonly string[]]> {
+  const { protectedNames: own = [] } = await workspaceRecord(context);
+  return [await protectedNames(context), own];
 }
 
 /** Where an event cannot be read, a look at the whole log says why, and how a person goes on. Always throws. */
