@@ -450,7 +450,9 @@ export class FolderCycle implements Disposable {
     await breatheAfter(paths.length);
     const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
     const isMeant = (path: WorkspacePath): boolean => this.#isSettled(path, upstream.get(path) ?? 0);
-    const plan = planCycle(await this.#back.decide({ paths, decisions, sides, isMeant }), {
+    // A decision that nothing is to be deleted, as of a replica that is begun anew, is about erased contents, too.
+    const leavesErased = decided !== "here" && decided !== "both";
+    const plan = planCycle(await this.#back.decide({ paths, decisions, sides, leavesErased, isMeant }), {
       origin: this.#record.origin,
       applied,
       rules,

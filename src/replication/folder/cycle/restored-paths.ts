@@ -1,4 +1,5 @@
-import { sameEntry } from "../../../core/values/entry.ts";
+import { sameEntry, type Entry } from "../../../core/values/entry.ts";
+import type { Hash } from "../../../core/values/hash.ts";
 import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
 import { both, settle, type Side } from "../../../core/tree/reconcile.ts";
 import type { Mirror } from "../../replica/mirror.ts";
@@ -12,6 +13,8 @@ export interface Restoring {
   readonly decisions: readonly SettledDecision[];
   /** The sides that get back what they have lost; empty in every step but the one that somebody has decided about. */
   readonly sides: ReadonlySet<Side>;
+  /** Does what the origin has erased by now stay away? It would not take it. */
+  readonly leavesErased: boolean;
   /** Has somebody decided that this path is as it is? */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
@@ -21,11 +24,11 @@ export interface Restoring {
  * was halted. Of that the origin's own event may still be on its way here: when it comes, it is made good for.
  */
 export class RestoredPaths {
-  readonly #mirror: Pick<Mirror, "record">;
+  readonly #mirror: Pick<Mirror, "record" | "erasures">;
   readonly #sandboxId: string;
   #gone = new Map<WorkspacePath, Gone>();
 
-  constructor(mirror: Pick<Mirror, "record">, sandboxId: string) {
+  constructor(mirror: Pick<Mirror, "record" | "erasures">, sandboxId: string) {
     this.#mirror = mirror;
     this.#sandboxId = sandboxId;
   }
@@ -41,8 +44,16 @@ export class RestoredPaths {
   }
 
   /** What is done then. */
-  async decide({ paths, decisions, sides, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
-    const kept = [...sides].reduce((all, side) => putBack(all, side, isMeant), decisions);
+  async decide({ paths, decisions, sides, leavesErased, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
+    if (sides.size === 0 && this.#gone.size === 0) return decisions;
+    const erased = leavesErased ? await this.#erased() : new Set<Hash>();
+    const isErased = (entry: Entry | undefined): boolean => entry?.hash !== undefined && erased.has(entry.hash);
+    const left = new Set(
+      decisions.filter(({ sides: has }) => isErased(has.local ?? has.remote)).map(({ path }) => path),
+    );
+    const isLeft = (path: WorkspacePath): boolean => left.has(path) || isMeant(path);
+    const kept = [...sides].reduce((all, side) => putBack(all, side, isLeft), decisions);
+    for (const [path, { entry }] of this.#gone) if (isErased(entry)) this.#gone.delete(path);
     if (this.#gone.size === 0) return kept;
     const back = new Map<WorkspacePath, SettledDecision>();
     for (const one of paths) {
@@ -62,6 +73,11 @@ export class RestoredPaths {
     for (const { path, remote } of paths) {
       if (remote === undefined || this.#gone.get(path)?.lostOn === "remote") this.#gone.delete(path);
     }
+  }
+
+  async #erased(): Promise<ReadonlySet<Hash>> {
+    const inForce = (await this.#mirror.erasures()).filter(({ state }) => state === "erased");
+    return new Set(inForce.flatMap(({ contents }) => contents));
   }
 
   async #isMissing({ local, remote, upstream }: CyclePath, gone: Gone, sides: ReadonlySet<Side>): Promise<boolean> {

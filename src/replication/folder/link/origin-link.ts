@@ -73,6 +73,16 @@ export class OriginLink {
     return this.#sequence;
   }
 
+  /** Is the origin there, and everything held that it has told of? */
+  get isCaughtUp(): boolean {
+    return this.session !== undefined && this.#options.mirror.head.seq >= this.#sequence;
+  }
+
+  /** Is the origin about to be there, or there with more than is held? */
+  get isCatchingUp(): boolean {
+    return this.#state === "connecting" || (this.session !== undefined && !this.isCaughtUp);
+  }
+
   /** Since when the origin's folder is not there, by its clock (epoch milliseconds), as far as it is known. */
   get folderAwaySince(): number | undefined {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;

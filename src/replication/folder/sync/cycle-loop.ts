@@ -4,6 +4,7 @@ import { shownPath } from "../../../engine/log/shape.ts";
 import { asFatal } from "../../as-fatal.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { Timers } from "../../../util/timers.ts";
+import type { OriginLink } from "../link/origin-link.ts";
 import { Arrivals } from "../link/arrivals.ts";
 import type { CycleOutcome } from "../cycle/cycle-outcome.ts";
 import { PART_MS, type FolderCycle } from "../cycle/folder-cycle.ts";
@@ -23,10 +24,8 @@ export interface CycleLoopOptions {
   readonly isActive: () => boolean;
   /** Records what was changed in the folder; then `wake` is called, or `failed`. Never rejects. */
   readonly look: () => Promise<void>;
-  /** The last event that the origin has told of. */
-  readonly originSeq: () => number;
-  /** Is the origin there, and everything held that it has told of? */
-  readonly isCaughtUp: () => boolean;
+  /** How far the origin is, and what is held of that. */
+  readonly link: () => Pick<OriginLink, "sequence" | "isCaughtUp" | "isCatchingUp">;
   readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
   readonly tell: (happening: SyncEvent) => void;
 }
@@ -74,7 +73,7 @@ export class CycleLoop {
 
   constructor(options: CycleLoopOptions) {
     this.#options = options;
-    this.#arrivals = new Arrivals({ held: () => options.mirror.head.seq, told: options.originSeq });
+    this.#arrivals = new Arrivals({ held: () => options.mirror.head.seq, told: () => options.link().sequence });
   }
 
   /** Is a cycle going on, or about to? */
@@ -85,6 +84,14 @@ export class CycleLoop {
   /** What the last cycle has failed with, until one goes well. */
   get failure(): ChronicleError | undefined {
     return this.#failure;
+  }
+
+  /**
+   * Is something to be put back? What the origin has to say first, such as what it has erased meanwhile, is waited for; while it cannot be
+   * reached, what is held of it counts.
+   */
+  get isRestoring(): boolean {
+    return this.#decided === "restore";
   }
 
   /** When what has failed is tried again (epoch milliseconds); `undefined`: nothing waits for that. */
@@ -196,9 +203,10 @@ export class CycleLoop {
 
   /** `undefined`: what is to be known of the origin first is not known yet. */
   async #step(): Promise<CycleOutcome | undefined> {
-    const { cycle, mirror, tell, now, isCaughtUp } = this.#options;
+    const { cycle, mirror, tell, now, link } = this.#options;
     if (mirror.workspace === "") return undefined;
-    if (cycle.record.keeps === "both" && !isCaughtUp()) return undefined;
+    if (cycle.record.keeps === "both" && !link().isCaughtUp) return undefined;
+    if (this.isRestoring && link().isCatchingUp) return undefined;
     if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
     const from = cycle.applied;
     const decided = this.#decided;
@@ -207,7 +215,7 @@ export class CycleLoop {
     this.#spentMs = Math.max(0, now() - began);
     if (outcome.kind !== "done") return outcome;
     if (this.#decided === decided) this.#decided = undefined;
-    this.#isRestAccepted = (this.#isRestAccepted || decided === "deletions") && !this.#options.isCaughtUp();
+    this.#isRestAccepted = (this.#isRestAccepted || decided === "deletions") && !link().isCaughtUp;
     const to = cycle.applied;
     if (to > from || outcome.applied > 0) tell({ kind: "applied", from, to, paths: outcome.applied });
     return outcome;
@@ -242,8 +250,8 @@ export class CycleLoop {
   }
 
   #isMoreKnown(): boolean {
-    const { cycle, mirror, originSeq } = this.#options;
-    return Math.max(mirror.head.seq, originSeq()) > cycle.applied;
+    const { cycle, mirror, link } = this.#options;
+    return Math.max(mirror.head.seq, link().sequence) > cycle.applied;
   }
 
   #wakeLater(ms: number): void {

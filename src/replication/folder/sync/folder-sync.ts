@@ -144,8 +144,7 @@ export class FolderSync {
       tell: (happening) => this.#tell(happening),
       isActive: () => this.#isUnderWay && this.isActive,
       look: () => this.#lookAtAll(),
-      originSeq: () => this.#link.sequence,
-      isCaughtUp: () => this.#link.session !== undefined && parts.mirror.head.seq >= this.#link.sequence,
+      link: () => this.#link,
       onHalt: (halt) => this.#halt(halt),
     });
     this.#obstacles = this.#obstaclesOf(parts);
@@ -379,7 +378,7 @@ export class FolderSync {
   #linkChanged(): void {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
     // A step that waits for all that the origin has may be due.
-    if (this.record.keeps !== undefined) this.#loop.wake();
+    if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
     // What ends because it is to rest is told by how it rests.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
@@ -420,9 +419,9 @@ export class FolderSync {
   }
 
   #isQuiet(sequence: number): boolean {
-    const isIdle = !this.#loop.isBusy && this.#journal.pending === 0 && this.record.keeps === undefined;
+    const isIdle = !this.#loop.isBusy && !this.#loop.isRestoring && this.#journal.pending === 0;
     const wanted = Math.max(sequence, this.#journal.awaited, this.#parts.mirror.head.seq);
-    return isIdle && this.#cycle.applied >= wanted;
+    return isIdle && this.record.keeps === undefined && this.#cycle.applied >= wanted;
   }
 
   #refuseIdle(): void {
