@@ -5,6 +5,7 @@ import { both, settle } from "../../../core/tree/reconcile.ts";
 import type { SettledDecision } from "../ground/decide-cycle.ts";
 import type { EditorFiles } from "../paths/editor-files.ts";
 import type { FolderJournal } from "./folder-journal.ts";
+import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { outermost, type FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
@@ -18,12 +19,14 @@ export interface HoldGround {
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
   readonly editorFiles?: Pick<EditorFiles, "leftOut"> | undefined;
+  /** Knows what the folder's disk cannot hold: that stays at the origin. Default: it can hold everything. */
+  readonly notHeld?: Pick<NotHeldPaths, "leftOut"> | undefined;
 }
 
 /**
- * The same decisions, but that no folder is to go at the origin in which something stays by what this sync keeps out, does not
- * write back, or was refused: it would be asked for again and again. Such a folder is a conflict, until it is empty there or
- * somebody takes it back; in `two-way-resolved` it comes back by itself.
+ * The same decisions, but that no folder is to go at the origin in which something stays by what this sync keeps out, what the
+ * folder's disk cannot hold, what is not written back, or what was refused: it would be asked for again and again. Such a folder is
+ * a conflict, until it is empty there or somebody takes it back; in `two-way-resolved` it comes back by itself.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -62,10 +65,11 @@ function isFolder(one: SettledDecision | undefined): boolean {
 function stays(
   entry: Entry,
   going: ReadonlyMap<WorkspacePath, SettledDecision>,
-  { rules, journal, editorFiles }: HoldGround,
+  { rules, journal, editorFiles, notHeld }: HoldGround,
 ): boolean {
   const { path } = entry;
   if (!rules.isShared(path, entry.kind === "dir") || editorFiles?.leftOut.has(path) === true) return true;
+  if (notHeld?.leftOut.has(path) === true) return true;
   return going.has(path) && (!rules.goesBack(path, entry) || journal.refused.has(path));
 }
 
