@@ -18,6 +18,13 @@ export function nothingLost(): ChronicleError {
   );
 }
 
+/** What is asked for is refused (`REFUSED`): nothing waits for somebody to say what becomes of it. */
+export function nothingHalted(): ChronicleError {
+  return new ChronicleError("REFUSED", "the sync is not halted: nothing that was deleted waits to be put back", {
+    hint: "`chronicle undo`, or `chronicle restore PATH`, brings back what was deleted",
+  });
+}
+
 /** The same of one that rests. No failure of the moment, which a client would try again: somebody has to do something about it. */
 export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
   const hint =

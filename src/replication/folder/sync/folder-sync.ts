@@ -19,7 +19,7 @@ import type { FolderJournal } from "../cycle/folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 import { GitPaths } from "../paths/git-paths.ts";
 import { NotHeldPaths } from "../paths/not-held-paths.ts";
-import { haltedSync, nothingLost, notUnderWay } from "../cycle/not-under-way.ts";
+import { haltedSync, nothingHalted, nothingLost, notUnderWay } from "../cycle/not-under-way.ts";
 import { Obstacles } from "../cycle/obstacles.ts";
 import { openJournal } from "../cycle/open-journal.ts";
 import { OriginLink, type OriginLinkOptions } from "../link/origin-link.ts";
@@ -296,15 +296,18 @@ export class FolderSync {
 
   /**
    * Goes on. Where it was halted and needs a decision, and gets none, it looks whether what was gone is back. Throws `REFUSED`
-   * where it is not, and where it is stopped.
+   * where it is not, where it is stopped, and where something is to be put back while it goes on.
    */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
     if (stopped === true) throw notUnderWay(this.record, "it is stopped");
-    const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
+    if (accept === "restore" && this.isActive) throw nothingHalted();
+    const isOpen = halted !== undefined && NEEDS_DECISION.has(halted.reason);
+    const isUndecided = isOpen && accept === undefined;
     if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
-      if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
+      // What had gone a moment before was the beginning of what has halted it, and of nothing else.
+      if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       // Whoever resumes has looked at it. What the origin says is compared again.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
