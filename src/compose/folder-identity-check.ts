@@ -3,7 +3,7 @@ import type { WorkspaceRecord } from "../core/records/workspace-record.ts";
 import { answer } from "../engine/log/answer.ts";
 import { workspaceRecord } from "../engine/log/own-record.ts";
 import { isFolderStillAt } from "../store/folder-identity.ts";
-import type { StoreParts } from "./open-context.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 import { storeTasks } from "./store-tasks.ts";
 
@@ -28,6 +28,25 @@ export async function checkFolderIdentity(parts: StoreParts, placed: Placed): Pr
   const origin = await originFolder(parts, placed);
   if (origin === undefined || !areNested(origin, folder)) return undefined;
   return nested(folder, origin, "the folder that it follows");
+}
+
+/** The same of a folder that is yet to follow, as far as the origin is a workspace of this store: its own folder is known before. */
+export async function checkAgainstOrigin(
+  parts: StoreParts,
+  origin: string,
+  folder: string,
+): Promise<ReplicaHalt | undefined> {
+  const { disk } = parts.backends;
+  if (disk.lstat(parts.layout.workspace(origin).log) === undefined) return undefined;
+  const { context, close } = await openContext(parts, origin, { readOnly: true, tasks: storeTasks(parts, origin) });
+  try {
+    const record = await answer(context, () => workspaceRecord(context));
+    const path = record.roots[0]?.folder ?? "";
+    if (path === "" || !isFolderStillAt(disk, path, record) || !areNested(path, folder)) return undefined;
+    return nested(folder, path, "the folder that it follows");
+  } finally {
+    await close();
+  }
 }
 
 /** Is one the other, or within it? Both absolute, links resolved. */

@@ -26,7 +26,7 @@ import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
 import { refuseProcessPath } from "../store/refuse-process-path.ts";
 import { refuseSystemFolder } from "../store/refuse-system-folder.ts";
 import { RootsCache } from "../store/roots-cache.ts";
-import { checkFolderIdentity } from "./folder-identity-check.ts";
+import { checkAgainstOrigin, checkFolderIdentity } from "./folder-identity-check.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
@@ -83,8 +83,18 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /** What was made there would be a part of all that follow the same, before anybody noticed. */
-  async #refuseWithin(folder: string, { url, workspace }: NonNullable<BeginOptions["follows"]>): Promise<void> {
+  async #refuseWithin(
+    folder: string,
+    { url, workspace, answered }: NonNullable<BeginOptions["follows"]>,
+  ): Promise<void> {
     const place = placeOf(this.#disk, folder);
+    const halt = answered === undefined ? undefined : await checkAgainstOrigin(this.#parts, answered, place);
+    if (halt !== undefined) {
+      throw new ChronicleError("UNSAFE", halt.detail ?? halt.reason, {
+        hint: "nothing was made: choose a folder that lies beside it",
+        data: { folder },
+      });
+    }
     for (const { folder: around, record } of await this.list()) {
       const isSame = record?.url === url && record.workspace === workspace && isGoing(record);
       if (!isSame || !place.startsWith(`${around}/`)) continue;

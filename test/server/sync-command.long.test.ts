@@ -500,6 +500,17 @@ describe("replicate", () => {
     expect([nested.status, nested.out.match(/would hold itself without end/g)?.length]).toEqual([1, 1]);
     expect(nested.out).not.toContain("offline");
     rmSync(inside, { recursive: true });
+    // Where the origin is of the same store, it is said before anything is made.
+    for (const [where, made] of [
+      [join(inside, "deep"), inside],
+      [inside, inside],
+    ] as const) {
+      const own = run("origin-home", ["replicate", where, "--connect", socket]);
+      expect([own.status, own.out, existsSync(made)]).toEqual([6, "", false]);
+      expect(own.err).toContain("would hold itself without end");
+    }
+    const around = run("origin-home", ["replicate", base, "--connect", socket]);
+    expect([around.status, around.out]).toEqual([6, ""]);
     const nowhere = run("steered-home", [...args(token()), "--workspace", "nosuch"]);
     expect([nowhere.status, nowhere.err]).toEqual([3, expect.stringContaining("there is no workspace nosuch")]);
     expect([nowhere.out, existsSync(box)]).toEqual(["", false]);

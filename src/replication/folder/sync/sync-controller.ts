@@ -16,7 +16,7 @@ import type { Context } from "../../../engine/log/context.ts";
 import { protectedFiles } from "../../../engine/state/protected.ts";
 import { shownPath } from "../../../engine/log/shape.ts";
 import { NODE_TIMERS, type Timers } from "../../../util/timers.ts";
-import { askOrigin } from "../link/ask-origin.ts";
+import { askOrigin, type OriginAnswer } from "../link/ask-origin.ts";
 import { countFiles } from "../paths/count-files.ts";
 import { FolderSync } from "./folder-sync.ts";
 import { ReplicatedPaths } from "../ground/replicated-paths.ts";
@@ -104,8 +104,8 @@ export class SyncController implements SyncRunner {
     this.#refuseClosed();
     checkStart(options);
     if (options.withProtected === true) await withCode(async () => this.#options.refuseSecrets?.());
-    await this.#askFirst(options);
-    const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options)));
+    const answer = await this.#askFirst(options);
+    const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options, answer)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
       // What is wrong with the request is said before anything is ended for it.
@@ -124,7 +124,7 @@ export class SyncController implements SyncRunner {
   }
 
   /** Before anything is made or changed: what the origin refuses for good, or answers for another workspace, leaves nothing behind. */
-  async #askFirst(start: SyncStart): Promise<void> {
+  async #askFirst(start: SyncStart): Promise<OriginAnswer> {
     const { places } = this.#options;
     const place = await withCode(() => places.find(start.folder));
     const id = place?.id;
@@ -138,6 +138,7 @@ export class SyncController implements SyncRunner {
     });
     judgeAnswer(known, start, answer);
     this.#refuseClosed();
+    return answer;
   }
 
   async list(): Promise<SyncShape[]> {
@@ -361,6 +362,7 @@ async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pic
   return found.files === 0 ? {} : { protected: found };
 }
 
-function beginOptions({ upstream: url, workspace, force = false }: SyncStart): BeginOptions {
-  return { force, follows: { url, ...optional({ workspace }) } };
+function beginOptions({ upstream: url, workspace, force = false }: SyncStart, answer: OriginAnswer): BeginOptions {
+  const answered = "workspace" in answer ? answer.workspace : undefined;
+  return { force, follows: { url, ...optional({ workspace, answered }) } };
 }

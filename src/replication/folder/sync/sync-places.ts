@@ -28,8 +28,8 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
 /** How a folder is begun. */
 export interface BeginOptions {
   readonly force?: boolean;
-  /** What it is to follow, as it was asked for. */
-  readonly follows?: Pick<ReplicaRecord, "url" | "workspace">;
+  /** What it is to follow, as it was asked for; `answered`: the id of the workspace there, where that has answered. */
+  readonly follows?: Pick<ReplicaRecord, "url" | "workspace"> & { readonly answered?: string };
 }
 
 /** Where an origin is, and with which token it is asked. */
@@ -43,7 +43,8 @@ export interface SyncPlaces {
   list(): Promise<SyncPlace[]>;
   /**
    * The id of the workspace whose folder this is; made, and begun, where there is none. Throws as `StoreApi.init`; `UNSAFE`, too,
-   * for folders of the system, without `force`, and for those within another one that follows the same.
+   * for folders of the system, without `force`, for those within another one that follows the same, and for those within or around the
+   * origin's own folder, where that is of this store.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` where another process runs its sync, `NOT_FOUND`. */
