@@ -67,6 +67,7 @@ it("the library", () => {
       "type ActionRequest",
       "type ActionShape",
       "type ActionsOf",
+      "type AsideChangeShape",
       "type BlobContent",
       "type ChangeShape",
       "type ChangesShape",

@@ -40,7 +40,14 @@ describe("Truth: the folder one stands in is gone", () => {
     box.write("a", "one\n");
     const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
     box.write("a", "two\n");
-    for (const words of [["status"], ["snapshot"], ["list"], ["diff", "0", "--", "a"], ["cat", "a"], ["restore", "0", "a"]]) {
+    for (const words of [
+      ["status"],
+      ["snapshot"],
+      ["list"],
+      ["diff", "0", "--", "a"],
+      ["cat", "a"],
+      ["restore", "0", "a"],
+    ]) {
       for (const where of [
         ["-w", id],
         ["-C", box.project],
