@@ -62,7 +62,7 @@ import { WriteQueue } from "./write/write-queue.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { optional } from "../util/optional.ts";
 
-/** What all views of an open workspace have in common. */
+/** The parts that all views of an open workspace share. */
 interface Shared {
   readonly writes: WriteQueue;
   readonly reads: FileReads;
@@ -79,7 +79,7 @@ export class Workspace implements api.WorkspaceApi {
   readonly #transactionBracket = new TransactionBracket(this);
   #records: RecordStoreApi | undefined;
 
-  /** With `shared`: a view of a workspace that is open already. */
+  /** With `shared`, makes a view of a workspace that is already open. */
   constructor(context: Context, queue: OperationQueue, shared?: Shared) {
     this.#context = context;
     this.#queue = queue;
@@ -249,7 +249,7 @@ export class Workspace implements api.WorkspaceApi {
     try {
       result = await work();
     } catch (error) {
-      // Why the work failed says more; `status` tells what is not noted.
+      // The error of the work says more; `status` reports what is not noted.
       await end().catch(() => undefined);
       throw error;
     }
@@ -458,7 +458,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 }
 
-/** Each snapshot of an action is followed by what the limits ask for. */
+/** Keeps to the limits after each snapshot of an action. */
 async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
   const snapshot = await made;
   if (snapshot !== null) await keepToLimits(context);

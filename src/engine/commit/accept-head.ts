@@ -9,10 +9,10 @@ import { provedRoot } from "../state/root-to-state.ts";
 import { signingFault } from "../log/signing.ts";
 
 /**
- * Goes on from what is there, where the history is not signed or contradicts its kept head: an event names the log's end, the
- * head that was kept, and whose key signs from now on; that head's note is kept beside the new one. What the log holds is
- * checked line by line, and its index made anew. Nothing is done to a history that is signed. Throws `LOG_DAMAGED` where
- * lines in the middle are damaged, and `IO` where the key's file holds no key.
+ * Accepts the present history although it is not signed or contradicts its kept head. An event names the log's end, the
+ * head that was kept, and the new signer; the note of the old head is kept beside the new one. The log is checked line
+ * by line, and its index rebuilt. A signed history is left as it is. Throws `LOG_DAMAGED` if lines in the middle are
+ * damaged, and `IO` if the key's file holds no key.
  */
 export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   refuseReadOnly(context);
@@ -20,7 +20,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   const reason = damage?.message ?? (await signingFault(context))?.message;
   if (reason === undefined) return { accepted: false, ...NOTHING, seq: head.seq };
   const amid = damage?.code === "LOG_DAMAGED" ? await damageAmid(context) : undefined;
-  // Nobody can accept that; and what the index knows of the events behind that line, no new one would.
+  // Nobody can accept that; and the index knows events behind that line which a rebuilt one would not.
   if (amid !== undefined) throw amid;
   if (damage !== undefined) await discardIndex(context);
   const { heads, workspaceId, actor } = context;
@@ -37,7 +37,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
       const record = encodeSigner({ key, since: seq + 1, why: "accepted", actor, accepted });
       await commit.append([{ op: "upsert", recordId: signerRecordId(workspaceId), record }]);
       heads.replace(await headNow(accepting, provedRoot));
-      // It may tell of another history: everything on disk is read again.
+      // The log may be another history: everything on disk is read again.
       context.worktree.forgetAll();
       return { accepted: true, seq: seq + 1, reason, log: { seq, hash }, head: old, kept_as: keptAs, key };
     },
@@ -47,13 +47,13 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
 
 const NOTHING = { reason: null, log: null, head: null, kept_as: null, key: null } as const;
 
-/** It may know of events that the log does not have, or of others. */
+/** Discards the index: it may know events that the log does not have, or others. */
 async function discardIndex(context: Context): Promise<void> {
   using _held = await context.lock.exclusive(context.waitMs);
   await context.index.reset();
 }
 
-/** The head that is kept says nothing of the log that is accepted. */
+/** Hides the kept head, which says nothing about the log that is accepted. */
 function withoutHead(heads: HeadKeeper): HeadKeeper {
   return {
     keyFile: heads.keyFile,
@@ -70,7 +70,7 @@ function withoutHead(heads: HeadKeeper): HeadKeeper {
   };
 }
 
-/** The new head is kept right behind the event that names its signer. */
+/** Keeps no heads: the new head is kept right behind the event that names its signer. */
 const NO_FOLLOWER: HeadFollower = {
   committed: () => Promise.resolve(),
   seen: () => undefined,

@@ -3,16 +3,16 @@ import { withCommit } from "./commit.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 
-/** Where the first root lies now. */
+/** The present place of the first root. */
 export interface Place {
   readonly folder: string;
   readonly device: string;
   readonly inode: string;
-  /** When the folder was made, where that is known. */
+  /** The time at which the folder was made, if known. */
   readonly born?: string;
 }
 
-/** Records that the first root was moved. Nothing on disk is touched. */
+/** Records that the first root was moved. Touches nothing on disk. */
 export async function adoptFolder(context: Context, place: Place): Promise<WorkspaceRecord> {
   return withCommit(context, async (commit) => {
     const { born: _former, ...record } = await workspaceRecord(context);

@@ -15,29 +15,35 @@ import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from
 import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 
 /**
- * The one door to history.
+ * Commits events: everything that is recorded goes through here.
  *
- * Order: contents are durable before (callers put them), then the lines are durable, then the caller is told, then the
- * index follows. An index that cannot follow is discarded: it is rebuilt from the log at the next look.
+ * Order: contents are durable first (callers put them), then the lines, then the caller is told, then the index
+ * follows. An index that cannot follow is discarded, and rebuilt from the log at the next catching up.
  */
 
-/** How a commit's events are appended. */
+/** Options for appending a commit's events. */
 export interface HowToAppend {
-  /** Bases whose entries are at hand already. */
+  /** Bases whose entries are already in memory. */
   readonly atHand?: BasesAtHand;
-  /** Gets the events as they will stand in the log, right before they are written there. */
+  /** Receives the events as they will stand in the log, right before they are written there. */
   readonly onSealed?: (sealed: readonly SealedEvent[]) => void;
 }
 
-/** What may be done while the workspace's lock is held. */
+/** The operations that are allowed while the workspace's lock is held. */
 export interface Commit {
-  /** Where the history ends now. */
+  /** Returns the present head of the history. */
   head(): Promise<IndexHead>;
   /** Appends events; when it resolves they are durable, and the index knows them. */
   append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
-  /** Appends what the next `append` ends: when it resolves they are durable, and the index knows them with those. */
+  /**
+   * Appends events of a commit that the next `append` ends: when it resolves they are durable; the index knows them
+   * together with those.
+   */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /** As `begin` where nothing hinders any more what the events say: copies of the history elsewhere are told of them already. */
+  /**
+   * Does the same as `begin`, for events that nothing can prevent any more: copies of the history elsewhere are told of
+   * them already.
+   */
   decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Seals the log into the archive; the event begins the next one. */
   seal(draft: EventDraft): Promise<SealedEvent>;
@@ -45,7 +51,7 @@ export interface Commit {
   dropArchive(): Promise<void>;
 }
 
-/** Throws `READ_ONLY` where the workspace was opened to look only. */
+/** Throws `READ_ONLY` if the workspace was opened for reading only. */
 export function refuseReadOnly(context: Context): void {
   if (!context.readOnly) return;
   if (context.isCopy === true) {
@@ -58,14 +64,15 @@ export function refuseReadOnly(context: Context): void {
   });
 }
 
-/** For the one change that an archived workspace takes: that it is none any more. */
+/** Options for the one change that an archived workspace takes: its unarchiving. */
 export interface CommitOptions {
   readonly archivedToo?: boolean;
 }
 
 /**
- * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`, also where the
- * workspace is archived, and `NOT_FOUND` where its folder was moved: whoever had it open before that finds out here.
+ * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`, also if
+ * the workspace is archived, and `NOT_FOUND` if its folder was moved: a process that had it open before finds that out
+ * here.
  */
 export async function withCommit<T>(
   context: Context,
@@ -84,7 +91,7 @@ export async function withCommit<T>(
     if (events.length > 0) await context.headFollower.committed();
     return result;
   } finally {
-    // The last of all: whoever is told may ask for it. What was acknowledged is told of, whatever came after it.
+    // Emitted last, since listeners may read the events. Acknowledged events are emitted even if a later step failed.
     if (events.length > 0) context.recorded.emit({ events });
   }
 }
@@ -102,7 +109,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
     decide: async (drafts) => {
       const sealed = noted(await appender.begin(drafts));
       context.decided.emit({ events: [...events] });
-      // What goes to them is on its way before this thread is busy with something else.
+      // Lets their messages be sent before this thread is busy with something else.
       await yieldToEventLoop();
       return ofDrafts(sealed, drafts);
     },
@@ -118,7 +125,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
   };
 }
 
-/** The events of the drafts, without one that only ends their commit. */
+/** Returns the events of the drafts, without one that only ends their commit. */
 function ofDrafts(sealed: readonly SealedEvent[], drafts: readonly EventDraft[]): readonly SealedEvent[] {
   return sealed.length === drafts.length ? sealed : sealed.slice(0, drafts.length);
 }
@@ -126,7 +133,7 @@ function ofDrafts(sealed: readonly SealedEvent[], drafts: readonly EventDraft[])
 /** Appends the events of one commit; the index follows. */
 class Appender implements AsyncDisposable {
   readonly #context: Context;
-  /** What is durable, and not in the index yet. */
+  /** Events that are durable and not in the index yet. */
   #behind: readonly PlacedEvent[] = [];
 
   constructor(context: Context) {
@@ -152,7 +159,10 @@ class Appender implements AsyncDisposable {
     return sealed;
   }
 
-  /** What was begun and has no end, since something has failed: the index knows it from here on, or from the next look on. */
+  /**
+   * Lets the index follow events that were begun and have no end, since something has failed. If that fails too, the
+   * index knows them from the next catching up on.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
   }
@@ -184,7 +194,10 @@ class Appender implements AsyncDisposable {
     return { sealed, placed, tree: behind?.tree };
   }
 
-  /** The end of the commit. Its root is computed before its events are in the index, so their changes are laid over the index. */
+  /**
+   * Returns the end mark of the commit. Its root is computed before its events are in the index, so their changes are
+   * laid over the index.
+   */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
     const first = seq + 1;
@@ -200,7 +213,7 @@ class Appender implements AsyncDisposable {
     return rootBehind(this.#context, (await this.#context.index.head()).seq, pending);
   }
 
-  /** Where the next event goes. */
+  /** Returns the place of the next event. */
   async #end(): Promise<Head & Pick<IndexHead, "offset">> {
     const last = this.#behind.at(-1);
     if (last === undefined) return this.#context.index.head();
@@ -219,22 +232,22 @@ function markAt(first: number, root: Hash | undefined): CommitMark {
   return root === undefined ? { first } : { first, root };
 }
 
-/** Events that were appended, and where they stand. */
+/** Events that were appended, and their places. */
 interface Written {
   readonly sealed: readonly SealedEvent[];
   readonly placed: readonly PlacedEvent[];
-  /** Folder hashes behind them, where their root was computed. */
+  /** Folder hashes behind them, if their root was computed. */
   readonly tree: StoredTree | undefined;
 }
 
-/** Lets the index follow what is durable, and so acknowledged. If it cannot, it starts anew, from the log. */
+/** Lets the index follow what is durable, and so acknowledged. If it cannot, it is rebuilt from the log. */
 async function follow(context: Context, placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
   const last = placed.at(-1)?.event.seq;
   if (last === undefined) return;
   for (let rest = placed; ;) {
     try {
       if (rest.length > 0) await project(context, rest, how);
-      // Whoever brought all of them in has hashed no folders.
+      // Another process may have projected all of them, but it has hashed no folders.
       else if (how.tree !== undefined) await context.index.putTreeHashes(last, how.tree);
       return;
     } catch {
@@ -249,14 +262,14 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
   }
 }
 
-/** Those that the index does not know: a reader may have brought some of them in already, or all. */
+/** Returns the events that the index does not know: a reader may already have projected some or all of them. */
 async function unknown({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   try {
     index.fresh();
     const head = await index.head();
     return placed.slice(placed.findIndex(({ event }) => event.seq === head.seq && event.hash === head.hash) + 1);
   } catch (error) {
-    // An index that cannot even say that is made anew.
+    // An index that cannot even tell its head is rebuilt.
     if (error instanceof ChronicleError) return placed;
     throw error;
   }
@@ -272,8 +285,8 @@ async function seal(context: Context, head: IndexHead, draft: EventDraft): Promi
 }
 
 /**
- * Appends lines. If that fails the log is cut back; a reader that came by in between may have brought the lines into the
- * index already, which would then vouch for what never was: it starts anew.
+ * Appends lines. If that fails, the log is cut back. A reader may have projected the lines in between, and its index
+ * would then vouch for events that never were: it is reset.
  */
 async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
   try {
@@ -285,7 +298,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/** The time by the clock. Order is by seq: the time may be before that of the last event. */
+/** Returns the time by the clock. Order is by seq: the time may be before that of the last event. */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
 }

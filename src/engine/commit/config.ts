@@ -11,7 +11,7 @@ import { refuseMoved } from "./refuse-moved.ts";
 /** The options of a root. */
 type RootConfig = Omit<ConfigShape, "keepAside" | "protectedNames">;
 
-/** The options of a root as programs see them. */
+/** Returns the options of a root as programs see them. */
 function configShape({
   filter,
   limits,
@@ -28,19 +28,22 @@ function configShape({
   };
 }
 
-/** The options of the first root. Throws `NOT_FOUND` where its folder was moved since the workspace was opened. */
+/** Returns the options of the first root. Throws `NOT_FOUND` if its folder was moved since the workspace was opened. */
 export async function configOf(context: Context): Promise<ConfigShape> {
   await refuseMoved(context);
   return shapeOf(await workspaceRecord(context));
 }
 
-/** The options of the first root, and those of the workspace. */
+/** Returns the options of the first root, and those of the workspace. */
 function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceRecord): ConfigShape {
   if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
   return { ...configShape(first), keepAside: keepsAside !== false, protectedNames: [...protectedNames] };
 }
 
-/** Options with some of them changed. Throws `USAGE` for a limit that is not a whole number, and a pattern that is no text. */
+/**
+ * Returns a root with some options changed. Throws `USAGE` for a limit that is not a whole number, and a pattern that
+ * is no text.
+ */
 export function changedRoot(root: RootRecord, change: Partial<RootConfig>): RootRecord {
   const merged = { ...configShape(root), ...change };
   for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
@@ -58,7 +61,9 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
   return { ...root, filter, limits: { maxEntries, maxBytes, maxFileSize } };
 }
 
-/** Changes the options of every root; in force from the next time the workspace is opened, and where a watch goes on. */
+/**
+ * Changes the options of every root. They take effect the next time the workspace is opened, and where a watch goes on.
+ */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {
     const { keepsAside, protectedNames: known = [], ...before } = await workspaceRecord(context);
@@ -77,7 +82,7 @@ export async function configure(context: Context, change: Partial<ConfigShape>):
   });
 }
 
-/** The most patterns for names that a workspace takes: each name that is recorded is held against all of them. */
+/** The most patterns for names that a workspace takes: each recorded name is matched against all of them. */
 const MOST_NAMES = 100;
 
 function refuseNames(patterns: readonly string[]): void {

@@ -15,27 +15,27 @@ import { BASELINE_SEQ } from "../log/history-start.ts";
 import { namesOf } from "../state/protected.ts";
 
 /**
- * How a history begins: the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest of
- * what there was.
- * A baseline finds that on disk; a fork takes it from another history; a new hosted workspace begins with nothing.
+ * Begins a history: with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the
+ * manifest of the first entries. A baseline finds these on disk; a fork takes them from another history; a new hosted
+ * workspace begins with none.
  */
 
-/** The event that names the signer of a new history: the second, after the workspace's own. */
+/** The seq of the event that names the signer of a new history: the second, after the workspace's own. */
 const SIGNER_SEQ = 2;
 
-/** What a history begins with, in path order. May be gone through several times. */
+/** The entries with which a history begins, in path order. They can be iterated several times. */
 export interface FirstEntries extends Iterable<Entry> {
   readonly size: number;
 }
 
-/** A base that is in the store, durable. */
+/** A base that is durable in the store. */
 interface FirstBase {
   readonly root: Hash;
   readonly base: Hash;
   readonly entries: Iterable<BaseEntry>;
 }
 
-/** The base's rows, made anew each time they are asked for. */
+/** The rows of the base, built on each iteration. */
 class BaseEntries implements Iterable<BaseEntry> {
   readonly #entries: FirstEntries;
   readonly #folders: ReadonlyMap<WorkspacePath, Hash>;
@@ -80,20 +80,23 @@ export async function writeFirstBase(
   }
 }
 
-/** What differs from one beginning to another. */
+/** The parts of the first snapshot that differ from one beginning to another. */
 export type FirstSnapshot = Pick<SnapshotRecord, "coverage" | "filter" | "entries" | "bytes" | "message">;
 
 interface Beginning {
   readonly workspace: WorkspaceRecord;
   readonly base: FirstBase;
   readonly snapshot: FirstSnapshot;
-  /** Nobody finds it before it is put into its place: where that does not come to be, its head says nothing. */
+  /**
+   * Set if the history is made aside: nobody finds it before it is put into its place. If that never happens, its head
+   * says nothing.
+   */
   readonly isAside?: true;
 }
 
 /**
- * Appends the first events; the log must be empty. Their head is signed before they are written: a process that is killed
- * right after that leaves a history that can be signed all the same.
+ * Appends the first events; the log must be empty. Their head is signed before they are written: a process that is
+ * killed right after that still leaves a history that can be signed.
  */
 export async function beginHistory(
   context: Context,
@@ -131,7 +134,7 @@ export async function beginHistory(
   );
 }
 
-/** The head behind the first events of a log. */
+/** Returns the head behind the first events of a log. */
 function headOf(sealed: readonly SealedEvent[]): Pick<HeadToSign, "seq" | "hash" | "logRoot"> {
   const tree = new LogTree();
   for (const { hash } of sealed) tree.append(hash);

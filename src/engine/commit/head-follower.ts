@@ -5,18 +5,21 @@ import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
-/** While a workspace is busy, its head follows so soon, in ms; so soon after the last event, too. */
+/** The interval in ms at which a busy workspace's head follows; also the delay after the last event. */
 const FOLLOW_MS = 1_000;
-/** While many are busy: how soon another workspace's head may follow, in ms. Each is a file that is synced. */
+/**
+ * While many are busy: the interval in ms after which another workspace's head may follow. Each is a file that is
+ * synced.
+ */
 const KEEP_ONE_EVERY_MS = 100;
-/** Heads of busy workspaces take one part in so many of the process's time: on a slow disk each takes long … */
+/** Heads of busy workspaces take at most one part in so many of the process's time: on a slow disk each takes long … */
 const KEEPING_SHARE = 40;
-/** … but are not put off for longer than this, in ms. */
+/** … but they are not put off for longer than this, in ms. */
 const PUT_OFF_MS = 1_000;
-/** A timer's work waits so long for the workspace's lock, in ms; it is tried again a second later. */
+/** The time in ms for which a timer's work waits for the workspace's lock; it is tried again a second later. */
 const LOCK_MS = 500;
 
-/** Starts something later. A timer keeps no process alive. */
+/** Runs work later. A timer keeps no process alive. */
 export interface HeadTimers {
   after(ms: number, run: () => void): Disposable;
 }
@@ -34,14 +37,14 @@ export class HeadPace {
     this.timers = timers;
   }
 
-  /** May a busy workspace's head be kept now? */
+  /** True if a busy workspace's head may be kept now. */
   get isFree(): boolean {
     const now = this.now();
-    // A clock that was set back is no reason to keep none for as long.
+    // A clock that was set back must not stop heads from being kept for that long.
     return now >= this.#next || this.#next - now > PUT_OFF_MS;
   }
 
-  /** Keeps a head; the next one of a busy workspace has to wait in proportion to how long it took. */
+  /** Keeps a head; the next one of a busy workspace has to wait in proportion to how long this took. */
   async measured(keep: () => Promise<void>): Promise<void> {
     const start = this.now();
     this.#next = start + KEEP_ONE_EVERY_MS;
@@ -63,17 +66,17 @@ export class HeadPace {
 }
 
 /**
- * When the head of one open workspace is kept:
+ * Keeps the head of one open workspace at these times:
  *
  * - A commit more than a second after the first event without a head keeps one, as far as the pace of the process allows.
- * - A timer keeps one a second after the last event, where no further commit comes. The pace does not hold it back: only
+ * - A timer keeps one a second after the last event, if no further commit comes. The pace does not hold it back: only
  *   busy workspaces wait.
- * - The close keeps one. A process that ends at once therefore signs at its end.
+ * - The close keeps one. So a process that ends at once signs at its end.
  */
 export class PacedHeadFollower implements HeadFollower {
   readonly #pace: HeadPace;
   readonly #contextOf: () => Context;
-  /** When the first event without a head was seen. */
+  /** The time at which the first event without a head was seen. */
   #behindSince: number | undefined;
   #lastCommit = 0;
   #timer: Disposable | undefined;
@@ -142,7 +145,7 @@ export class PacedHeadFollower implements HeadFollower {
       });
   }
 
-  /** No caller waits for a timer's work: a failure is told once, and the next commit or the close tries again. */
+  /** Reports a failure of a timer's work once, as no caller waits for it; the next commit or the close tries again. */
   #tell(error: unknown): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
@@ -151,7 +154,10 @@ export class PacedHeadFollower implements HeadFollower {
     );
   }
 
-  /** Only with the lock is it sure that everything up to the end of the log was acknowledged. */
+  /**
+   * Catches up and keeps the head, with the lock: only then is everything up to the end of the log known to be
+   * acknowledged.
+   */
   async #catchUpAndKeep(waitMs: number): Promise<void> {
     const context = this.#contextOf();
     try {
@@ -173,7 +179,7 @@ export class PacedHeadFollower implements HeadFollower {
     else this.#tellUnsigned(context, fault);
   }
 
-  /** What was recorded stays, unsigned: that is said once, and no commit fails by it. */
+  /** Reports once that what is recorded stays unsigned; no commit fails because of that. */
   #tellUnsigned(context: Context, fault: SigningFault): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
@@ -182,7 +188,7 @@ export class PacedHeadFollower implements HeadFollower {
   }
 }
 
-/** Not after a clock that was set back. */
+/** True if `now` is less than `ms` after `since`; false if the clock was set back. */
 function isWithin(ms: number, since: number, now: number): boolean {
   return now >= since && now - since < ms;
 }

@@ -7,7 +7,9 @@ import type { SigningFault } from "../log/signing-fault.ts";
 import { refuseUnsigned, signingFault } from "../log/signing.ts";
 import { provedRoot, rootToState } from "../state/root-to-state.ts";
 
-/** The head of the history, as it is signed; `root` computes its root. Throws `NOT_FOUND` for an empty history. */
+/**
+ * Returns the head of the history, as it is signed; `root` computes its root. Throws `NOT_FOUND` for an empty history.
+ */
 export async function headNow(context: Context, root: typeof rootToState): Promise<HeadToSign> {
   const head = await context.index.head();
   if (head.hash === "") {
@@ -25,8 +27,8 @@ export async function headNow(context: Context, root: typeof rootToState): Promi
 }
 
 /**
- * Signs the head and keeps it apart from the store, unless it is kept already. With the lock held. A history that may not be
- * signed is not: returns why.
+ * Signs the head and keeps it apart from the store, unless it is kept already. With the lock held. If the history may
+ * not be signed, returns the reason and keeps nothing.
  */
 export async function keepHead(context: Context): Promise<SigningFault | undefined> {
   const { heads, workspaceId } = context;
@@ -35,13 +37,14 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
   if (seq === 0) return undefined;
   const fault = await signingFault(context);
   if (fault !== undefined || (last?.valid === true && last.seq === seq && last.hash === hash)) return fault;
-  // The head by which the key before covers the event that names ours is the proof of that.
+  // The head by which the former key covers the event that names ours is the proof of that, so it is retired and not
+  // lost.
   if (last?.valid === false) heads.retire(workspaceId);
   heads.keep(await headNow(context, rootToState));
   return undefined;
 }
 
-/** The signed head, for people and programs. Throws `REFUSED` where the history may not be signed. */
+/** Returns the signed head, for people and programs. Throws `REFUSED` if the history may not be signed. */
 export async function showHead(context: Context): Promise<HeadShape> {
   const { damage } = await catchUp(context, { recover: false });
   if (damage !== undefined) throw damage;

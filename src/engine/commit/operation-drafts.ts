@@ -14,12 +14,12 @@ import { optional } from "../../util/optional.ts";
 
 /** The events of an operation. */
 
-/** The beginning of an intent. */
+/** Returns the event that opens an intent. */
 export function opening(id: string, intent: IntentRecord): EventDraft {
   return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent({ ...intent, state: "open" }) };
 }
 
-/** The end of an intent: what was only needed to finish it is left out. */
+/** Returns the event that closes an intent, without what was only needed to finish it. */
 export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
   const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
   const paths = [...(intent.left ?? []), ...blocked.map((one) => one.path)];
@@ -28,7 +28,7 @@ export function closing(id: string, intent: IntentRecord, blocked: readonly Bloc
   return { op: "upsert", recordId: `intent:${id}`, record };
 }
 
-/** What was done by an intent. */
+/** The result of an intent. */
 export interface Done {
   readonly id: string;
   readonly intent: IntentRecord;
@@ -37,8 +37,9 @@ export interface Done {
 }
 
 /**
- * Everything that is recorded when an intent has been carried out; its end stands last, so that a commit of which a crash
- * has left only the first events is done again. What follows from how far a replica has come stands behind that.
+ * Returns everything that is recorded when an intent has been carried out. Its end stands last, so that a commit of
+ * which a crash has left only the first events is done again. Events that depend on how far a replica has come stand
+ * behind that.
  */
 export async function doneDrafts(
   context: Context,
@@ -55,7 +56,7 @@ export async function doneDrafts(
   ];
 }
 
-/** A path that was left alone is as it was, and so are its conflicts. */
+/** Returns the events of conflicts; a path that was left alone is as it was, and so are its conflicts. */
 function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
   const left = new Set(blocked.map((one) => one.path));
   return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
@@ -68,7 +69,7 @@ async function proposalDrafts(context: Context, paths: readonly WorkspacePath[])
   return paths.map((path, i) => proposalDraft({ path, iteration: rows[i]?.iteration ?? 0 }));
 }
 
-/** One event for each path that was changed; a folder directly before what it holds. */
+/** Returns one event for each path that was changed; a folder directly before what it holds. */
 export async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
   const wanted = new Set(applied);
   const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
@@ -84,19 +85,19 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
       const rest = change.written.slice(now - first);
       return rest.map((one, at) => writtenDraft(change.path, one, now + at + 1));
     }
-    // A torn batch has left its first events: what they say is not said twice.
+    // A torn batch has left its first events: their changes are not recorded twice.
     if (row !== undefined && sameEntry(row.entry, change.after)) return [];
     return [fileDraft({ id, intent }, change, (row?.iteration ?? 0) + 1)];
   });
 }
 
-/** The event of a state that a replica has written. */
+/** Returns the event of a state that a replica has written. */
 export function writtenDraft(path: WorkspacePath, { entry, by, replica }: WrittenState, iteration: number): EventDraft {
   const record = encodeFile({ entry, iteration, cause: "replica", ...by, replica });
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-/** The event that an intent has changed a path. */
+/** Returns the event that an intent has changed a path. */
 export function fileDraft(
   { id, intent }: Pick<Done, "id" | "intent">,
   change: UpstreamChange,
@@ -112,13 +113,16 @@ export function fileDraft(
     actor,
     ...optional({ session, action, transaction }),
     intent: id,
-    // Somebody has decided for what the origin has.
+    // Set if a person has decided about the origin's state.
     ...optional({ upstream }),
   });
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-/** The same where it follows from what an origin has: whose work it is there, and where. It is no operation of anybody here. */
+/**
+ * Returns the event of a change that follows from an origin's state: with its owner there, and its iteration there. It
+ * is an operation of nobody here.
+ */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;
   const whose = by ?? { actor };

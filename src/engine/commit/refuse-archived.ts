@@ -3,7 +3,7 @@ import { decodeWorkspace } from "../../core/records/workspace-record.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** Since when, as of which event. */
+/** The time since which a workspace is archived, as of an event. */
 interface Known {
   readonly seq: number;
   readonly since: string | undefined;
@@ -11,7 +11,10 @@ interface Known {
 
 const known = new WeakMap<object, Known>();
 
-/** Since when the workspace is archived, as far as the index knows; `undefined`: it is not. The record is read once. */
+/**
+ * Returns since when the workspace is archived, as far as the index knows; `undefined` if it is not. The record is read
+ * once.
+ */
 export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
   const { index, workspaceId } = context;
   const row = await index.record(`workspace:${workspaceId}`);

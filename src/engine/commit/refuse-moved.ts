@@ -4,8 +4,8 @@ import { isHosted } from "../log/hosted.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 
 /**
- * Throws `NOT_FOUND` where the record says, since this workspace was opened, that a root lies elsewhere: another project may
- * stand at the old place by now. Nothing is looked at there, and nothing changed.
+ * Throws `NOT_FOUND` if the record says, since this workspace was opened, that a root lies elsewhere: another project
+ * may be at the old place by now. Reads nothing there, and changes nothing.
  */
 export async function refuseMoved(context: Context): Promise<void> {
   const { index, worktree, workspaceId, recordedAt } = context;
@@ -13,7 +13,7 @@ export async function refuseMoved(context: Context): Promise<void> {
   const { roots } = await workspaceRecord(context);
   for (const { id, folder } of worktree.roots) {
     const recorded = roots.find((one) => (one.id ?? undefined) === id)?.folder ?? folder;
-    // Opened through a bind mount, it lies where it was recorded, too.
+    // Opened through a bind mount, it also lies where it was recorded.
     const isKnown = recorded === folder || (id === undefined && recorded === recordedAt);
     if (!isKnown) throw movedFolder(folder, recorded);
   }

@@ -22,9 +22,9 @@ interface ActionOperation {
 }
 
 /**
- * The operations that actions are: each one that is closed and changed something, if it was begun in no run; those of a
- * transaction that was committed are one operation together. What one has changed after the end of the run or the
- * transaction in which it was begun is an operation by itself.
+ * Returns the actions that are operations: each one that is closed, changed something and was begun in no run. Those of
+ * a committed transaction are one operation together. Changes that an action made after the end of the run or
+ * transaction in which it was begun are an operation by themselves.
  */
 export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
   const transactions = await allTransactions(context);
@@ -40,14 +40,17 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
   }
-  // A savepoint is begun after what it is in: backwards, each tells the one around it.
+  // A savepoint is begun after the transaction that holds it, so in reverse order each one marks its parent.
   for (const { id, parent } of transactions.toReversed())
     if (parent !== undefined && keeping.has(id)) keeping.add(parent);
   const outermost = transactions.filter((one) => one.parent === undefined);
   return [...actions, ...outermost.flatMap((one) => ofTransaction(one, keeping.has(one.id)))];
 }
 
-/** Of the transactions that are one operation together with their actions: the event that ended the outermost. */
+/**
+ * Returns, for each transaction that is one operation together with its actions, the event that ended the outermost
+ * one.
+ */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { id, parent, status, lastSeq } of transactions) {
@@ -57,7 +60,7 @@ export function endsOfWhole(transactions: readonly LoggedTransaction[]): Readonl
   return ends;
 }
 
-/** What an action has changed after that to which it belonged had ended. */
+/** Returns what an action changed after the end of the run or transaction to which it belonged. */
 async function lateOf(
   context: Context,
   action: LoggedAction,
@@ -91,7 +94,7 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
   ];
 }
 
-/** What was done in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
+/** Returns the changes that were made in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
 export async function changesOfTransaction(
   context: Context,
   id: string,

@@ -15,20 +15,20 @@ import { optional } from "../../util/optional.ts";
 
 const PREFIX = "action:";
 
-/** An action, and where it stands in the log. */
+/** An action, and its place in the log. */
 export interface LoggedAction extends ActionRecord {
   readonly id: string;
-  /** Of its snapshot: the first event. */
+  /** The seq of its snapshot, which is its first event. */
   readonly seq: number;
   readonly hash: Hash;
   readonly ts: string;
   readonly recursionDepth: number;
   readonly begun: BegunAt;
-  /** The last event of it. */
+  /** Its last event. */
   readonly lastSeq: number;
 }
 
-/** The action that an event of it leaves. */
+/** Returns the action as one of its events leaves it. */
 export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyof SealedPlace>): LoggedAction {
   const record = decodeAction(event.record);
   const { seq, hash, ts, recursionDepth } = event;
@@ -51,8 +51,8 @@ const open = new WeakMap<object, Map<string, LoggedAction>>();
 const rowsAt = new WeakMap<object, { readonly hash: string; readonly rows: readonly EventRow[] }>();
 
 /**
- * The last events of all records that are not finished, as of the head: one question for all who ask at one head. `at`:
- * the head, for who holds the lock and knows it.
+ * Returns the last events of all records that are not finished, as of the head: one query for all callers at one head.
+ * `at`: the head, for callers that hold the lock and know it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index } = context;
@@ -65,7 +65,7 @@ export async function openRows(context: Context, prefix: string, at?: Head): Pro
   return known.rows.filter((row) => row.recordId.startsWith(prefix));
 }
 
-/** The actions that are not finished, as they were begun. What was read once is not read again. */
+/** Returns the actions that are not finished, as they were begun. Each is read only once. */
 export async function openActions(context: Context, at?: Head): Promise<LoggedAction[]> {
   const known = open.get(context.index);
   const now = new Map<string, LoggedAction>();
@@ -82,7 +82,7 @@ export function noteOpenAction(context: Context, action: LoggedAction): void {
   open.get(context.index)?.set(PREFIX + action.id, action);
 }
 
-/** The action as its last event leaves it, or `undefined`. */
+/** Returns the action as its last event leaves it, or `undefined`. */
 export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
   const row = await context.index.record(PREFIX + id);
   if (row === undefined) return undefined;
@@ -90,7 +90,7 @@ export async function actionById(context: Context, id: string): Promise<LoggedAc
   return seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row));
 }
 
-/** All actions that have a snapshot still, oldest first. */
+/** Returns all actions that still have a snapshot, oldest first. */
 export async function listActions(context: Context): Promise<LoggedAction[]> {
   const pruning = await pruningInForce(context);
   const rows = await context.index.records(PREFIX);
@@ -99,7 +99,10 @@ export async function listActions(context: Context): Promise<LoggedAction[]> {
   return actions.filter(({ fromSeq }) => keepsAction(pruning, fromSeq)).sort((a, b) => a.seq - b.seq);
 }
 
-/** Those that may not be pruned, without reading what is: an action's first event follows the state before it. */
+/**
+ * Returns the rows of actions that may be unpruned, without reading the pruned ones: an action's first event follows
+ * the state before it.
+ */
 async function unprunedRows(
   { index }: Context,
   rows: readonly EventRow[],
@@ -110,14 +113,17 @@ async function unprunedRows(
   return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
 }
 
-/** The last actions that were closed, oldest first: so many at most. */
+/** Returns the last closed actions, oldest first, at most `most`. */
 export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
   const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
   return (await readEvents(context, latest)).map(actionOfEvent);
 }
 
-/** By id, its beginning, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/**
+ * Finds an action by id, by the beginning of its id, or by the agent's own id of the call. Throws `NOT_FOUND`,
+ * `AMBIGUOUS`.
+ */
 export async function findAction(context: Context, id: string): Promise<LoggedAction> {
   try {
     return await lookUp(context, id);
@@ -133,13 +139,13 @@ async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   const exact = await actionById(context, id);
   if (exact !== undefined) return exact;
   const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
-  // A short id of a call, `c2`, may by chance be how another action's id begins; a longer one is not.
+  // A short id of a call, `c2`, may by chance be the beginning of another action's id; a longer one is not.
   const called = rows.length > 0 && id.length >= CERTAIN ? [] : await actionsOfCall(context, id);
   if (called.length > 0 || rows.length === 0) return only(called, id);
   return actionOfEvent(await readEvent(context, only(rows, id)));
 }
 
-/** So many digits of a UUID v4 are nobody else's name. */
+/** The number of digits of a UUID v4 that no other name shares by chance. */
 const CERTAIN = 8;
 
 async function actionsOfCall(context: Context, id: string): Promise<LoggedAction[]> {
@@ -168,7 +174,7 @@ function only<T extends { readonly seq: number }>(found: readonly T[], id: strin
 }
 
 interface LastBegun {
-  /** Up to this event it is known. */
+  /** The event up to which this is known. */
   readonly upTo: number;
   readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
   /** Actions that are known to have begun no later: their further events need not be read. */
@@ -176,12 +182,12 @@ interface LastBegun {
 }
 
 const lastBegun = new WeakMap<object, LastBegun>();
-/** Beyond this many new events it is looked up anew. */
+/** The number of new events beyond which it is looked up anew. */
 const MOST_NEW = 2_000;
-/** So many events are looked at before all actions are. */
+/** The number of last events that are searched before all actions are. */
 const RECENT = 32;
 
-/** The hash of the snapshot of the action that was begun last, up to the head; empty if there is none. */
+/** Returns the hash of the snapshot of the action that was begun last, up to the head; empty if there is none. */
 export async function lastBegunHash(context: Context, headSeq: number): Promise<Hash | ""> {
   const known = lastBegun.get(context.index);
   const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
@@ -193,11 +199,14 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
   return at?.hash ?? "";
 }
 
-/** In a process that has just begun: mostly among the last events, else among the last ones of all actions. */
+/**
+ * Looks it up in a process that has just begun: mostly it is among the last events, else among the last events of all
+ * actions.
+ */
 async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
   const from = Math.max(1, headSeq - RECENT + 1);
   const at = await latestBegun(context, await eventsUpTo(context, from, headSeq));
-  // Nothing that came before these events can have begun later.
+  // An action whose events all came earlier cannot have begun later.
   if (at !== undefined && at.seq >= from) return at;
   return latestBegun(context, await context.index.records(PREFIX));
 }
@@ -206,14 +215,14 @@ function eventsUpTo({ index }: Context, from: number, to: number): Promise<reado
   return index.events({ from, to });
 }
 
-/** The latest of what is known and of the actions of these events, which come oldest first. */
+/** Returns the latest of what is known and of the actions of these events, which come oldest first. */
 async function latestBegun(
   context: Context,
   rows: readonly EventRow[],
   known?: Pick<LastBegun, "at" | "seen">,
 ): Promise<LastBegun["at"]> {
   let at = known?.at;
-  // From the newest: an action was begun no later than its last event.
+  // Goes from the newest: an action was begun no later than its last event.
   for (const row of rows.toReversed()) {
     if (!isOfAction(row) || known?.seen.has(row.recordId) === true) continue;
     if (at !== undefined && row.seq <= at.seq) break;
@@ -227,7 +236,7 @@ function isOfAction(row: EventRow): boolean {
   return row.recordId.startsWith(PREFIX);
 }
 
-/** Beyond this many the oldest need not be remembered: they are closed long since. */
+/** The number of remembered actions beyond which they are dropped: the oldest were closed long ago. */
 const MOST_SEEN = 1_000;
 
 /** Notes the action that was just begun. */
@@ -238,12 +247,12 @@ export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): vo
   lastBegun.set(context.index, { upTo: seq, at: { seq, hash }, seen });
 }
 
-/** Actions as programs see them; each names the hash of the one before. */
+/** Returns actions as programs see them; each names the hash of the one before. */
 export async function actionShapes(_context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
   return actions.map(actionShape);
 }
 
-/** An action as programs see it. */
+/** Returns an action as programs see it. */
 export function actionShape(action: LoggedAction): ActionShape {
   return {
     id: action.id,

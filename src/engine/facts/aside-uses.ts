@@ -7,21 +7,24 @@ import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { readEvents } from "../log/read-events.ts";
 
-/** What is kept aside of a path: contents that no line of the log names. */
+/** The contents kept aside for a path, which no line of the log names. */
 export interface AsideUse {
   readonly plan: Hash;
   readonly path: WorkspacePath;
   readonly hashes: readonly Hash[];
   /** In bytes. */
   readonly size: number;
-  /** It is kept until then. */
+  /** The time until which it is kept. */
   readonly until: string;
 }
 
-/** The prefixes of the ids of records that name plans of what is kept aside. */
+/** The prefixes of the ids of records that name plans of files kept aside. */
 const KEEPERS = ["session:", "action:", "intent:"];
 
-/** What is kept aside now and has a content that is meant, at whichever path it was met; not what is erased already. */
+/**
+ * Returns what is kept aside now and holds a content for which `isMeant` is true at any path; not what is erased
+ * already.
+ */
 export async function asideUses(
   context: Context,
   isMeant: (hash: Hash, path: WorkspacePath) => boolean,

@@ -21,7 +21,7 @@ const command = (line: string, more: Partial<ActionRequest> = {}): ActionRequest
   ...more,
 });
 
-/** Who made each iteration of a file. */
+/** Returns the author of each iteration of a file. */
 async function authors(workspace: WorkspaceApi, path: string): Promise<(string | undefined)[]> {
   return (await workspace.history(path)).map((one) => one.action ?? one.actor);
 }

@@ -10,50 +10,52 @@ import type { Context } from "../log/context.ts";
 import { Nesting, type Bracket } from "./nesting.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Whose work a captured change is. */
+/** The owner of a captured change. */
 export interface Attribution {
   readonly cause: IterationCause;
   readonly actor: string;
   readonly session?: string;
   readonly action?: string;
-  /** The transaction in which it was done, where no action says so. */
+  /** The transaction in which it was made, if no action names it. */
   readonly transaction?: string;
-  /** Several were at work: any of these may have done it. */
+  /** The candidates: several were at work, and any of these may have made it. */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around it, without the innermost. */
   readonly depth: number;
 }
 
-/** A change, and whose work it is. */
+/** A change and its owner. */
 export interface AttributedChange extends Change {
   readonly by: Attribution;
-  /** The number of the iteration that it brings. */
+  /** The number of the iteration that it records. */
   readonly iteration: number;
 }
 
-/** Says whose work a change is. */
+/** Returns the owner of a change. */
 export type Attribute = (change: Change) => Attribution;
 
 /**
- * What a capture is recorded as where nobody's bracket is open; `late`: an action that counts as open once more;
- * `reopened`: a transaction that does although its owner is gone; `unsure`: open actions that may never have run.
+ * Options for attributing a capture. `cause`: the cause if no bracket is open; `late`: an action that counts as open
+ * once more; `reopened`: a transaction that counts although its owner is gone; `unsure`: open actions that may never
+ * have run.
  */
 export interface AttributeOptions {
   readonly cause: IterationCause;
   readonly late?: LoggedAction;
   readonly reopened?: string;
   readonly unsure?: ReadonlySet<string>;
-  /** The head, which the changes will follow. */
+  /** The head that the changes will follow. */
   readonly head: Head;
 }
 
 /**
- * A change belongs to the innermost bracket in which it can have been made: among those that declared its path (and the runs
- * within them), else among all that may change anything (actions of the whole workspace, runs, transactions), else to the
- * only watch. It is also that of everything around it. Of several innermost ones each may have done it: then it belongs
- * to what is around them all, and names them as candidates; where nothing is, it is `ambiguous`, and no undo takes it
- * along that does not name it. So it does where the only one may never have run: a person may have made the change then.
- * With no bracket it is the caller's.
+ * Returns the function that attributes changes. A change belongs to the innermost bracket in which it can have been
+ * made: among those that declared its path (and the runs within them), else among all that may change anything (actions
+ * of the whole workspace, runs, transactions), else to the only watch. It also belongs to everything around that
+ * bracket. If there are several innermost brackets, each may have made it: it then belongs to what is around them all,
+ * and names them as candidates. If nothing is around them all, it is `ambiguous`, and only an undo that names it takes
+ * it back. The same holds if the only bracket may never have run: a person may have made the change then. If no bracket
+ * is open, the change is the caller's.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);
@@ -62,7 +64,7 @@ export async function attributor(context: Context, options: AttributeOptions): P
   const nesting = await Nesting.of(context, brackets);
   const declared = nesting.all.filter(({ action }) => action !== undefined && action.paths.length > 0);
   const wide = nesting.all.filter(({ action, transaction }) => {
-    // A transaction of one session, or of actions alone, holds nothing that nobody's action did.
+    // A transaction of one session, or of actions alone, does not own changes that no action made.
     if (transaction !== undefined) return holdsFolder(transaction.record);
     return action === undefined || action.scope === "workspace";
   });
@@ -73,13 +75,13 @@ export async function attributor(context: Context, options: AttributeOptions): P
   };
 }
 
-/** Did the action name this path, or is it a folder that had to be made for one that it named? */
+/** True if the action named this path, or if it is a folder that had to be made for a path that it named. */
 function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
   const isMade = before === undefined && after?.kind === "dir";
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
 }
 
-/** The runs within some brackets, and what goes on in these. */
+/** Returns the runs within some brackets, and what goes on in these runs. */
 function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
   const runs = nesting.all.filter(
     (run) => run.run !== undefined && some.some((one) => nesting.isWithin(run.id, one.id)),
@@ -87,7 +89,7 @@ function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
   return nesting.all.filter((one) => runs.some((run) => nesting.isWithin(one.id, run.id)));
 }
 
-/** The owner of a change that each of these innermost brackets can have made. */
+/** Returns the owner of a change that each of these innermost brackets can have made. */
 function ofBrackets(
   nesting: Nesting,
   some: readonly Bracket[],
@@ -104,8 +106,8 @@ function ofBrackets(
 }
 
 /**
- * An action, a run and a transaction of which one was begun within the other are named together, as far as the inner one's
- * record does not name the outer: undoing either takes the change along.
+ * Returns the attribution to these brackets. If an action, a run and a transaction are within one another, they are
+ * named together, as far as the inner one's record does not name the outer: undoing either takes the change along.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};
@@ -137,7 +139,7 @@ function latest(
 function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
   const [only, second] = watches;
   if (only === undefined) {
-    // The client of a transaction of actions or a person may have made the change without an action: it has no owner.
+    // The client of a transaction of actions, or a person, may have made the change without an action: it has no owner.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
     return { cause, actor: context.actor, depth: 0 };
@@ -148,7 +150,7 @@ function ofWatch(context: Context, { watches, transactions }: Brackets, cause: I
   return { cause: "watch", actor: context.actor, session: only.id, depth: 0 };
 }
 
-/** The paths that an action can have changed: those that it named, or any. */
+/** Returns the paths that these actions can have changed: those that they named; `undefined`: any. */
 export function reachOf(actions: readonly LoggedAction[]): readonly WorkspacePath[] | undefined {
   return actions.some((action) => action.scope === "workspace") ? undefined : actions.flatMap((one) => one.paths);
 }

@@ -8,7 +8,7 @@ import type { Context } from "../log/context.ts";
 import { isOwnerAlive, mayHaveOwner, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** A run or a watch that goes on. */
+/** A run or a watch that is open. */
 export interface OpenSession {
   readonly id: string;
   /** The event that began it. */
@@ -18,30 +18,30 @@ export interface OpenSession {
   readonly record: SessionRecord;
 }
 
-/** A transaction that is active. */
+/** An active transaction. */
 export interface OpenTransaction {
   readonly id: string;
   readonly seq: number;
   readonly record: TransactionRecord;
 }
 
-/** What is going on now: that to which a change can belong. */
+/** The open work to which a change can belong. */
 export interface Brackets {
   readonly actions: readonly LoggedAction[];
   readonly runs: readonly OpenSession[];
   readonly watches: readonly OpenSession[];
-  /** Agents' own sessions: never a bracket. */
+  /** Agents' own sessions, which are never brackets. */
   readonly agents: readonly OpenSession[];
   readonly transactions: readonly OpenTransaction[];
 }
 
-/** What was read of a record's last event, so that a capture need not read every one again. */
+/** Values decoded from the last events of records, so that a capture need not read every one again. */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
 const sessions = new WeakMap<object, Seen<Pick<OpenSession, "depth" | "record">>>();
 const transactions = new WeakMap<object, Seen<TransactionRecord>>();
 
-/** The sessions that have no end in the log, also those whose process is gone. */
+/** Returns the sessions that have no end in the log, including those whose process is gone. */
 export async function openSessions(context: Context, at?: Head): Promise<OpenSession[]> {
   const open: OpenSession[] = [];
   for (const row of await openRows(context, "session:", at)) {
@@ -51,7 +51,10 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
   return open.sort((a, b) => a.seq - b.seq);
 }
 
-/** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
+/**
+ * Returns everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its
+ * owner is gone.
+ */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const { index } = context;
   const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
@@ -73,15 +76,18 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
 }
 
 /**
- * Is an event so old that what no process owns counts as over? An event of a clock that was wrong is judged by the events
- * around it.
+ * Returns a function that tells whether an event is so old that work which no process owns counts as over. An event
+ * with a wrong clock is judged by the events around it.
  */
 export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
   const [jumps, at] = [await index.clockJumps(), now()];
   return (event) => at - plausibleTime(event, jumps, at) >= UNOWNED_HOURS * 3_600_000;
 }
 
-/** Those open actions that somebody will finish: their process; where none owns them, whoever does within a day. */
+/**
+ * Returns the open actions that will still be finished: those whose process is alive and, of those that no process
+ * owns, those that are less than a day old.
+ */
 export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   if (actions.length === 0) return [];
   const isLongAgo = await ageLimit(context);
@@ -114,7 +120,7 @@ function transactionIn({ record }: LogEvent): TransactionRecord {
   return decodeTransaction(record);
 }
 
-/** Of several transactions one in another: those within which no other one was begun. */
+/** Returns the transactions within which no other one was begun. */
 export function innermost(active: readonly OpenTransaction[]): OpenTransaction[] {
   const parents = new Set(active.map((one) => one.record.parent));
   return active.filter((one) => !parents.has(one.id));

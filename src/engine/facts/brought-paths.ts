@@ -7,12 +7,12 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * What a sync has brought into the folder of a replica. That such a path was absent from the folder before it came says nothing
- * about the work: the origin may have had it, and the folder did not have it yet. Only a state of the folder that was brought up
- * to an event of the origin shows that the origin had no such path either.
+ * Paths that a sync has brought into the folder of a replica. That such a path was absent before it came proves
+ * nothing: the origin may have had it, and the folder did not have it yet. Only a state of the folder that was brought
+ * up to an event of the origin shows that the origin had no such path either.
  */
 
-/** The events that say how far syncs had come, oldest first. */
+/** Returns the events that record how far syncs had come, oldest first. */
 async function standings(context: HistoryContext): Promise<readonly EventRow[]> {
   const records = await context.index.records("replica:");
   const histories = await Promise.all(records.map(({ recordId }) => context.index.recordHistory(recordId)));
@@ -24,8 +24,8 @@ async function standingAt(context: HistoryContext, row: EventRow): Promise<Repli
 }
 
 /**
- * The end of the commit with which a folder was brought up to its origin for the first time; `undefined` where none was, or where
- * that is compacted away.
+ * Returns the end of the commit that brought a folder up to its origin for the first time; `undefined` if there is
+ * none, or if it was compacted away.
  */
 export async function firstFill(context: HistoryContext): Promise<number | undefined> {
   for (const row of await standings(context)) {
@@ -38,7 +38,7 @@ export async function firstFill(context: HistoryContext): Promise<number | undef
 
 const MAY_HAVE_BEEN = "a sync brought it, and the origin may have had it then";
 
-/** Asked path by path whether the origin may have had them at an earlier moment. */
+/** Answers, path by path, whether the origin may have had it at an earlier moment. */
 export class BroughtPaths {
   readonly #context: HistoryContext;
   #standings: Promise<readonly EventRow[]> | undefined;
@@ -48,7 +48,7 @@ export class BroughtPaths {
     this.#context = context;
   }
 
-  /** Why it is not shown that the path was absent after event `seq`; `undefined`: no sync has to do with it. */
+  /** Returns why the absence of the path after event `seq` is not proved; `undefined` if no sync is involved. */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#standings ??= standings(this.#context);
     if ((await this.#standings).length === 0) return undefined;
@@ -64,7 +64,7 @@ export class BroughtPaths {
     return isSame && then.applied < upstream.seq ? undefined : MAY_HAVE_BEEN;
   }
 
-  /** How far the sync had come after event `seq`. */
+  /** Returns how far the sync had come after event `seq`. */
   #standingAt(seq: number): Promise<ReplicaRecord | undefined> {
     let found = this.#at.get(seq);
     if (found === undefined) this.#at.set(seq, (found = this.#find(seq)));

@@ -10,14 +10,14 @@ import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
-/** The same, and the paths that they or somebody else did. */
+/** Own work, and the paths of changes that either they or others made. */
 interface FoundWork extends OwnWork {
   readonly ambiguous: readonly WorkspacePath[];
 }
 
 /**
- * A run, an action or a session, and what goes on within it. What is within something is begun after it, so that the events
- * of a span, read in order, tell it.
+ * A run, an action or a session, and what goes on within it. What is within it is begun after it, so the events of a
+ * span, read in order, tell it.
  */
 class Lineage {
   readonly #ids: Set<string>;
@@ -38,7 +38,7 @@ class Lineage {
     return this.#has(session) || this.#has(action);
   }
 
-  /** Is it one of those who may have made a change, and that is not known to be theirs? */
+  /** True if it is a candidate for a change that is not known to be its own. */
   mayHold(record: Pick<FileRecord, "session" | "action" | "candidates">): boolean {
     return !this.holds(record) && record.candidates?.some((one) => this.#ids.has(one)) === true;
   }
@@ -48,12 +48,12 @@ class Lineage {
   }
 }
 
-/** The changes of a session and of everything within it, without those that were taken back meanwhile. */
+/** Returns the changes of a session and of everything within it, without those that were taken back meanwhile. */
 export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<FoundWork> {
   return changesWithin(context, new Lineage(id), span);
 }
 
-/** What an action did from its snapshot up to an event, and in the changes that are about to follow it. */
+/** Returns what an action did from its snapshot up to an event, and in the changes that are about to follow it. */
 export async function changesOfAction(
   context: Context,
   { id, seq }: { readonly id: string; readonly seq: number },
@@ -83,7 +83,7 @@ async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan):
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // To know what an undo took back, all operations are read: few spans hold one.
+      // To know what an undo took back, all operations are read: few spans hold an undo.
       if (!isAnyUndo) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);
@@ -96,7 +96,7 @@ function isUndo({ recordId, record }: Pick<LogEvent, "recordId" | "record">): bo
   return recordId.startsWith("intent:") && record["state"] === "done" && record["kind"] === "undo";
 }
 
-/** What undos took back up to an event: for instance of a failed run. */
+/** Returns what undos took back up to an event: for instance of a failed run. */
 async function undoneUpTo(context: Context, upTo: number): Promise<UndoneEvents> {
   const operations = await operationsOf(context, await loggedSessions(context));
   return undoneBy(operations, await ownersIn(context), upTo);

@@ -9,27 +9,27 @@ import { contentsOfVersion, decodeVersion } from "../../core/records/write-back-
 import type { HistoryContext } from "../log/context.ts";
 import { baseOf } from "../log/project.ts";
 
-/** Where a history names a content. */
+/** The places where a history names a content. */
 export interface ContentUse {
   readonly hash: Hash;
   /** In bytes. */
   size: number;
   /** Paths that have or had it. */
   readonly paths: Set<WorkspacePath>;
-  /** Those that have it as they were last recorded. */
+  /** Those whose last recorded state has it. */
   readonly now: Set<WorkspacePath>;
-  /** The history itself is made of it: it is a base, or a filter. */
+  /** True if the history itself is made of it: it is a base, or a filter. */
   isHistorys: boolean;
 }
 
-/** A state of a path, or another record. */
+/** A state of a path, or another record that names contents. */
 type Said =
   | { readonly path: WorkspacePath; readonly hash: Hash | undefined; readonly size: number }
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * The contents that `isMeant` is true of, and everything that names them. Read from the log alone, twice: no wrong index makes
- * somebody give up another content.
+ * Returns the contents for which `isMeant` is true, and everything that names them. Reads the log alone, twice, so that
+ * a wrong index cannot make a person give up another content.
  */
 export async function contentUses(
   context: HistoryContext,

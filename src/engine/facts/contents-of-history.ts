@@ -5,16 +5,19 @@ import { erasuresInForce } from "./erasures-in-force.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * The contents of the store as one history may have them: what it has erased is not there, also while the bytes are still kept.
- * What was put or recorded again since is there.
+ * The contents of the store as one history may have them. A content that it has erased is absent, even while its bytes
+ * are still kept. One that was put or recorded again since is there.
  */
 export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
-  /** What was put through this object, and behind which event: an operation reads its contents before an event names them. */
+  /**
+   * The contents that were put through this object, and the event behind which: an operation reads its contents before
+   * an event names them.
+   */
   readonly #put = new Map<Hash, number>();
 
-  /** `history`: with the contents of the store as they are. */
+  /** `history`: its `blobs` are the contents of the store as they are. */
   constructor(history: HistoryContext) {
     this.#history = history;
     this.#blobs = history.blobs;
@@ -53,7 +56,7 @@ export class ContentsOfHistory implements BlobStore {
     return (await this.#isErased(hash)) ? undefined : this.#blobs.open(hash);
   }
 
-  /** For plans, of which what is erased was left out: what an open one names is to be there. */
+  /** For plans, from which erased contents were left out: the contents that an open plan names must be there. */
   readMany(hashes: Iterable<Hash>): ReturnType<BlobStore["readMany"]> {
     return this.#blobs.readMany(hashes);
   }
@@ -78,7 +81,7 @@ export class ContentsOfHistory implements BlobStore {
     return this.#blobs.setAside(wish);
   }
 
-  /** The store's own. */
+  /** Closes the store itself. */
   close(): Promise<void> {
     return this.#blobs.close();
   }
@@ -98,7 +101,10 @@ export class ContentsOfHistory implements BlobStore {
   }
 }
 
-/** Which contents are erased of those given: they are not needed, and not given, by what has named them before. */
+/**
+ * Returns those of the given contents that are erased: events that named them before neither need nor give them any
+ * more.
+ */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);
   const erased = new Set<Hash>();
@@ -110,7 +116,7 @@ export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash
   return erased;
 }
 
-/** What was found for an index, and for which state of it. */
+/** The erased contents found for an index, and the seq of that index. */
 interface Found {
   readonly seq: number;
   readonly erased: ReadonlySet<Hash>;
@@ -118,7 +124,7 @@ interface Found {
 
 const found = new WeakMap<object, Found>();
 
-/** All contents that are erased. */
+/** Returns all contents that are erased. */
 export async function erasedContents(history: HistoryContext): Promise<ReadonlySet<Hash>> {
   const { all } = await erasuresInForce(history);
   if (all.length === 0) return NONE;
@@ -135,7 +141,7 @@ export async function erasedContents(history: HistoryContext): Promise<ReadonlyS
 
 const NONE: ReadonlySet<Hash> = new Set();
 
-/** Does something name a content that came behind an event: a path's state, an open conflict, a version, a file outside? */
+/** True if something after an event names a content: a path's state, an open conflict, a version, a file outside. */
 async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): Promise<boolean> {
   const { index } = history;
   if (((await index.withContent(hash))?.seq ?? 0) > seq) return true;
@@ -147,7 +153,7 @@ async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): P
   return (await readEvents(history, rows)).some(({ record }) => JSON.stringify(record).includes(hash));
 }
 
-/** A batch that notes what was put, once that is durable. */
+/** A batch that notes which contents were put, once they are durable. */
 class NotingBatch implements BlobBatch {
   readonly #batch: BlobBatch;
   readonly #onPut: (hashes: readonly Hash[]) => Promise<void>;

@@ -9,7 +9,7 @@ export interface DoneRequest {
   readonly row: EventRow;
 }
 
-/** The request that became this intent, if it was done; as far as the index knows. */
+/** Returns the request that became this intent, if it was done, as far as the index knows. */
 export async function doneRequest(context: Context, id: string): Promise<DoneRequest | undefined> {
   const row = await context.index.record(`intent:${id}`);
   if (row === undefined) return undefined;

@@ -11,9 +11,12 @@ import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Sorts out of a look at the disk the files whose content was erased: they are neither stored nor recorded, and are named. */
+/**
+ * Filters out of a scan the files whose content was erased: they are neither stored nor recorded, and are reported as
+ * omitted.
+ */
 export class ErasedLook {
-  /** The erasures as they were when the look began. */
+  /** The erasures as they were when the scan began. */
   readonly erasures: Erasures;
   readonly contents: ReadonlySet<Hash>;
 
@@ -27,7 +30,7 @@ export class ErasedLook {
     return new ErasedLook(await erasuresInForce(context), contents);
   }
 
-  /** Why a path that was read is left out; `undefined`: it is not. */
+  /** Returns why a path that was read is omitted; `undefined` if it is not. */
   omissionOf(result: IngestResult): Omission | undefined {
     const hash = "entry" in result ? result.entry.hash : undefined;
     if (hash === undefined || !this.contents.has(hash)) return undefined;
@@ -35,15 +38,15 @@ export class ErasedLook {
     return { path: result.path, reason: "erased", detail: `its content was erased by event ${by}` };
   }
 
-  /** Is the same erased now? To be asked with the lock held. */
+  /** True if the same contents are erased now. Call it with the lock held. */
   async isCurrent(context: Context): Promise<boolean> {
     return (await erasuresInForce(context)) === this.erasures;
   }
 }
 
 /**
- * The files that have got an erased content since they were last looked at. What is recorded of such a path is an earlier state, and no
- * operation overwrites what it holds now.
+ * Returns the files that have got an erased content since the last scan. The recorded state of such a path is an
+ * earlier one, and no operation overwrites its present content.
  */
 export async function erasedSince(
   { index }: Pick<Context, "index">,
@@ -63,11 +66,11 @@ export async function erasedSince(
   });
 }
 
-/** Throws `ERASED` where the content of one of these files was erased. */
+/** Throws `ERASED` if the content of one of these files was erased. */
 export async function refuseErased(context: Context, entries: readonly Entry[]): Promise<void> {
   const erased = await erasedAmong(context, new Set(entries.flatMap(({ hash }) => hash ?? [])));
   if (erased.size === 0) return;
-  // A write of the same batch may have given the content anew, and is not recorded yet.
+  // A write of the same batch may have put the content again, and is not recorded yet.
   const given = await context.blobs.has([...erased]);
   for (const { path, hash } of entries) {
     if (hash === undefined || !erased.has(hash) || given.has(hash)) continue;

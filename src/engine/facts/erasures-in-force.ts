@@ -3,7 +3,7 @@ import { Erasures } from "../../core/records/erasures.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 
-/** What was read of an index: up to which event, and up to which of an erasure. */
+/** The erasures that were read from an index, as of which event, and the last erasure's event. */
 interface Known {
   readonly seq: number;
   readonly last: number;
@@ -12,7 +12,7 @@ interface Known {
 
 const known = new WeakMap<object, Known>();
 
-/** The erasures that the index knows. Without any it costs one query for each event that came. */
+/** Returns the erasures that the index knows. If there are none, this costs one query for each new event. */
 export async function erasuresInForce(context: HistoryContext): Promise<Erasures> {
   const { seq } = await context.index.head();
   const seen = known.get(context.index);

@@ -5,16 +5,16 @@ import { markedOutside, outsidePath } from "../../core/records/outside-record.ts
 import { pathInRoot, ROOT } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
 
-/** What an action goes on without, where its caller has said `warn`. */
+/** The receipt of a capture that failed, for an action that goes on without it because its caller has said `warn`. */
 
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
-/** No room, or trouble with the disk: nobody's mistake. */
+/** True for a lack of room or trouble with the disk, which is nobody's mistake. */
 export function isNoRoomOrTrouble(error: unknown): boolean {
   return error instanceof ChronicleError ? TROUBLE.has(error.code) : errnoOf(error) !== undefined;
 }
 
-/** The receipt of which nothing could be taken: everything that an action may have to do with. */
+/** Returns the omissions of a capture that took nothing: everything that the action may touch. */
 export function allOmitted(
   { worktree }: Context,
   { paths, outside, scope }: Pick<ActionRecord, "paths" | "outside" | "scope">,

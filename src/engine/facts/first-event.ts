@@ -4,20 +4,20 @@ import type { FileRecord } from "../../core/values/file-record.ts";
 /** The first of somebody's own events of a path: an undo goes back to the state right before it. */
 export interface FirstEvent {
   readonly seq: number;
-  /** The action that did it. */
+  /** The action that made it. */
   readonly action?: string | undefined;
-  /** Chronicle has put it there: it found what `before` says. */
+  /** True if Chronicle wrote it: the state that it found there is `before`. */
   readonly isWritten: boolean;
-  /** A run's capture found it. */
+  /** True if a run's capture found it. */
   readonly isRun?: boolean;
 }
 
-/** The net change of a path by somebody's own events, and the first of them. */
+/** The net change of a path by somebody's own events, and the first of these. */
 export interface OwnChange extends Change {
   readonly first: FirstEvent;
 }
 
-/** Iterations that Chronicle has written, not found. */
+/** The causes of iterations that Chronicle has written, not found. */
 const WRITTEN: ReadonlySet<FileRecord["cause"]> = new Set([
   "write",
   "restore",
@@ -28,7 +28,7 @@ const WRITTEN: ReadonlySet<FileRecord["cause"]> = new Set([
   "merge",
 ] as const);
 
-/** An event of a file as the first one. */
+/** Returns an event of a file as the first one. */
 export function firstEvent({ action, cause }: Pick<FileRecord, "action" | "cause">, seq: number): FirstEvent {
   return { seq, action, isWritten: WRITTEN.has(cause), isRun: cause === "run" };
 }

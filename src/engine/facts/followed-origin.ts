@@ -3,8 +3,9 @@ import type { HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * The sync that sends what is recorded of a folder to its origin; `undefined`: there is none. The last record is in force: one
- * that was written before the origin had said which workspace it is, or about an origin before, says nothing any more.
+ * Returns the sync that sends what is recorded of a folder to its origin; `undefined` if there is none. The last record
+ * is in force: it supersedes one that was written before the origin had said which workspace it is, and one about an
+ * earlier origin.
  */
 export async function followedOrigin(context: HistoryContext): Promise<ReplicaRecord | undefined> {
   const row = (await context.index.records("replica:")).at(-1);

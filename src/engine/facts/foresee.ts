@@ -8,15 +8,15 @@ import type { Context } from "../log/context.ts";
 import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** What a dry run asks of the files. */
+/** The changes that a dry run checks against the files. */
 export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> {
-  /** Contents that are stored only with the real operation. */
+  /** Contents that only the real operation stores. */
   readonly made?: readonly Hash[] | undefined;
 }
 
 /**
- * What the changes would come to now, for a dry run: blocked are paths that need a content which is not in the store or is damaged,
- * and those where what is on disk is in the way.
+ * Returns, for a dry run, the result that the changes would have now. Blocked are paths that need a missing or damaged
+ * content, and paths where the present files are in the way.
  */
 export async function foresee(context: Context, { changes, onBlocked, made = [] }: Foreseeing): Promise<CheckReport> {
   const gone = await withoutSoundContent(context, changes, new Set(made));
@@ -30,8 +30,8 @@ export async function foresee(context: Context, { changes, onBlocked, made = [] 
 }
 
 /**
- * The paths that need a content which is not in the store or cannot be read, but for those that are yet to be `made`. Every content is
- * read whole, as the real operation does: only its bytes tell that they are sound.
+ * Returns the paths that need a content which is not in the store or cannot be read, except for contents that are yet
+ * to be `made`. Every content is read whole, as by the real operation: only its bytes show that it is sound.
  */
 export async function withoutSoundContent(
   context: Context,
@@ -53,7 +53,7 @@ export async function withoutSoundContent(
   return [...gone, ...damaged];
 }
 
-/** What is wrong with a stored content. */
+/** Returns what is wrong with a stored content, or `undefined`. */
 async function troubleOf(reader: BlobReader | undefined): Promise<string | undefined> {
   if (reader === undefined) return "the content is not in the store";
   try {
@@ -77,7 +77,7 @@ function neededBy(
   });
 }
 
-/** The paths that need a content which is not in the store, but for those that are yet to be `made`. */
+/** Returns the paths that need a content which is not in the store, except for contents that are yet to be `made`. */
 export async function withoutContent(
   context: Context,
   changes: readonly Change[],

@@ -5,17 +5,17 @@ import { ownersIn } from "./owners.ts";
 import { actionsEver } from "./transactions.ts";
 
 /**
- * Keepers are the two kinds of work for which something is kept aside: runs and actions. One belongs to an operation as its
- * events do: it is that operation, or goes on within it.
+ * Keepers are the two kinds of work for which something is kept aside: runs and actions. A keeper belongs to an
+ * operation as its events do: it is that operation, or goes on within it.
  */
 
-/** All runs and actions, by where they began. */
+/** Returns all runs and actions, ordered by their first event. */
 export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
   const sessions = (await loggedSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
   return [...sessions, ...(await actionsEver(context))].sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/** The runs and actions that belong to some operations: runs, actions, transactions. */
+/** Returns the runs and actions that belong to some operations: runs, actions, transactions. */
 export async function keepersWithin(context: Context, ids: ReadonlySet<string>): Promise<readonly Keeper[]> {
   const owners = await ownersIn(context);
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));

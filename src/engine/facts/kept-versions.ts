@@ -13,20 +13,20 @@ export interface KeptVersion {
   readonly record: VersionRecord;
 }
 
-/** What replicas wrote back and lost against others' work, oldest first. */
+/** Returns the versions that replicas wrote back and that lost against others' work, oldest first. */
 export async function readVersions(context: Context): Promise<KeptVersion[]> {
   const events = await readEvents(context, await context.index.records("version:"));
   return events.map(({ seq, ts, record }) => ({ seq, ts, record: decodeVersion(record) }));
 }
 
-/** Throws `PRUNED` or `BLOB_MISSING` where the content of a version is not in the store any more. */
+/** Throws `PRUNED` or `BLOB_MISSING` if the content of a version is not in the store any more. */
 export async function mustHaveVersion(context: Context, version: KeptVersion): Promise<void> {
   const { hash } = version.record.entry ?? {};
   if (hash === undefined || (await context.blobs.has([hash])).has(hash)) return;
   throw await missingVersion(context, version, hash);
 }
 
-/** Why a content of a version is not there. Throws `PRUNED` where that is why. */
+/** Returns the error for a missing content of a version. Throws `PRUNED` if a pruning gave it up. */
 export async function missingVersion(
   context: Context,
   { seq, record: { path, replica } }: KeptVersion,

@@ -5,8 +5,8 @@ import type { Context } from "../log/context.ts";
 import { followSettings } from "../log/follow-settings.ts";
 
 /**
- * Recorded files that the rules leave out by now, and of which the history still has a content: `erase` takes such contents out. By
- * name alone, in path order; no content is looked at.
+ * Returns recorded files that the present rules leave out, and of which the history still has a content: `erase` takes
+ * such contents out. Judges by name alone, in path order; reads no content.
  */
 export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
   await followSettings(context);

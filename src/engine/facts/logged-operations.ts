@@ -29,7 +29,7 @@ function selectiveOf(
   return { selective: { selection, ...ids, took, met, settled, named, left } };
 }
 
-/** The conflicts that undos of somebody's work have met, by the undo. */
+/** Returns the conflicts that undos of somebody's work have met, by undo. */
 async function conflictsByUndo(
   context: Context,
   intents: readonly LoggedIntent[],
@@ -43,8 +43,8 @@ async function conflictsByUndo(
 }
 
 /**
- * All finished operations whose events are all there, in the order in which they were finished. A run whose process is
- * gone is one of them, and the last, as it will be once it is closed.
+ * Returns all finished operations whose events are all there, ordered by their end. A run whose process is gone is one
+ * of them, and the last one, as it will be once it is closed.
  */
 export async function operationsOf(context: Context, sessions: readonly Session[]): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
@@ -59,7 +59,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
   const conflicts = await conflictsByUndo(context, intents);
   for (const { id, intent, seq, ts } of intents) {
     const { kind, summary, started, fromSeq, target } = intent;
-    // What came from an origin is the origin's to take back; whoever wants it so here changes the files.
+    // Changes that came from an origin can only be taken back there; a person who wants that here changes the files.
     if (kind === "replica") continue;
     const base = {
       id,
@@ -74,7 +74,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
       ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };
     const changed = intent.paths - (intent.skipped ?? 0);
-    // A write that was asked for by name and changed nothing is only kept to be answered again.
+    // A write that was requested by name and changed nothing is only kept so that the request can be answered again.
     if (kind === "write" && changed === 0) continue;
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
@@ -86,7 +86,10 @@ export async function operationsOf(context: Context, sessions: readonly Session[
   return isNested ? partsTold(context, all) : all;
 }
 
-/** An undo of somebody's work has not taken back wholly the operations that made what it left alone: those it passes. */
+/**
+ * For each undo of somebody's work, moves the operations whose events it left alone from `takes` to `passes`: it did
+ * not take those back wholly.
+ */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];
   const owners = await ownersIn(context);
@@ -112,7 +115,10 @@ async function leftTold(context: Context, all: readonly LoggedOperation[]): Prom
   return told;
 }
 
-/** The events of files and links that an undo was to take back, and whose paths it has left alone. A folder may stay. */
+/**
+ * Returns the events of files and links that an undo was to take back, and whose paths it has left alone. A folder may
+ * stay.
+ */
 async function eventsLeft(
   context: Context,
   { took, left }: Selective,
@@ -139,8 +145,8 @@ function isWithinSomething({ within }: Session): boolean {
 }
 
 /**
- * Runs and actions that went on within another operation: one that ended within it is part of it; what one did after its end is an
- * operation by itself.
+ * Marks runs and actions that went on within another operation. One that ended within it is part of it; what one did
+ * after its end is an operation by itself.
  */
 async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const owners = await ownersIn(context);
@@ -154,9 +160,12 @@ async function partsTold(context: Context, all: readonly LoggedOperation[]): Pro
   });
 }
 
-/** Is a write part of a greater operation: of an action, of a run, of a transaction that was committed? */
+/**
+ * Returns a function that tells whether a write is part of a greater operation: of an action, of an ended run, or of a
+ * committed transaction.
+ */
 async function partsOfMore(context: Context, sessions: readonly Session[]): Promise<(intent: IntentRecord) => boolean> {
-  // While a run goes on, what is written within it can be taken back by itself.
+  // While a run goes on, a write within it can be taken back by itself.
   const isEnded = ({ kind, state }: Session): boolean => kind === "run" && state !== "running";
   const runs = new Set(sessions.filter(isEnded).map((one) => one.id));
   const ends = endsOfWhole(await allTransactions(context));

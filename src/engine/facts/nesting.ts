@@ -10,17 +10,17 @@ import { isElsewhere, numberHere, type OwnerProcess } from "../log/owner-process
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Which open runs, actions and transactions go on within which. What was begun within something is part of it: its
- * changes are its own, and those of everything around it. Two of which neither is within the other are rivals.
+ * Tells which open runs, actions and transactions go on within which. Work that was begun within another is part of it:
+ * its changes are its own, and those of everything around it. Two of which neither is within the other are rivals.
  */
 
-/** A run, an action or a transaction that is open. */
+/** An open run, action or transaction. */
 export interface Bracket {
   readonly id: string;
   /** The event that began it. */
   readonly seq: number;
   readonly depth: number;
-  /** The process that owns it; `null`: none is known. */
+  /** The process that owns it; `null` if none is known. */
   readonly pid: number | null;
   readonly run?: OpenSession;
   readonly action?: LoggedAction;
@@ -48,33 +48,33 @@ export class Nesting {
     return new Nesting(all, parents);
   }
 
-  /** The ids of everything around a bracket, and its own. */
+  /** Returns the ids of everything around a bracket, and its own. */
   around(id: string): ReadonlySet<string> {
     const found = new Set([id]);
-    // A set's iterator goes on with what is added on the way.
+    // A set's iterator also visits what is added on the way.
     for (const one of found) for (const parent of this.#parents.get(one) ?? []) found.add(parent);
     return found;
   }
 
-  /** Is the first one within the second, or the same? */
+  /** True if the first one is within the second, or the same. */
   isWithin(inner: string, outer: string): boolean {
     return this.around(inner).has(outer);
   }
 
-  /** Those of some brackets within which no other one of them goes on. */
+  /** Returns those of some brackets within which no other one of them goes on. */
   innermost(some: readonly Bracket[]): Bracket[] {
     return some.filter((outer) => !some.some((inner) => inner.id !== outer.id && this.isWithin(inner.id, outer.id)));
   }
 
-  /** The open brackets that surely go on around all of these (or are the only one of them). */
+  /** Returns the open brackets that surely go on around all of these (or the bracket itself, if only one is given). */
   common(some: readonly Bracket[]): Bracket[] {
     const around = some.map((one) => this.#surelyAround(one.id));
     return this.all.filter((one) => around.every((ids) => ids.has(one.id)));
   }
 
   /**
-   * The same as `around`, without calls of which only one can have started what is within: of several that go on at once,
-   * nobody knows which has started a sub-agent.
+   * Does the same as `around`, without calls of which only one can have started the bracket: of several concurrent
+   * calls, it is unknown which one started a sub-agent.
    */
   #surelyAround(id: string): ReadonlySet<string> {
     const around = this.around(id);
@@ -111,7 +111,7 @@ function idsOf({ run, action, transaction }: { readonly [Kind in keyof Within]: 
   return [run, action, transaction].filter((id) => id !== undefined);
 }
 
-/** A sub-agent's action is within the call of its session that started it. */
+/** True if a sub-agent's action is within the call of its session that started it. */
 function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   return (
     inner.session !== undefined &&
@@ -121,7 +121,7 @@ function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   );
 }
 
-/** An ended bracket may stand between two that are open. */
+/** Adds brackets that have ended: one may stand between two that are open. */
 async function addClosed(context: Context, parents: Map<string, readonly string[]>): Promise<void> {
   const missing = new Set([...parents.values()].flat().filter((id) => !parents.has(id)));
   for (const id of missing) {
@@ -131,7 +131,7 @@ async function addClosed(context: Context, parents: Map<string, readonly string[
   }
 }
 
-/** The brackets around a run or an action that has ended. */
+/** Returns the brackets around a run or an action that has ended. */
 async function closedWithin(context: Context, id: string): Promise<string[]> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) return idsOf(decodeSession((await readEvent(context, run)).record).within);
@@ -141,15 +141,15 @@ async function closedWithin(context: Context, id: string): Promise<string[]> {
 
 /** The process, session and caller that begin something. */
 export interface Beginner {
-  /** The process; `null`: it is not known, and this one asks for it. */
+  /** The process; `null` if it is not known, and this process asks for it. */
   readonly pid: number | null;
   /** The agent's session for which it is begun. */
   readonly session?: string | undefined;
   /** The ids of what it was started within, as its caller knows: `CHRONICLE_RUN`, and the `action(…)` of a library. */
   readonly within?: readonly string[];
-  /** It changes the folder itself: a transaction of actions alone is not around it. */
+  /** Set if it changes the folder itself: then a transaction of actions alone is not around it. */
   readonly inFolder?: true;
-  /** If ancestry cannot be known, the only open run is taken for the one around it. */
+  /** Set if the only open run counts as the one around it when ancestry cannot be known. */
   readonly guess?: true;
 }
 
@@ -160,8 +160,9 @@ export interface Place {
 }
 
 /**
- * Where a beginning stands: within what its caller names, and what the processes around it have open. Of several that are
- * not within one another (two tool calls of an agent at once, say) none is known to be around it, only what is around all.
+ * Returns the place of something that begins: within what its caller names, and within what the processes around it
+ * have open. If several of these are not within one another (two concurrent tool calls of an agent, say), none of them
+ * is known to be around it, only what is around them all.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -183,8 +184,8 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 }
 
 /**
- * The transactions to which what begins now belongs: everybody's and the session's. One that holds a run is only that
- * run's, and what goes on within it.
+ * Returns the transactions to which something that begins now belongs: those of everybody and those of its session. A
+ * transaction that holds a run owns only that run, and what goes on within it.
  */
 function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
   return nesting.all.filter(({ id, transaction }) => {
@@ -200,8 +201,8 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 }
 
 /**
- * The brackets that are known to be around who begins something: those that its caller names, and those of the processes
- * around it. What its own process has open may be another session's, so that this alone says nothing.
+ * Returns the brackets that are known to be around a beginner: those that its caller names, and those of the processes
+ * around it. The brackets of its own process may be another session's, so they prove nothing.
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;
@@ -221,7 +222,7 @@ async function foundAround(context: Context, nesting: Nesting, by: Beginner): Pr
   return isGuessed ? [run] : [];
 }
 
-/** The process that a bracket belongs to. */
+/** Returns the process that owns a bracket. */
 function ownerOf({ pid, action, run, transaction }: Bracket): OwnerProcess {
   return action ?? run?.record ?? transaction?.record ?? { pid };
 }

@@ -6,11 +6,11 @@ import type { ScannedPath } from "../../worktree/worktree.ts";
 import { openActions } from "./actions.ts";
 import type { Context } from "../log/context.ts";
 
-/** How a look treats what is off the record. */
+/** Options for scanning paths that are off the record. */
 export interface OffRecordOptions {
-  /** Paths at and beneath `only` that were left off the record come in: somebody has named them. */
+  /** True if paths at and beneath `only` that were left off the record are recorded: a person has named them. */
   readonly onRecord?: boolean;
-  /** Look past the commands that go on off the record: only what was noted stays out. */
+  /** True if the scan ignores commands that go on off the record: only noted paths stay out. */
   readonly pastCommands?: boolean;
   readonly only?: readonly WorkspacePath[];
 }
@@ -25,20 +25,20 @@ const REMOVED =
 const GOING = "a command off the record is going on, and this may be its work";
 
 /**
- * Sorts out of a look at the disk what was changed off the record, before anything of it is read or stored. A noted path is
- * known again by its stat, else by its salted hash: a file that was only touched or renamed stays out.
+ * Filters out of a scan what was changed off the record, before anything of it is read or stored. A noted path is
+ * recognised by its stat, else by its salted hash: a file that was only touched or renamed stays out.
  */
 export class OffRecordLook {
   /** Paths that somebody else has changed since they were left off the record. */
   readonly returned = new Set<WorkspacePath>();
-  /** Held because a command goes on: it is to be looked at again. */
+  /** Paths held because a command goes on: they must be scanned again. */
   readonly undecided: WorkspacePath[] = [];
   readonly #context: Context;
   readonly #state: OffRecord;
   readonly #notes: ReadonlyMap<WorkspacePath, OffRecordNote>;
   readonly #byInode: ReadonlyMap<string, OffRecordNote>;
   readonly #options: OffRecordOptions;
-  /** While a command goes on: the paths that tools have said they change. */
+  /** While a command goes on: the paths that tools have declared. */
   readonly #declared: readonly WorkspacePath[] | undefined;
   readonly #folders: ScannedPath[] = [];
   readonly #held = new Map<WorkspacePath, string>();
@@ -54,7 +54,7 @@ export class OffRecordLook {
     this.#declared = how.declared;
   }
 
-  /** `undefined`: nothing is off the record. Throws `LOG_DAMAGED`. */
+  /** Returns `undefined` if nothing is off the record. Throws `LOG_DAMAGED`. */
   static async of(context: Context, options: OffRecordOptions): Promise<OffRecordLook | undefined> {
     const state = context.offRecord.read();
     if (state === undefined) return undefined;
@@ -63,17 +63,17 @@ export class OffRecordLook {
     return new OffRecordLook(context, state, await inForce(context, state.notes), { options, declared });
   }
 
-  /** Do the notes still say what they said as the look began? To be asked with the lock held. */
+  /** True if the notes are still those with which the scan began. Call it with the lock held. */
   get isCurrent(): boolean {
     return this.#context.offRecord.read() === this.#state;
   }
 
-  /** May the path be read although it was not handed over? */
+  /** True if the path may be read although it was not handed over. */
   mayRead(path: WorkspacePath): boolean {
     return this.#declared === undefined && !this.#notes.has(path);
   }
 
-  /** The paths of a batch that are to be read. Folders that stay out are decided at the end. */
+  /** Returns the paths of a batch that are to be read. Folders that stay out are decided at the end. */
   async sift(batch: readonly ScannedPath[]): Promise<ScannedPath[]> {
     const through: ScannedPath[] = [];
     for (const one of batch) {
@@ -85,7 +85,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** The paths that are gone and count as gone. */
+  /** Returns the paths that are gone and count as gone. */
   async siftGone(gone: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
     const through: WorkspacePath[] = [];
     for (const path of gone) {
@@ -96,7 +96,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Folders that were put off and hold something that was taken: they are taken, too. */
+  /** Returns the deferred folders that hold a captured path: they are captured, too. */
   foldersOf(taken: readonly WorkspacePath[]): ScannedPath[] {
     if (this.#folders.length === 0) return [];
     const above = new Set(taken.flatMap((path) => [...foldersAbove(path)]));
@@ -107,7 +107,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** The omissions of a look; of what the rules leave out, too, it says which paths are off the record. */
+  /** Returns the omissions of a scan; those that the rules leave out and that are off the record say so. */
   async renamed(omitted: readonly Omission[]): Promise<Omission[]> {
     const noted = omitted.filter(({ path, reason }) => reason === "excluded" && this.#notes.has(path));
     if (noted.length === 0) return [...omitted];
@@ -117,7 +117,7 @@ export class OffRecordLook {
     );
   }
 
-  /** The paths that stay out, as omissions. Paths in a folder that stays out are not listed by themselves. */
+  /** Returns the paths that stay out, as omissions. Paths in a folder that stays out are not listed by themselves. */
   held(): Omission[] {
     const held: Omission[] = [];
     for (const path of [...this.#held.keys()].sort(comparePaths)) {
@@ -128,7 +128,7 @@ export class OffRecordLook {
     return held;
   }
 
-  /** Those of the paths that are as they were left off the record, with why they are left alone. */
+  /** Returns those of the paths that are as they were left off the record, with the reason why they are left alone. */
   async heldAmong(paths: readonly WorkspacePath[]): Promise<ReadonlyMap<WorkspacePath, string>> {
     const stats = await this.#context.worktree.stats(paths);
     const held = new Map<WorkspacePath, string>();
@@ -140,7 +140,7 @@ export class OffRecordLook {
     return held;
   }
 
-  /** All that is noted, and is so still. */
+  /** Returns all noted paths that are still as noted. */
   heldNow(): Promise<ReadonlyMap<WorkspacePath, string>> {
     return this.heldAmong([...this.#notes.keys()]);
   }
@@ -182,7 +182,7 @@ function inodeOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): 
   return `${dev}:${ino}`;
 }
 
-/** The notes of paths that nothing was recorded of since. */
+/** Returns the notes of paths of which nothing was recorded since. */
 export async function inForce(
   { index }: Pick<Context, "index">,
   notes: readonly OffRecordNote[],

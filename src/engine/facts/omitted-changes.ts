@@ -11,17 +11,17 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * What a command does to paths that no capture takes. Only the omitted paths themselves are looked at: of an omitted
- * folder its presence, never what lies in it.
+ * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are checked: of an
+ * omitted folder its presence, never what lies in it.
  */
 
 /** The omitted paths that were there before a command. */
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
-/** The store is Chronicle's own; what was unstable is tracked, and is read again. */
+/** The store is Chronicle's own; unstable paths are tracked, and are read again. */
 const NOT_COMPARED: ReadonlySet<string> = new Set<Omission["reason"]>(["store", "unstable"]);
 
-/** Looks at what a capture has omitted: one `lstat` for each path. */
+/** Stats what a capture has omitted: one `lstat` for each path. */
 export async function statOmitted(context: Context, { omitted }: Pick<Coverage, "omitted">): Promise<OmittedPaths> {
   const compared = omitted.filter(({ reason }) => !NOT_COMPARED.has(reason));
   const stats = await context.worktree.stats(compared.map(({ path }) => path));
@@ -33,7 +33,7 @@ export async function statOmitted(context: Context, { omitted }: Pick<Coverage, 
   return found;
 }
 
-/** The differences between the paths that were omitted before and now. */
+/** Returns the differences between the paths that were omitted before and now. */
 export async function changesOfOmitted(context: Context, before: OmittedPaths): Promise<OmittedChange[]> {
   const paths = [...before.keys()].sort(comparePaths);
   const stats = await context.worktree.stats(paths);
@@ -44,8 +44,8 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
 }
 
 /**
- * Keeps the list of what is omitted before an action that may touch anything; `undefined` where nothing is. The list is
- * durable when it resolves: the caller holds a lease of the blob store until the action's record is.
+ * Keeps the list of omitted paths before an action that may touch anything; returns `undefined` if there are none. The
+ * list is durable when this resolves: the caller holds a lease of the blob store until the action's record is.
  */
 export async function keepOmittedList(context: Context, omitted: readonly Omission[]): Promise<Hash | undefined> {
   const found = await statOmitted(context, { omitted });
@@ -58,44 +58,47 @@ function changeOf(path: WorkspacePath, { omission, stat }: ListedOmission, now: 
   const { reason, detail } = omission;
   const common = { path, reason, ...optional({ detail }), kept: false };
   if (now === undefined) return [{ ...common, type: "deleted", lost: true }];
-  // A path that cannot be looked at is not known to have changed.
+  // A path that cannot be read is not known to have changed.
   if (now === "unknown" || isAsBefore(stat, now)) return [];
   return [{ ...common, type: "modified", lost: !hasOnlyGrown(stat, now) && !isExcludedByPerson(omission) }];
 }
 
-/** Folders and special files are compared by their kind alone, others by their content's times and place. */
+/**
+ * True if a path is unchanged. Folders and special files are compared by their kind alone, others by their size,
+ * modification time and inode.
+ */
 function isAsBefore(before: OmittedStat, now: OmittedStat): boolean {
   if (before.kind !== now.kind) return false;
   if (before.kind === "dir" || before.kind === "special") return true;
   return before.size === now.size && before.mtimeNs === now.mtimeNs && before.ino === now.ino;
 }
 
-/** A log or a database that something was added to has most likely lost nothing. */
+/** True if a file has only grown: a log or a database that something was added to has most likely lost nothing. */
 function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
   return before.kind === "file" && now.kind === "file" && before.ino === now.ino && now.size > before.size;
 }
 
-/** A person has said that its content is none of Chronicle's business; that it is gone is still told. */
+/** True if a person has excluded its content from Chronicle; its removal is still reported. */
 export function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
   return (
     reason === "off-record" || reason === "erased" || (reason === "excluded" && /^exclude(-glob)?(:|$)/.test(detail))
   );
 }
 
-/** The time for which `status` tells of a loss. */
+/** The time for which `status` reports a loss. */
 const TOLD_MS = 7 * 24 * 3_600_000;
 const MOST_LOSSES = 3;
 const MOST_PATHS = 5;
 
-/** A piece of work that may have lost something. */
+/** Work that may have lost something. */
 export interface Loser {
-  /** For people: `run 3f2a1b0c (rm -rf .git)`. */
+  /** The name for people: `run 3f2a1b0c (rm -rf .git)`. */
   readonly name: string;
   readonly ended: string | null;
   readonly omittedChanges: readonly OmittedChange[];
 }
 
-/** Notes for people about what was lost in the last days and is not there again, the latest first. */
+/** Returns notes for people about what was lost in the last days and is still missing, the latest first. */
 export async function lossNotes(context: Context, losers: readonly Loser[]): Promise<string[]> {
   const notes: string[] = [];
   for (const { name, ended, omittedChanges } of losers.toReversed()) {
@@ -112,7 +115,7 @@ export async function lossNotes(context: Context, losers: readonly Loser[]): Pro
   return notes;
 }
 
-/** A removed path that is there again is not told any more. */
+/** Returns the losses that remain: a removed path that is there again is not reported any more. */
 export async function stillLost(context: Context, changes: readonly OmittedChange[]): Promise<OmittedChange[]> {
   const lost = changes.filter((one) => one.lost);
   if (lost.length === 0) return [];
@@ -120,7 +123,7 @@ export async function stillLost(context: Context, changes: readonly OmittedChang
   return lost.filter(({ type }, i) => type !== "deleted" || stats[i] === undefined);
 }
 
-/** As programs see it. */
+/** Returns a change of an omitted path as programs see it. */
 export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
   const { path, type, reason, detail, kept, lost } = change;
   return {

@@ -3,12 +3,12 @@ import type { EventRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 
-/** The conflicts that are not settled. */
+/** Returns the conflicts that are not settled. */
 export async function openConflicts(context: Context): Promise<IdentifiedConflict[]> {
   return conflictsIn(context, await context.index.openRecords("conflict:"));
 }
 
-/** Conflicts that were settled, in the order of that. */
+/** Returns the settled conflicts, in the order in which they were settled. */
 export async function settledConflicts(context: Context): Promise<IdentifiedConflict[]> {
   const rows = (await context.index.records("conflict:")).filter(({ open }) => !open);
   return conflictsIn(
@@ -17,7 +17,7 @@ export async function settledConflicts(context: Context): Promise<IdentifiedConf
   );
 }
 
-/** The conflicts that some rows of the index are about. */
+/** Returns the conflicts of some rows of the index. */
 export async function conflictsIn(context: Context, rows: readonly EventRow[]): Promise<IdentifiedConflict[]> {
   const events = await readEvents(context, rows);
   return events.map(({ recordId, record }) => ({

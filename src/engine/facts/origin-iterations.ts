@@ -9,8 +9,8 @@ import { readEvents } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * What an origin says of iterations of a path that came from it, by its events. Whose they are, and of when, stands in the
- * copy of its history: where that does not go back so far, or cannot be read, there is only their number.
+ * Returns what an origin tells of iterations of a path that came from it, by its events. Their owners and times stand
+ * in the copy of its history: if that does not go back so far, or cannot be read, only their number is known.
  */
 export async function originIterations(
   context: Context,
@@ -28,14 +28,14 @@ export async function originIterations(
         found.set(event.seq, { ...known, ...saidBy(event, path) });
     }
   } catch (error) {
-    // The own history is whole without it.
+    // The workspace's own history is whole without it.
     if (!(error instanceof ChronicleError)) throw error;
     context.tell?.(`whose work it was at the origin is not known: ${error.message}; \`chronicle --upstream verify\``);
   }
   return found;
 }
 
-/** Those of some events of which the lines are held. */
+/** Returns those of some events whose lines the copy holds. */
 function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly LogEvent[]> {
   return answer(copy, async () => {
     const rows = [];

@@ -8,13 +8,13 @@ import { indexedFrom } from "../log/history-start.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import { readRange } from "../log/read-events.ts";
 
-/** Events after `fromSeq`, up to `toSeq`. */
+/** The events after `fromSeq`, up to `toSeq`. */
 export interface SeqSpan {
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-/** Is an event of a file somebody's own? */
+/** True if an event of a file is somebody's own. */
 type OwnFilter = (record: FileRecord, path: WorkspacePath) => boolean;
 
 /** An event of a file that is somebody's own. */
@@ -23,23 +23,23 @@ export interface OwnEvent {
   readonly record: FileRecord;
 }
 
-/** The events of a span that are looked for. */
+/** The events of a span to find. */
 interface Looking {
   readonly isOwn: OwnFilter;
-  /** Gets the events that are not of files. */
+  /** Receives the events that are not of files. */
   readonly onOther?: (event: LogEvent) => void;
-  /** Asked once all were read: which own events are left out? */
+  /** Called once all events were read: returns which own events are left out. */
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
 }
 
-/** What somebody did to files. */
+/** Changes that somebody made to files. */
 export interface OwnWork {
   readonly changes: readonly OwnChange[];
-  /** What was taken to be so of each path of their events, those too of which no change is told. */
+  /** The claims about the paths of their events, also those of which no change is reported. */
   readonly claims: readonly PathClaim[];
 }
 
-/** What somebody's own events in a span did to each path: what others did in between is not among it. */
+/** Returns what somebody's own events in a span did to each path, without what others did in between. */
 export async function ownChanges(
   context: Context,
   span: SeqSpan,
@@ -48,7 +48,7 @@ export async function ownChanges(
   const { fromSeq, toSeq } = span;
   if (toSeq <= fromSeq) return { changes: [], claims: [] };
   const own = new Map<WorkspacePath, OwnEvent[]>();
-  // What began before a dropped archive goes on behind it.
+  // Work that began before a dropped archive goes on behind it.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
     const path = event.recordId.startsWith("file") ? pathOfRecordId(event.recordId) : undefined;

@@ -13,50 +13,50 @@ import { readRange } from "../log/read-events.ts";
 
 /** Some events of files, as a piece of work. */
 export interface Work extends SeqSpan {
-  /** For people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
+  /** The label for people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
   readonly label: string;
-  /** What people know it by, where that says more. */
+  /** The name by which people know it, if that says more. */
   readonly known?: string;
-  /** It has a beginning of its own: its undo goes back to the state after this event. */
+  /** Set if it has a beginning of its own: its undo goes back to the state after this event. */
   readonly back?: number | undefined;
-  /** Every event there, whoever made it: those of restores and undos too. */
+  /** Set if every event counts, whoever made it: also those of restores and undos. */
   readonly everything?: true;
-  /** Said where some of it cannot be reached any more. */
+  /** Reported if some of it cannot be reached any more. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
   /** The actions and runs in it: something may have been kept aside for them. */
   readonly keepers?: readonly Keeper[];
-  /** It is what is left of this operation. */
+  /** The operation of which it is the remainder. */
   readonly operation?: string;
 }
 
-/** An action or a run. */
+/** An action or a run for which something may be kept aside. */
 export type Keeper = Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq">;
 
-/** Those for which something was kept aside: they may have no event of a file. */
+/** Returns the keepers for which something was kept aside: they may have no event of a file. */
 export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
   return all.filter((one) => one.omittedChanges.some(({ kept }) => kept));
 }
 
-/** A change on disk that is not recorded, with the action that would be said to have done it. */
+/** A change on disk that is not recorded, with the action to which a capture would attribute it. */
 export interface PendingChange extends Change {
   readonly action?: string | undefined;
 }
 
 /** The events of a piece of work. */
 export interface OwnEvents {
-  /** Their numbers, by path. */
+  /** Their seqs, by path. */
   readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
-  /** The first one of each path. */
+  /** The first event of each path. */
   readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
   /** The event whose state the work as a whole goes back to, if it has a beginning of its own. */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
   /** The runs, actions, transactions and intents that they name. */
   readonly ids: ReadonlySet<string>;
-  /** The operation that they are left of: it is taken back with them, also where there are none. */
+  /** The operation of which they are the remainder: it is taken back with them, even if there are none. */
   readonly operation?: string | undefined;
-  /** Own changes on disk that a dry run does not record, and whose they are. */
+  /** Own changes on disk that a dry run does not record, and their owners. */
   readonly pending?: readonly PendingChange[];
 }
 
@@ -83,7 +83,7 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
-/** The same with some more events of paths of its own. */
+/** Returns the events with some more events of paths of its own. */
 export function withEvents(
   own: OwnEvents,
   more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
@@ -100,23 +100,23 @@ export function withEvents(
   return { ...own, byPath, firsts, seqs, ids };
 }
 
-/** The same without those of some paths. */
+/** Returns the events without those of some paths. */
 export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>): OwnEvents {
   const byPath = new Map([...own.byPath].filter(([path]) => !paths.has(path)));
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
 }
 
-/** What is taken to be so of the paths: that the log has recorded these events of them. */
+/** Returns the claims about the paths: that the log has recorded these events of them. */
 export function claimsOf({ byPath }: OwnEvents): PathClaim[] {
   return [...byPath].flatMap(([path, seqs]) => [...seqs].map((seq) => ({ path, seq })));
 }
 
-/** The operations that a file's event may belong to. */
+/** Returns the operations that a file's event may belong to. */
 export function idsOf({ session, action, transaction, intent }: FileRecord): string[] {
   return [session, action, transaction, intent].filter((id) => id !== undefined);
 }
 
-/** The iterations of files in a span. */
+/** Yields the iterations of files in a span. */
 export async function* fileEvents(
   context: Context,
   { fromSeq, toSeq }: SeqSpan,
@@ -128,7 +128,7 @@ export async function* fileEvents(
   }
 }
 
-/** What some consecutive iterations of a path, all of them own, did to it. */
+/** The effect of some consecutive iterations of a path, all of them own. */
 export interface Group {
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
@@ -142,7 +142,7 @@ export interface PathGroups {
   readonly first: FirstEvent;
 }
 
-/** The own events of each path as groups; others' work lies between two of them. By path. */
+/** Returns the own events of each path as groups, by path; others' work lies between two groups. */
 export async function groupsOf(
   context: Context,
   { byPath, firsts, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "pending">,
@@ -184,8 +184,8 @@ function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: Re
 }
 
 /**
- * What the groups of each path did: one change a group, so that what others did in between is not among it. Groups
- * between which the path came back to the same state are one.
+ * Returns what the groups of each path did: one change for each group, so that others' work in between is not included.
+ * Groups between which the path came back to the same state are one.
  */
 export function ownChanges(paths: readonly PathGroups[]): Change[] {
   return paths.flatMap(({ path, groups }) =>
@@ -204,7 +204,7 @@ function joined(groups: readonly Group[]): Group[] {
   return found;
 }
 
-/** Each path before its first group, and after its last. */
+/** Returns the net change of each path: from before its first group to after its last. */
 export function netChanges(paths: readonly PathGroups[]): OwnChange[] {
   return paths.flatMap(({ path, groups, first }) => {
     const change = changeBetween(path, groups[0]?.before, groups.at(-1)?.after);

@@ -8,13 +8,16 @@ import { actionsEver, allTransactions } from "./transactions.ts";
 /** The operations to which an event of a file belongs, by their ids. */
 export interface Owners {
   of(record: FileRecord): readonly string[];
-  /** These ids, and those of what goes on around them: the runs, actions and transactions. */
+  /** Returns these ids, and those of the runs, actions and transactions around them. */
   around(ids: Iterable<string>): ReadonlySet<string>;
-  /** These runs and actions, and those that were begun within them. */
+  /** Returns these runs and actions, and those that were begun within them. */
   inner(ids: Iterable<string>): ReadonlySet<string>;
 }
 
-/** Who owns which event. An event names what did it; what that was done in, its record does. */
+/**
+ * Reads the owners of all events. An event names the work that made it; the record of that work names what it was done
+ * in.
+ */
 export async function ownersIn(context: Context): Promise<Owners> {
   const work = new Map<string, readonly string[]>();
   const outer = new Map<string, readonly string[]>();
@@ -39,10 +42,10 @@ function present(...ids: readonly (string | undefined)[]): string[] {
   return ids.filter((id) => id !== undefined);
 }
 
-/** These ids, and all that can be reached from them. */
+/** Returns these ids, and all that can be reached from them. */
 function reached(ids: Iterable<string>, next: (id: string) => readonly string[]): ReadonlySet<string> {
   const all = new Set(ids);
-  // A set's iterator goes on with what is added on the way.
+  // A set's iterator also visits what is added on the way.
   for (const id of all) for (const one of next(id)) all.add(one);
   return all;
 }

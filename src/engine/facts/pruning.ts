@@ -15,11 +15,11 @@ import { asPruning, givenUpInLog, type LoggedPruning } from "../log/recorded-pru
 import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** The pruning in force, as the index finds it: for those who say what can still be gone back to. */
+/** The pruning in force, as the index finds it: for callers that tell which states can still be restored. */
 
 const known = new WeakMap<object, LoggedPruning>();
 
-/** The last pruning, or `undefined` where nothing was ever pruned. */
+/** Returns the last pruning, or `undefined` if nothing was ever pruned. */
 export async function pruningInForce(context: HistoryContext): Promise<LoggedPruning | undefined> {
   const row = await context.index.record(pruneRecordId(context.workspaceId));
   if (row === undefined) return undefined;
@@ -36,7 +36,7 @@ async function pruningAt(context: HistoryContext, row: EventRow): Promise<Logged
 
 const histories = new WeakMap<object, LoggedPruning[]>();
 
-/** All prunings, oldest first. What was read once is not read again. */
+/** Returns all prunings, oldest first. Each is read only once. */
 async function allPrunings(context: HistoryContext, last: LoggedPruning): Promise<readonly LoggedPruning[]> {
   const seen = histories.get(context.index) ?? [];
   if (seen.at(-1)?.seq === last.seq) return seen;
@@ -50,8 +50,9 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 }
 
 /**
- * The prunings that the lines of the log tell of, oldest first; before them the one that was in force where the lines begin. `inBase`: 1
- * where there is such a one. Its line was dropped with an archive, and its contents may be freed.
+ * Returns the prunings that the lines of the log tell of, oldest first, preceded by the one that was in force where the
+ * lines begin. `inBase` is 1 if there is such a one: its line was dropped with an archive, and its contents may be
+ * freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,
@@ -64,17 +65,19 @@ export async function loggedPrunings(
   return { all: [...before, ...prunings], inBase: before.length };
 }
 
-/** The event that gave up something that was in force from event `since` until event `until`, or `undefined`. */
+/**
+ * Returns the event that gave up something that was in force from event `since` until event `until`, or `undefined`.
+ */
 export async function prunedBy(context: HistoryContext, since: number, until?: number): Promise<number | undefined> {
   const last = await pruningInForce(context);
   if (last === undefined || keepsSpan(last, since, until)) return undefined;
   const all = await allPrunings(context, last);
-  // One that was taken back has given nothing up.
+  // A pruning that was taken back has given nothing up.
   const kept = all.findLastIndex((one) => keepsSpan(one, since, until));
   return all[kept + 1]?.seq ?? last.seq;
 }
 
-/** Throws `PRUNED` for a state that cannot be gone back to any more. */
+/** Throws `PRUNED` for a state that cannot be restored any more. */
 export async function refusePruned(context: HistoryContext, what: string, state: number): Promise<void> {
   const pruning = await pruningInForce(context);
   if (pruning === undefined || keepsState(pruning, state)) return;
@@ -85,7 +88,7 @@ export async function refusePruned(context: HistoryContext, what: string, state:
   });
 }
 
-/** What pruned each of a path's iterations, if anything did: event numbers, in their order. */
+/** Returns, for each of a path's iterations in order, the event that pruned it, if any. */
 export async function iterationsPruned(
   context: HistoryContext,
   rows: readonly IterationRow[],
@@ -100,16 +103,22 @@ export async function iterationsPruned(
 export interface MissingContent {
   readonly path: WorkspacePath;
   readonly hash: Hash;
-  /** For people: `the content of a.txt@3`. */
+  /** The needed content, for people: `the content of a.txt@3`. */
   readonly what: string;
-  /** Only this iteration is meant. Default: any of the path that had the content. */
+  /** Set if only this iteration is meant. Default: any iteration of the path that had the content. */
   readonly iteration?: number;
 }
 
-/** Where contents may be missing, and which of an origin's history are left out on purpose. */
+/**
+ * A history of which contents may be missing, and the store that knows which contents of an origin's history are left
+ * out on purpose.
+ */
 type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
 
-/** The error for a content that is not in the store: `ERASED` or `PRUNED` if it was given up, else `BLOB_MISSING`. */
+/**
+ * Returns the error for a content that is not in the store: `ERASED` or `PRUNED` if it was given up, else
+ * `BLOB_MISSING`.
+ */
 export async function missingContent(context: MissingFrom, missing: MissingContent): Promise<ChronicleError> {
   const { path, hash, what, iteration } = missing;
   if ((await erasedAmong(context, [hash])).has(hash)) return erasedContent(await erasuresInForce(context), hash, what);
@@ -133,7 +142,7 @@ export async function missingContent(context: MissingFrom, missing: MissingConte
   });
 }
 
-/** The error for a content that was erased. */
+/** Returns the error for a content that was erased. */
 function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleError {
   const by = erasures.of(hash);
   const id = by?.recordId.slice(ERASE.length) ?? "";
@@ -144,12 +153,12 @@ function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleE
   });
 }
 
-/** Why this content was given up, for a path that is left alone. */
+/** Returns why this content was given up, for a path that is left alone. */
 export async function erasedDetail(context: HistoryContext, hash: Hash, what: string): Promise<string> {
   return erasedContent(await erasuresInForce(context), hash, what).message;
 }
 
-/** A copy of an origin's history knows of more than it holds. */
+/** Returns the error for a content that a copy of an origin's history names and does not hold. */
 function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   const isSecret = new ProtectedNames().holds(path);
   return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {
@@ -161,8 +170,8 @@ function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
 }
 
 /**
- * Throws `PRUNED` if these changes need a content that a pruning has given up, and that is gone. `made`: contents that are yet to
- * be stored.
+ * Throws `PRUNED` if these changes need a content that a pruning has given up, and that is gone. `made`: contents that
+ * are yet to be stored.
  */
 export async function refusePrunedContents(
   context: HistoryContext,

@@ -16,12 +16,12 @@ import type { Context } from "../log/context.ts";
 import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** The coverage of captures of everything, in the log: written where it changes, looked up for a moment. */
+/** The coverage of full captures, in the log: written when it changes, looked up for a moment. */
 
-/** The coverage of a full capture: each path that its filter takes and that is neither recorded nor omitted was absent. */
+/** The coverage of a full capture: a path that its filter takes and that is neither recorded nor omitted was absent. */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 
-/** The event that says what captures of everything take from here on, or none where that is known already. */
+/** Returns the event that states what full captures take from here on, or none if that is known already. */
 export async function coverageDrafts(
   context: Context,
   found: {
@@ -42,18 +42,18 @@ function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
   return { op: "upsert", recordId: coverageRecordId(workspaceId), record: encodeCoverageRecord(record) };
 }
 
-/** Coverage events in front of changes of paths that were off the record, and behind them. */
+/** Coverage events before and behind changes of paths that were off the record. */
 export interface AroundReturned {
   readonly before: readonly EventDraft[];
-  /** For a look at some paths only: a look at everything says what it took itself. */
+  /** For a scan of some paths only: a full scan states its own coverage. */
   readonly behind: readonly EventDraft[];
   /** The coverage between the two. */
   readonly known: Taken | undefined;
 }
 
 /**
- * Paths that were off the record are recorded again: the event in front of them says that the state before, as it is
- * recorded, is not what was there.
+ * Returns the coverage events around paths that were off the record and are recorded again. The event before them says
+ * that their recorded state before is not what was there.
  */
 export async function coverageAroundReturned(
   context: Context,
@@ -79,14 +79,17 @@ export async function coverageAroundReturned(
   return { before: isSaid ? [] : [draftOf(context, between)], behind: [draftOf(context, of(others))], known: between };
 }
 
-/** The coverage of the last full capture at or before an event; `undefined`: the log does not hold it any more. */
+/**
+ * Returns the coverage of the last full capture at or before an event; `undefined` if the log does not hold it any
+ * more.
+ */
 export async function coverageAt(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const last = rows.findLast((row) => row.seq <= seq);
   return last === undefined ? firstCoverage(context, seq) : recordAt(context, last);
 }
 
-/** The coverage of the capture in whose middle this event stands, if it changed there. */
+/** Returns the coverage of the capture in whose middle this event stands, if it changed there. */
 export async function coverageAround(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const next = rows.find((row) => row.seq > seq);
@@ -99,7 +102,10 @@ async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord
   return decodeCoverageRecord((await readEvent(context, row)).record);
 }
 
-/** Until it changes for the first time, it is that of the snapshot with which the history began, and of all later ones. */
+/**
+ * Returns the coverage before its first change: that of the snapshot with which the history began, and of all later
+ * ones until then.
+ */
 async function firstCoverage(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
   const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);

@@ -3,8 +3,8 @@ import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 
 /**
- * The sessions that ran at replicas of this workspace, as the events tell that came from there, oldest first: what they ran, and
- * whether they go on, is known at the replica alone.
+ * Returns the sessions that ran at replicas of this workspace, oldest first, by the events that came from there. What
+ * they ran, and whether they go on, is known at the replica alone.
  */
 export async function replicaSessions({ index }: Context): Promise<SessionShape[]> {
   const found = new Map<string, SessionShape>();
@@ -49,7 +49,10 @@ function sessionOf({
   };
 }
 
-/** Rows come by their last events; of another turn the first one may be earlier. */
+/**
+ * Joins two rows of a session. Rows are ordered by their last events, so the first event of another turn may be
+ * earlier.
+ */
 function joined(
   known: SessionShape,
   { actor, firstSeq, lastSeq, firstTs, lastTs, events }: RemoteWorkRow,

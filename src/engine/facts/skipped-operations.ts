@@ -3,12 +3,13 @@ import type { Context } from "../log/context.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
-/** Events that are looked through at once. */
+/** Events that are searched at once. */
 const PAGE = 2_000;
 
 /**
- * Did an operation end behind one event and up to another that left some paths as they were? It may have changed them, and taken
- * that back when it met what hindered it: no event says of which paths, and who looked in between saw what nobody has left there.
+ * Whether an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed them and
+ * taken that back when something blocked it: no event says which paths, and a scan in between saw states that nobody
+ * left there.
  */
 export async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

@@ -6,8 +6,9 @@ import type { Context } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Whose an id is. The work of a session, a run or an action is found by the ids that events name, so that a change under another's id
- * would be listed and taken back as that one's. An agent's session is open to all agents; anything else is named by the engine alone.
+ * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name, so a
+ * change under another's id would be listed and taken back as that one's. An agent's session is open to all agents; the
+ * engine alone names anything else.
  */
 
 const OPERATIONS = [
@@ -16,7 +17,7 @@ const OPERATIONS = [
   ["intent:", "an operation"],
 ] as const;
 
-/** What an id stands for in this history, other than an agent's session; `undefined`: nothing. */
+/** Returns what an id stands for in this history, other than an agent's session; `undefined` if nothing. */
 async function takenBy(context: Context, id: string): Promise<string | undefined> {
   const row = await context.index.record(`session:${id}`);
   if (row !== undefined && decodeSession((await readEvent(context, row)).record).kind !== "agent")
@@ -27,13 +28,13 @@ async function takenBy(context: Context, id: string): Promise<string | undefined
   return undefined;
 }
 
-/** Throws `USAGE` where a caller names what is not an agent's as its session. */
+/** Throws `USAGE` if a caller names something other than an agent's session as its session. */
 export async function refuseTakenId(context: Context, id: string): Promise<void> {
   const what = await takenBy(context, id);
   if (what !== undefined) throw notOfAnAgent(id, what);
 }
 
-/** The error for an id that is not that of an agent's session. */
+/** Returns the error for an id that is not that of an agent's session. */
 export function notOfAnAgent(id: string, what = "the session of a run"): ChronicleError {
   const isRun = what === "the session of a run";
   return new ChronicleError("USAGE", `${id} is ${what}, not ${isRun ? "" : "the session "}of an agent`, {
@@ -44,9 +45,9 @@ export function notOfAnAgent(id: string, what = "the session of a run"): Chronic
 }
 
 /**
- * A replica's entries without the ids that are not the replica's to give: those of runs, actions and operations of this history, and, under
- * an agent's name, those of a person's work at another replica. Such a change is nobody's here: what it says of session, turn and action is
- * left out, and the change itself is taken.
+ * Returns a replica's entries without the ids that the replica may not give: those of runs, actions and operations of
+ * this history, and, under an agent's name, those of a person's work at another replica. Such a change has no owner
+ * here: its session, turn and action are left out, and the change itself is taken.
  */
 export async function withOwnIds(
   context: Context,
@@ -74,7 +75,7 @@ export async function withOwnIds(
 interface Named {
   readonly id: string;
   readonly replica: string;
-  /** The entry is told as a person's: only an operator's replica may say so. */
+  /** True if the entry is reported as a person's, which only an operator's replica may say. */
   readonly isPerson: boolean;
 }
 

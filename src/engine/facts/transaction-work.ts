@@ -10,16 +10,17 @@ import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "../log/read-events.ts";
 import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
 
-/** How the undo of a transaction names it, in its intent too. */
+/** Returns the label by which the undo of a transaction names it, in its intent too. */
 export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
   return `transaction ${id}`;
 }
 
 /**
- * The changes that were made in a transaction: its actions', its savepoints', and, where it holds the folder, those that no
- * action made while it was the innermost bracket. While it is active and not of a named session, also what was restored,
- * undone and redone in it, whatever that was about but others' work since it began; in one of actions, only by the client
- * that began it. Once it is committed, those are operations of their own.
+ * Returns the changes that were made in a transaction: those of its actions and savepoints, and, if it holds the
+ * folder, those that no action made while it was the innermost bracket. While it is active and not of a named session,
+ * these include what was restored, undone and redone in it, unless that concerned only others' work since it began; in
+ * a transaction of actions, only steps of the client that began it. Once it is committed, those steps are operations of
+ * their own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
   const { fromSeq, status } = transaction;
@@ -35,7 +36,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
-  // With an undo in it goes what that took back: nothing is left out.
+  // Undoing an undo in it also restores what that took back, so nothing is left out.
   return {
     label: labelOf(transaction),
     fromSeq,
@@ -57,21 +58,24 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
   const { fromSeq } = transaction;
   for (const { id, intent } of await doneIntents(context, fromSeq)) {
     if (!mayBeStepOf(transaction, intent)) continue;
-    // A write says itself to which transaction it belongs.
+    // A write itself names the transaction to which it belongs.
     if (intent.kind === "write" || intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids })))
       continue;
     ids.add(id);
   }
 }
 
-/** In a transaction of actions only the client that began it makes steps: of its name, and where the process is known, in that. */
+/**
+ * True if an intent may be a step of the transaction. In a transaction of actions only the client that began it makes
+ * steps: one of the same name and, if the process is known, of the same process.
+ */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;
   const isProcess = process === undefined || intent.process === undefined || intent.process === process;
   return isProcess && intent.actor === actor && intent.client === client;
 }
 
-/** Is it an undo, or a redo, of nothing but what others have done since then? */
+/** True for an undo or redo of nothing but what others have done since then. */
 async function isOthers(
   context: Context,
   { kind, took, met, target }: IntentRecord,

@@ -12,23 +12,23 @@ import { optional } from "../../util/optional.ts";
 
 const PREFIX = "transaction:";
 
-/** A transaction, and where it stands in the log. */
+/** A transaction, and its place in the log. */
 export interface LoggedTransaction extends TransactionRecord {
   readonly id: string;
   /** Its last event. */
   readonly lastSeq: number;
-  /** It is active, and the process that began it is gone. */
+  /** True if it is active and the process that began it is gone. */
   readonly orphaned: boolean;
-  /** Its process has its number in another PID namespace. */
+  /** True if its process has its number in another PID namespace. */
   readonly elsewhere: boolean;
 }
 
-/** All transactions, oldest first. */
+/** Returns all transactions, oldest first. */
 export async function allTransactions(context: Context): Promise<LoggedTransaction[]> {
   return load(context, await context.index.records(PREFIX));
 }
 
-/** Those that are active, oldest first. */
+/** Returns the active transactions, oldest first. */
 export async function activeTransactions(context: Context): Promise<LoggedTransaction[]> {
   return load(context, await context.index.openRecords(PREFIX));
 }
@@ -49,7 +49,7 @@ async function load(context: Context, rows: readonly EventRow[]): Promise<Logged
   return found.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/** One by its id or a beginning of it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/** Finds a transaction by its id or a beginning of it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
 export function findTransaction(all: readonly LoggedTransaction[], id: string): LoggedTransaction {
   const matching = meantBy(all, id, (one) => one.id);
   const [only, second] = matching;
@@ -66,31 +66,33 @@ export function findTransaction(all: readonly LoggedTransaction[], id: string): 
   });
 }
 
-/** A transaction and its savepoints, theirs too; the outermost first. */
+/** Returns a transaction and its savepoints, theirs too; the outermost first. */
 export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedTransaction[] {
   const family = new Set([id]);
-  // A savepoint is begun after what it is in: one pass in that order finds them all.
+  // A savepoint is begun after the transaction that holds it, so one pass in that order finds them all.
   for (const one of all) if (one.parent !== undefined && family.has(one.parent)) family.add(one.id);
   return all.filter((one) => family.has(one.id));
 }
 
-/** All actions, where there are any. */
+/** Returns all actions, if there are any. */
 export async function actionsHere(context: Context): Promise<readonly LoggedAction[]> {
   return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
 }
 
-/** All actions, those too whose snapshot was pruned: what they did is theirs all the same. Oldest first. */
+/**
+ * Returns all actions, oldest first, including those whose snapshot was pruned: what they did still belongs to them.
+ */
 export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
   return actionsAfter(context, 0);
 }
 
-/** Those of which something was recorded after an event: among them all that were begun after it. */
+/** Returns the actions of which something was recorded after an event: this includes all that were begun after it. */
 export async function actionsAfter(context: Context, seq: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records("action:")).filter((row) => row.seq > seq);
   return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
 }
 
-/** Transactions as programs see them. `all`: every one there is. */
+/** Returns transactions as programs see them. `all`: every transaction of the history. */
 export async function transactionShapes(
   context: Context,
   wanted: readonly LoggedTransaction[],
@@ -122,7 +124,7 @@ function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape 
   };
 }
 
-/** Notes for people about open transactions. */
+/** Returns notes for people about open transactions. */
 export async function openNotes(context: Context): Promise<string[]> {
   const open = (await activeTransactions(context)).filter((one) => !one.orphaned);
   return open.map((one) => {
@@ -137,7 +139,7 @@ function calledOf({ id, name }: LoggedTransaction): string {
   return `${id.slice(0, 8)}${name === undefined ? "" : ` (${name})`}`;
 }
 
-/** What is to be known of transactions whose owner is gone, for people. */
+/** Returns notes for people about transactions whose owner is gone. */
 export async function orphanNotes(context: Context): Promise<string[]> {
   const orphans = (await activeTransactions(context)).filter((one) => one.orphaned);
   return orphans.map((one) => {
@@ -146,7 +148,7 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   });
 }
 
-/** How to end it in another way than its rule does. */
+/** Says how to end it in another way than its rule does. */
 function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
   const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
   return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;

@@ -10,27 +10,27 @@ import { allKeepers } from "./keepers.ts";
 import { fileEvents, type Keeper, keepersOf, type OwnEvents, type Work } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
 
-/** Which events were taken back already, and which operations are so wholly. */
+/** Tells which events were already taken back, and which operations were taken back wholly. */
 
-/** What the undos that are in force took back. */
+/** The effect of the undos that are in force. */
 export interface UndoneEvents {
   /** Undos of somebody's work that were not redone, by their ids. */
   readonly undos: ReadonlyMap<string, Selective>;
-  /** Is this event of a file taken back already? */
+  /** True if this event of a file was already taken back. */
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
-  /** The spans of the undos that took this event of a file back. */
+  /** Returns the spans of the undos that took this event of a file back. */
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
 }
 
 /** An undo of a whole operation. */
 interface WholeUndo {
-  /** The events that it took back, but for those of paths that it left alone. */
+  /** The events that it took back, except for those of paths that it left alone. */
   readonly target: SeqSpan;
   readonly own: SeqSpan;
   readonly left: readonly WorkspacePath[];
 }
 
-/** The undos in force at an event (by default, now), as all operations tell them. */
+/** Returns the undos in force at an event (by default, now), by all operations. */
 export function undoneBy(
   operations: readonly LoggedOperation[],
   owners: Owners,
@@ -66,8 +66,9 @@ export function undoneBy(
 }
 
 /**
- * The events that the undo of a whole operation took back. The operation may have gone on after the undo: an action whose end comes
- * late. It may also have ended before, while an action that was begun within it went on: that is not the operation's any more.
+ * Returns the events that the undo of a whole operation took back. The operation may have gone on after the undo: an
+ * action whose end comes late. It may also have ended before, while an action that was begun within it went on: what
+ * that did afterwards is not the operation's any more.
  */
 function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
   return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
@@ -81,15 +82,18 @@ function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath
   return isIn(undo?.target, seq) && undo?.left.includes(path) === false;
 }
 
-/** The span of an operation that is not there any more: whatever names it is its own. */
+/** The span of an operation that is no longer in the log: every event that names it is its own. */
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
-/** What an action did after its transaction had ended is another operation's than what it did before. */
+/**
+ * True if an event is in the span. An action's changes after the end of its transaction belong to another operation
+ * than those before.
+ */
 function isIn(span: SeqSpan | undefined, seq: number): boolean {
   return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
 }
 
-/** What there is to know of a history, to say what an undo covers. */
+/** The facts about a history from which to tell what an undo covers. */
 export interface Covering {
   readonly operations: readonly LoggedOperation[];
   readonly owners: Owners;
@@ -97,7 +101,7 @@ export interface Covering {
   readonly taken: UndoneEvents;
 }
 
-/** Was it taken back, or something that it is a part of? */
+/** True if it was taken back, or something that it is a part of. */
 export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering, "owners" | "stack">): boolean {
   return [...owners.around([id])].some((one) => stack.undone.has(one));
 }
@@ -106,8 +110,8 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * The operations, and the redone undos, of which nothing is left when these events are taken back. And the actions and runs for which
- * something was kept aside, where they are none by themselves (`keepers`).
+ * Returns the operations, and the redone undos, of which nothing is left when these events are taken back. It adds the
+ * actions and runs for which something was kept aside (`keepers`) and that are no operations by themselves.
  */
 export async function coveredBy(
   context: Context,
@@ -135,7 +139,10 @@ export async function coveredBy(
   return [...covered];
 }
 
-/** The actions and runs for which something else was kept aside that is not taken back, and all around them. */
+/**
+ * Returns the actions and runs for which something else was kept aside that is not taken back, and everything around
+ * them.
+ */
 async function othersAround(
   context: Context,
   keepers: readonly Keeper[],
@@ -158,14 +165,17 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
   });
 }
 
-/** The event before the first of an operation's own; of a redone undo: of those that it takes back. */
+/**
+ * Returns the event before the first of an operation's own; for a redone undo, the one before the first event that it
+ * takes back.
+ */
 function startOf({ fromSeq, selective }: Candidate): number {
   if (selective === undefined) return fromSeq;
   const [took = fromSeq + 1, met = fromSeq + 1] = [selective.took[0]?.[0], selective.met[0]?.[0]];
   return Math.min(took, met) - 1;
 }
 
-/** Is nothing left of some work but what did not merge, and is named as a conflict, or was left alone, and is named? */
+/** True if all that is left of some work did not merge and is named as a conflict, or was left alone and is named. */
 export async function isOnlyNamed(context: Context, work: Work, taken: UndoneEvents): Promise<boolean> {
   const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);
   if (undos.length === 0) return false;

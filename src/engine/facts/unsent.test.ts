@@ -9,7 +9,7 @@ import { prune } from "../upkeep/prune.ts";
 import { takeSnapshot } from "../read/snapshot.ts";
 import { verify } from "../upkeep/verify.ts";
 
-/** A replica with two edits behind the beginning of its sync; the origin has answered up to `settled`. */
+/** Makes a replica with two edits behind the beginning of its sync; the origin has answered up to `settled`. */
 async function edited(): Promise<ReplicaRig> {
   const replica = await ReplicaRig.open({ a: "0" });
   await replica.apply({ applied: 1 });

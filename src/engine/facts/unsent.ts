@@ -7,14 +7,17 @@ import { indexedFrom } from "../log/history-start.ts";
 import { readRange } from "../log/read-events.ts";
 import { followedOrigin } from "./followed-origin.ts";
 
-/** What is changed in the folder of a replica must stay as it was recorded until its origin has answered. */
+/** Changes in the folder of a replica must stay as they were recorded until its origin has answered. */
 
-/** The own event up to which the origin has answered: later states are to be kept. `undefined`: no sync goes on. */
+/**
+ * Returns the replica's event up to which the origin has answered: later states must be kept. `undefined` if no sync
+ * goes on.
+ */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;
 }
 
-/** Throws `REFUSED` where events are to be removed of which an origin was not told: the changes would be lost to it. */
+/** Throws `REFUSED` if events are to be removed that an origin was not told of: it would lose the changes. */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;
@@ -30,7 +33,7 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
   }
 }
 
-/** The contents of own changes of which the origin was not told up to its answer to event `settled`. */
+/** Returns the contents of own changes that the origin was not told of up to its answer to event `settled`. */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();
   const begins = (await indexedFrom(context)) ?? 1;

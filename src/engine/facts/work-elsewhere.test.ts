@@ -7,7 +7,7 @@ import { undoSelection } from "../undo/undo-selection.ts";
 import { replicaSessions } from "./replica-sessions.ts";
 import { workElsewhere } from "./work-elsewhere.ts";
 
-/** An origin at which an agent in a sandbox has worked in two turns, and somebody else beside it. */
+/** Makes an origin at which an agent in a sandbox has worked in two turns, and a person beside it. */
 async function withAgent(files?: Record<string, string>): Promise<WriteBackRig> {
   const origin = await WriteBackRig.create(files);
   const a = await origin.write("a", "one\n");

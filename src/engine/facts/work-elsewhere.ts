@@ -2,21 +2,21 @@ import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 
 /**
- * Work that was done at another copy of the workspace, and came here by a sync: the actions and sessions that its events
- * name have no events of their own here.
+ * Work that was done at another copy of the workspace, and came here by a sync: the actions and sessions that its
+ * events name have no events of their own here.
  */
 export interface WorkElsewhere {
   readonly session?: string;
   readonly turn?: string;
   readonly action?: string;
-  /** Whose history it is a part of: a replica wrote it here; or it came here from the origin. */
+  /** The history that it is a part of: a replica wrote it here, or it came here from the origin. */
   readonly from: "replica" | "origin";
-  /** The event before its first, and its last one. */
+  /** The event before its first one, and its last one. */
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-/** All of it, in the order of the last events. */
+/** Returns all such work, ordered by the last events. */
 export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
   return (await index.remoteWork()).map(elsewhere);
 }

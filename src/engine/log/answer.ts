@@ -4,14 +4,14 @@ import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 
 /**
- * Answers from the index, brought up to the log first. A damaged index is found when it is read; it is derived, so it is
- * built anew, and asked again.
+ * Answers from the index, which is brought up to the log first. The index is derived: if reading it shows damage, it is
+ * rebuilt and asked again.
  */
 export async function answer<T>(context: HistoryContext, work: (found: CatchUp) => Promise<T>): Promise<T> {
   try {
     const found = await catchUp(context, { recover: false });
     const result = await work(found);
-    // Emptied by somebody else meanwhile: what was answered may be half of it.
+    // If another process emptied the index meanwhile, the answer may be half of it.
     if ((await context.index.head()).seq >= found.head.seq) return result;
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {
@@ -22,8 +22,9 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 }
 
 /**
- * Does something that changes the history, which must have been looked at just before: the log's end is not asked for again. An index that does not agree with the log is found before anything is changed, so
- * it is rebuilt, and the same is done again.
+ * Runs a change of the history. The caller must have caught up with the log just before: the log's end is not read
+ * again. A disagreement of the index with the log is found before anything is changed, so the index is rebuilt and the
+ * work is run again.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
   const { seq } = context.log.head;
@@ -38,7 +39,7 @@ export async function rebuildingOnce<T>(context: HistoryContext, work: () => Pro
   }
 }
 
-/** An index that was just rebuilt, and still does not agree, is not what is wrong. */
+/** Reports a damaged log if an index that was just rebuilt still disagrees: the index is not at fault then. */
 async function orDamage<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

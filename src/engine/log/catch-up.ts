@@ -16,19 +16,19 @@ import { provedHead } from "./signing.ts";
 import { refuseOtherHistory } from "./refuse-other-history.ts";
 import { laterCommitEnd } from "./torn-tail.ts";
 
-/** How many events are brought into the index at once. */
+/** Events that are projected into the index at once. */
 const BATCH = 20_000;
-/** How often a look is taken again because other processes were faster. */
+/** The most attempts at catching up, which is repeated when other processes were faster. */
 const MAX_ATTEMPTS = 20;
 
-/** What a look at the log found. */
+/** The result of catching up with the log. */
 export interface CatchUp {
   readonly head: IndexHead;
-  /** Why nothing may be written, if so. */
+  /** The reason why nothing may be written, if there is one. */
   readonly damage: ChronicleError | undefined;
 }
 
-/** `recover` needs the lock; `locked`: the caller holds it, though nothing is to be recovered. */
+/** Options of `catchUp`. `recover` needs the lock; `locked`: the caller holds it, though nothing is to be recovered. */
 export interface CatchUpOptions {
   readonly recover: boolean;
   readonly locked?: boolean;
@@ -36,23 +36,23 @@ export interface CatchUpOptions {
 
 /** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
 interface BadTail {
-  /** The offset of the first line behind the last whole commit. */
+  /** The position of the first line behind the last whole commit. */
   readonly from: LogPosition;
-  /** The offset of the bad line; `undefined`: all lines are sound, and the last commit has no end. */
+  /** The position of the bad line. `undefined` if all lines are sound, and the last commit has no end. */
   readonly bad?: LogPosition;
   readonly lineNumber: number;
   readonly detail: string;
-  /** It is sound, but of another workspace. */
+  /** True if the line is sound, but of another workspace. */
   readonly foreign?: boolean;
 }
 
 /**
  * Replays the events that the index does not know yet, whole commits only.
  *
- * `recover` (only with the lock held): a torn tail is moved to quarantine, from the first line of its commit on, and
- * recorded. Only the last commit can be torn: the next one is not begun before it is durable. So it is damage where a
- * later commit has its end behind it, and where the index or the kept head knows of the event: that was acknowledged.
- * Damage throws with `recover`, and is reported otherwise.
+ * With `recover` (only with the lock held), a torn tail is moved to quarantine, from the first line of its commit on,
+ * and that is recorded. Only the last commit can be torn, since the next one is not begun before it is durable. So a
+ * bad line is damage if a later commit has its end behind it, or if the index or the kept head knows the event, which
+ * was therefore acknowledged. Damage is thrown with `recover`, and returned otherwise.
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
@@ -61,7 +61,7 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
     const last = attempt === MAX_ATTEMPTS;
     try {
       const found = await lookAndReplay(context, options);
-      // Without the lock others go on meanwhile: what looks like a loss may only be newer than this look.
+      // Without the lock others go on meanwhile: an apparent loss may only be newer than this attempt.
       if (found.damage === undefined || last || !(await hasGrown(context))) return found;
     } catch (error) {
       if (last || !(await wasOvertaken(context, known, error))) throw error;
@@ -69,13 +69,13 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
   }
 }
 
-/** Has the log grown since it was last looked at? */
+/** True if the log has grown since it was last refreshed. */
 async function hasGrown({ log }: HistoryContext): Promise<boolean> {
   const { bytes } = log.head;
   return (await log.refresh()).bytes !== bytes;
 }
 
-/** Has another process brought the same events into the index in the meantime? */
+/** True if another process has projected the same events into the index in the meantime. */
 async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unknown): Promise<boolean> {
   if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") return false;
   context.index.fresh();
@@ -92,7 +92,8 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   if (isElsewhere) await startAnew(context, options);
   const before = isElsewhere ? await indexedSoFar(context) : known;
   const settled = before.seq === end.seq && before.hash === end.hash && end.tornBytes === 0;
-  // What another process wrote and did not live to sync must be durable before the index vouches for it.
+  // Another process may have written lines and died before it synced them. They must be durable before the index
+  // vouches for them.
   if (!settled) await context.log.sync();
   const bad = settled ? undefined : await replay(context, before);
   const head = settled ? before : await context.index.head();
@@ -106,7 +107,7 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   return { head, damage: undefined };
 }
 
-/** Where the index is; an empty one begins with what the history starts on. */
+/** Returns the head of the index; an empty index is first filled with the anchor on which the history starts. */
 async function indexedSoFar({ index, blobs, anchor }: HistoryContext): Promise<IndexHead> {
   const head = await index.head();
   return head.seq > 0 || anchor === undefined ? head : projectAnchor({ index, blobs }, anchor);
@@ -118,8 +119,8 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * What is wrong where the log does not hold the very event any more up to which the index knows it. What follows it may be
- * anything: an event that does not go on from it is cut off as a torn tail.
+ * Returns an error if the log no longer holds the event at which the index ends. Whatever follows that event is not
+ * judged: an event that does not continue it is cut off as a torn tail.
  */
 async function lostSince(
   context: HistoryContext,
@@ -137,7 +138,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** Does the history that ends at `head` hold an event? `undefined`: its line is damaged. */
+/** Whether the history that ends at `head` holds an event. `undefined` if its line is damaged. */
 async function holdsNow(
   context: HistoryContext,
   event: Head,
@@ -148,8 +149,8 @@ async function holdsNow(
 }
 
 /**
- * Of the events before the oldest line, which were compacted away, the sentinel still names the last one. Nothing can be
- * said of the others.
+ * Whether an event before the oldest line agrees with the sentinel. Such events were compacted away, and the sentinel
+ * names only the last of them: nothing can be said of the others.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -160,19 +161,19 @@ async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, 
 }
 
 /**
- * Does the index begin elsewhere than the log (the archive was dropped, or put back)? Then it must start anew: what it
- * answers must be what a rebuilt one would.
+ * True if the index and the log begin at different events (the archive was dropped, or put back). The index must then
+ * be filled anew, since its answers must be those of a rebuilt one.
  */
 async function beginsElsewhere(context: HistoryContext, oldest: number): Promise<boolean> {
   if (oldest === 1 && context.log.firstSeq === 1) return false;
   return (await indexedFrom(context)) !== oldest;
 }
 
-/** Empties the index; only with the lock, since whoever holds it relies on what the index says. */
+/** Empties the index, with the lock only, since the holder of the lock relies on the index. */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
-  // Looks again: somebody else may have done it.
+  // Catches up again: another process may have emptied it already.
   await catchUp(context, { recover: false, locked: true });
 }
 
@@ -183,7 +184,7 @@ export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> 
   return catchUp(context, { recover: false, locked: true });
 }
 
-/** Readers bring events in too, without the lock: where one was faster, this goes on from there. */
+/** Replays into the index. Readers do so too, without the lock: if one was faster, this goes on from there. */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
     try {
@@ -219,7 +220,7 @@ class Replay {
   #prev: Head | undefined;
   #commits: CommitFollower | undefined;
   #whole: PlacedEvent[] = [];
-  /** The events of the commit that has no end so far. */
+  /** The events of the commit that has no end yet. */
   #open: PlacedEvent[] = [];
   #openLine = 0;
 
@@ -233,7 +234,7 @@ class Replay {
     return this.#whole.length >= BATCH;
   }
 
-  /** Takes the next line; what is wrong with it, if it does not go on from the one before. */
+  /** Takes the next line. Returns the fault if it does not continue the line before. */
   take(line: RawLine): BadTail | undefined {
     const { workspaceId, isCopy } = this.#context;
     this.#prev ??= headBeforeFirst(line, workspaceId);
@@ -246,7 +247,7 @@ class Replay {
     }
     this.#commits ??= new CommitFollower(this.#prev.seq, isCopy);
     const mark = this.#commits.take(event);
-    // Whether the ends of somebody else's commits are right is for `verify` to say.
+    // `verify` judges whether the ends of another history's commits are right.
     if (typeof mark === "string" && isCopy !== true) return this.#bad(line, mark);
     if (this.#open.length === 0) this.#openLine = line.lineNumber;
     this.#open.push({ event, offset: line.offset, length: line.bytes.length });
@@ -282,7 +283,9 @@ class Replay {
   }
 }
 
-/** What a history's first line goes on from: nothing, or what a compaction's sentinel says. */
+/**
+ * Returns the head that a history's first line continues: the empty one, or the one that a compaction's sentinel names.
+ */
 function headBeforeFirst(line: RawLine, workspaceId: string): Head {
   try {
     const event = parseLine(line.bytes);
@@ -290,13 +293,13 @@ function headBeforeFirst(line: RawLine, workspaceId: string): Head {
     decodeSentinel(event);
     return headBefore(event);
   } catch (error) {
-    // What is wrong with the line is found when it is checked.
+    // `checkLine` reports the fault of the line.
     if (error instanceof ChronicleError) return EMPTY_HEAD;
     throw error;
   }
 }
 
-/** Is it the first event of somebody else's history? */
+/** True for the first event of another workspace's history. */
 function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
   return seq === 1 && recordId !== `workspace:${workspaceId}`;
 }
@@ -304,7 +307,7 @@ function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
 interface Findings {
   readonly head: IndexHead;
   readonly bad: BadTail | undefined;
-  /** The index's seq before this look. */
+  /** The index's seq before catching up. */
   readonly indexed: number;
   readonly oldest: number;
 }
@@ -318,7 +321,7 @@ async function judge(
     last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest, look: logHoldsHead }));
   const known = bad === undefined ? await knownDamage(context, oldest) : undefined;
   if (known !== undefined) return known;
-  // A head that says nothing else than the history need not be proved.
+  // The signature of a head need not be proved if the head agrees with the history.
   if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);
   const bound = Math.max(indexed, kept?.seq ?? 0);
@@ -329,15 +332,17 @@ async function judge(
 }
 
 /**
- * Is a bad line damage, as far as the log itself tells? Else a crash has torn it. Lines of a copy come in appends of many
- * commits, and come again.
+ * True if a bad line is damage, as far as the log itself tells; else a crash has torn it. The lines of a copy are
+ * appended many commits at a time, and arrive again.
  */
 async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
   if (foreign === true || isSealed(context, bad)) return true;
   return context.isCopy !== true && (await laterCommitEnd(context.log, bad, from.seq)) !== undefined;
 }
 
-/** Is the line in the archive, or the first one behind it? Such lines were durable before anything could go on. */
+/**
+ * True if the line is in the archive, or the first one behind it. Such lines were durable before anything could follow.
+ */
 export function isSealed(
   { log, anchor }: Pick<HistoryContext, "log" | "anchor">,
   { seq, offset }: LogPosition,
@@ -357,7 +362,9 @@ function garbled(seq: number): ChronicleError {
   });
 }
 
-/** The index knows of more events than the log has lines: cut off, or the last ones are garbled. */
+/**
+ * The error if the index knows more events than the log has lines: the log was cut off, or its last lines are garbled.
+ */
 function shorter(end: LogEnd, bound: number): ChronicleError {
   if (end.tornBytes === 0) return rolledBack(end.seq, bound);
   return new ChronicleError(
@@ -409,7 +416,7 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
       ...(part === undefined ? {} : { bytes: part.bytes, sha256: part.hash }),
     },
   };
-  // An empty log has no event to be recorded after: its torn beginning is only moved away.
+  // An empty log has no event to record this after, so its torn beginning is only moved away.
   if (head.seq === 0) return head;
   const commit = asCommit([draft], context.workspaceId, { first: head.seq + 1 });
   const sealed = sealEvents({ seq: head.seq, hash: head.hash }, commit, new Date(context.now()).toISOString());

@@ -8,15 +8,16 @@ import { wholeOrNone } from "./read-events.ts";
 import { laterCommitEnd } from "./torn-tail.ts";
 
 /**
- * What is wrong with the first line of the log that does not go on from the one before; `undefined`: none up to the head. Every line is
- * read: a look at the log's end, with which commands begin, does not find one that was changed further up.
+ * Returns the fault of the first line that does not continue the one before, or `undefined` if there is none up to the
+ * head. Reads every line: catching up, with which commands begin, reads the log's end only and misses a line that was
+ * changed further up.
  */
 async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();
   let prev: Head | undefined;
   for await (const lines of log.read({ seq: 1, offset: 0 })) {
     for (const { bytes, offset, lineNumber } of lines) {
-      // Behind the head, a crash may have torn what was never acknowledged.
+      // A crash may have torn lines behind the head, which were never acknowledged.
       if (prev !== undefined && prev.seq >= head.seq) return undefined;
       const first = prev === undefined ? wholeOrNone(bytes) : undefined;
       const checked = prev === undefined ? undefined : checkLine(bytes, prev);
@@ -33,8 +34,8 @@ async function chainFault({ log, index }: HistoryContext): Promise<ChronicleErro
 }
 
 /**
- * Reads the whole log for a damaged line, and keeps in mind which one it is: later looks then tell it by reading that line alone. To be
- * called where something was found that may be damage.
+ * Reads the whole log for a damaged line, and notes its seq in the index, so that later commands tell it by reading
+ * that line alone. Call it when something was found that may be damage.
  */
 export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
@@ -43,7 +44,7 @@ export async function findDamage(context: HistoryContext): Promise<ChronicleErro
   return fault;
 }
 
-/** The damaged line that was found before, where it is still damaged; one that is sound again is forgotten. */
+/** Returns the damaged line that was noted before, if it is still damaged; forgets one that is sound again. */
 export async function knownDamage(context: HistoryContext, oldest: number): Promise<ChronicleError | undefined> {
   const { index, log } = context;
   const seq = await index.damagedSeq();
@@ -61,7 +62,10 @@ export async function knownDamage(context: HistoryContext, oldest: number): Prom
   return undefined;
 }
 
-/** Is a damaged line followed by a later commit? A torn end is not: what a crash has left is cut off. */
+/**
+ * Returns the fault of a damaged line that a later commit follows. A torn end is not one: what a crash has left is cut
+ * off.
+ */
 export async function damageAmid(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
   const { seq, offset } = fault?.data ?? {};

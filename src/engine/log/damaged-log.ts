@@ -1,19 +1,19 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogPosition } from "../../storage/event-log.ts";
 
-/** The words for a log with damaged lines, and the ways on. */
+/** The error texts for a log with damaged lines, with the possible remedies. */
 
 const WAYS =
   "run `chronicle verify` for the whole list, and restore the log from a copy; without one, `chronicle restore MOMENT --to DIR` takes out " +
   "what can be read, and `chronicle forget` and `chronicle init` begin anew";
 
-/** What can be done where a line of the log cannot be read. */
+/** The remedies if a line of the log cannot be read. */
 export const DAMAGED_LINE = WAYS;
 
-/** What can be done where nothing is written any more. */
+/** The remedies if nothing is written any more. */
 export const DAMAGED_LOG = `nothing is written any more; ${WAYS}`;
 
-/** The error for a log that does not go on at a line. */
+/** Returns the error for a log that does not continue at a line. */
 export function damagedAt({ seq, offset }: LogPosition, lineNumber: number, detail: string): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${seq}: ${detail}`, {
     hint: DAMAGED_LOG,

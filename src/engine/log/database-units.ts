@@ -5,9 +5,9 @@ import { besideDatabase, databaseOf, isSqliteDatabase, UNIT_SUFFIXES } from "../
 import type { Context } from "./context.ts";
 import { shownPath } from "./shape.ts";
 
-/** SQLite databases in operations: a database and what lies beside it go together (`core/tree/sqlite-unit.ts`). */
+/** SQLite databases in operations: a database and the files beside it are one unit (`core/tree/sqlite-unit.ts`). */
 
-/** The changes of the chosen paths, and of what is one unit with one of them. */
+/** Returns the changes of the chosen paths, and of those that are one unit with one of them. */
 export async function wholeUnits(
   context: Context,
   changes: readonly Change[],
@@ -22,7 +22,7 @@ export async function wholeUnits(
   return taken;
 }
 
-/** Those of the changed paths that lie beside a database, and are one unit with it. */
+/** Returns those of the changed paths that lie beside a database and are one unit with it. */
 export async function besideDatabases(
   context: Context,
   changes: readonly Change[],
@@ -35,7 +35,7 @@ export async function besideDatabases(
   return found;
 }
 
-/** Databases that are about to be replaced while some process has them open: people are told, before and not only after. */
+/** Warns people, before databases are replaced, of those that some process has open. */
 export function warnOfOpenDatabases(context: Context, changes: readonly Change[]): void {
   if (context.tell === undefined) return;
   const paths = new Set(
@@ -62,7 +62,7 @@ function unitOf(database: WorkspacePath): WorkspacePath[] {
 
 const START_BYTES = 64;
 
-/** Is what is recorded of this path, now or as the change leaves it, an SQLite database? */
+/** True if the recorded state of this path, or a state of its change, is an SQLite database. */
 async function isDatabase(context: Context, path: WorkspacePath, changes: readonly Change[]): Promise<boolean> {
   const change = changes.find((one) => one.path === path);
   const { seq } = await context.index.head();

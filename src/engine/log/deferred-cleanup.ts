@@ -3,24 +3,31 @@ import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
 /**
- * What a step of a replica has set aside goes while the next one is prepared, and is gone before that one opens its intent:
- * so a crash leaves the trash of one step at most, whose intent is closed, and it is the last one in the log.
+ * A replica's step leaves its set-aside files to be removed while the next step is prepared; they are gone before that
+ * step opens its intent. So a crash leaves the trash of one step at most, whose intent is closed and is the last one in
+ * the log.
  */
 
-/** Where an intent stages. Those of a replica have one id: a power loss may bring back what an earlier one has cleaned up. */
+/**
+ * Returns the token under which an intent stages. The intents of a replica share one id, so their token has the seq
+ * too: a power loss may bring back what an earlier one has cleaned up.
+ */
 export function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
 }
 
-/** By worktree, the last step's token. */
+/** The last step's token, by worktree. */
 const lastTokens = new WeakMap<Context["worktree"], string>();
 
-/** Takes note of a step that is closed, and of which something may be left for now. */
+/** Notes a closed step of which some files may be left for now. */
 export function deferCleanup(context: Context, token: string): void {
   lastTokens.set(context.worktree, token);
 }
 
-/** Waits until nothing is left of the step before, with this intent's id; after a start, what a crash has left of it is removed. */
+/**
+ * Waits until nothing is left of the previous step with this intent's id; after a start, removes what a crash has left
+ * of it.
+ */
 export async function runCleanup(context: Context, id: string): Promise<void> {
   const token = lastTokens.get(context.worktree) ?? (await tokenInLog(context, id));
   if (token === undefined) return;

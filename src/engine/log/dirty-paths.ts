@@ -3,19 +3,19 @@ import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { Signal } from "../../util/signal.ts";
 import type { WatchHandle, WatchHint, Worktree } from "../../worktree/worktree.ts";
 
-/** What a look at some paths found that it did not take, and which paths these were (`undefined`: everywhere). */
+/** The omissions of one scan, and the paths that it covered (`undefined`: everywhere). */
 interface Look {
   readonly only: readonly WorkspacePath[] | undefined;
   readonly omitted: readonly Omission[];
 }
 
 /**
- * Knows where something may have changed since everything was last looked at, from a watcher that goes on: a capture of
- * everything then looks only there. It trusts the watcher only where that can say that every hint of the past has come;
- * else it says that everything must be looked at.
+ * Knows, from a running watcher, where something may have changed since the last full scan: a full capture then scans
+ * only there. It trusts the watcher only if that can say that every past hint has arrived; otherwise everything must be
+ * scanned.
  */
 export class DirtyPaths {
-  /** Something may have changed, at these paths; `undefined`: anywhere. */
+  /** Emits the paths at which something may have changed; `undefined`: anywhere. */
   readonly hinted = new Signal<readonly WorkspacePath[] | undefined>();
   readonly #worktree: Worktree;
   readonly #dirty = new Set<WorkspacePath>();
@@ -29,12 +29,15 @@ export class DirtyPaths {
     this.#worktree = worktree;
   }
 
-  /** The watch ends with the worktree. */
+  /** Starts the watcher, which ends with the worktree. */
   async start(): Promise<void> {
     this.#handle ??= await this.#worktree.watch((hint) => this.#note(hint));
   }
 
-  /** Watches anew, after what is tracked was changed: nobody knows what happened meanwhile. */
+  /**
+   * Starts a new watcher after the tracked roots were changed. What happened meanwhile is unknown, so the next scan is
+   * a full one.
+   */
   async restart(): Promise<void> {
     await this.#handle?.close();
     this.#handle = undefined;
@@ -42,22 +45,22 @@ export class DirtyPaths {
     this.giveBack(undefined);
   }
 
-  /** May hints be missed (too few watches)? */
+  /** True if hints may be missed (too few watches). */
   get degraded(): boolean {
     return this.#handle?.degraded ?? false;
   }
 
-  /** What could not be read when it was last looked at. */
+  /** Returns the paths that could not be read when they were last scanned. */
   get unreadable(): readonly WorkspacePath[] {
     return this.#omitted.filter(({ reason }) => reason === "unreadable").map(({ path }) => path);
   }
 
-  /** What held an erased content when it was last looked at. */
+  /** Returns the paths that held an erased content when they were last scanned. */
   get erased(): readonly WorkspacePath[] {
     return this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path);
   }
 
-  /** These are to be looked at, though nobody has told that anything happened there. */
+  /** Marks paths to be scanned, though no watcher has hinted at them. */
   hint(paths: readonly WorkspacePath[]): void {
     this.#note({ paths });
   }
@@ -66,7 +69,10 @@ export class DirtyPaths {
     return this.#handle !== undefined;
   }
 
-  /** Where to look; `undefined`: everywhere. What is taken is taken: `giveBack` what was not looked at after all. */
+  /**
+   * Takes the paths to scan; `undefined`: everywhere. They are removed here: `giveBack` those that were not scanned
+   * after all.
+   */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const settled = (await this.#handle?.settled()) ?? false;
     const everything = this.#everything || !settled;
@@ -77,8 +83,8 @@ export class DirtyPaths {
   }
 
   /**
-   * As `take`, for who only wants to know early: what was hinted at up to now. Hints come after what they are about, so
-   * whatever is changed after a look at such a path is hinted at again.
+   * Takes the paths hinted at so far, for callers that only want to know early. A hint comes after its change, so a
+   * change after such a path was scanned is hinted at again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything) return undefined;
@@ -87,7 +93,10 @@ export class DirtyPaths {
     return paths;
   }
 
-  /** Every hint of the past has come, where that can be said: what is still being written is known then. */
+  /**
+   * Waits until every past hint has arrived, if the watcher can say so: paths that are still being written are known
+   * then.
+   */
   async settle(): Promise<void> {
     await this.#handle?.settled();
   }
@@ -97,7 +106,7 @@ export class DirtyPaths {
     else for (const path of paths) this.#dirty.add(path);
   }
 
-  /** Notes what a look did not take; answers what is not taken of the whole. What was unstable is looked at again. */
+  /** Notes the omissions of a scan; returns those of the whole workspace. Unstable paths will be scanned again. */
   looked({ only, omitted }: Look): readonly Omission[] {
     const seen = new Set(omitted.map((one) => one.path));
     const others =
@@ -109,14 +118,16 @@ export class DirtyPaths {
     return this.#omitted;
   }
 
-  /** The erasures in force: once they are others, what was left out because of them is looked at again. */
+  /**
+   * Notes the erasures in force: if they have changed, paths that were omitted because of erasures are scanned again.
+   */
   noteErasures(erasures: object): void {
     if (this.#erasures === erasures) return;
     this.#erasures = erasures;
     this.giveBack(this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path));
   }
 
-  /** The rules of a look at everything; are they others than those of the one before? */
+  /** Notes the rules of a full scan; returns true if they differ from the previous ones. */
   noteRules(rules: string): boolean {
     const areOthers = this.#rules !== undefined && this.#rules !== rules;
     this.#rules = rules;

@@ -7,14 +7,14 @@ import { flag, list, object, optionalText, text, texts } from "../../core/values
 import type { Context } from "./context.ts";
 import { keepBytes } from "./keep-bytes.ts";
 
-/** The filters in force at a capture, kept as a blob, so that a later restore can ask what was looked at then. */
+/** The filters in force at a capture, kept as a blob, so that a later restore can tell what was captured then. */
 
-/** Stores the filters (one per root) and returns the blob's hash. Costs nothing where they did not change. */
+/** Stores the filters (one per root) and returns the blob's hash. Costs nothing if they did not change. */
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
   return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));
 }
 
-/** The filters in a blob; `undefined` if it is not there. */
+/** Returns the filters in a blob; `undefined` if it is not there. */
 export async function readFilters(context: Context, hash: Hash): Promise<FilterSpec[] | undefined> {
   const bytes = await context.blobs.get(hash);
   if (bytes === undefined) return undefined;
@@ -77,7 +77,7 @@ function repositoryOf(body: RecordBody): RepositoryRules {
   return { folder: fieldOf(body, "folder"), ignoreCase: flag(body, "ignore_case"), tracked };
 }
 
-/** A text, or under another name the Base64 of its bytes where they are not UTF-8. */
+/** Encodes a text; if its bytes are not UTF-8, their Base64 under another name. */
 function bytesField(name: string, value: string): Record<string, Json> {
   return value.isWellFormed() ? { [name]: value } : { [`${name}_b64`]: pathToBytes(value).toString("base64") };
 }

@@ -21,7 +21,7 @@ describe("a watch whose settings are changed by another process", () => {
     project.write("seen", "2");
     const both = ["out", "out/deep", "out/deep/old", "seen"];
     await vi.waitFor(async () => expect(await recorded(other)).toEqual(both), { timeout: 5_000 });
-    // The manifest of now looks at the disk itself: the watch may not have come as far.
+    // The current manifest reads the disk itself: the watch may be behind it.
     await vi.waitFor(() => expect(onSettings).toHaveBeenCalledTimes(1), { timeout: 5_000 });
     project.write("out/deep/new", "new");
     await vi.waitFor(async () => expect(await recorded(other)).toContain("out/deep/new"), { timeout: 5_000 });

@@ -5,8 +5,9 @@ import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 
 /**
- * Takes over what was changed elsewhere of what is tracked and of how much is kept, for who stays open for long. Answers
- * whether what is tracked was changed: then everything is to be looked at, and what watches begins anew.
+ * Takes over changes that other processes made to the tracked roots and the retention limits, for callers that stay
+ * open long. Returns true if what is tracked was changed: then the next scan must be a full one, and watchers must
+ * begin anew.
  */
 export async function followSettings(context: Context): Promise<boolean> {
   await rereadRetention(context);
@@ -24,7 +25,10 @@ export async function followSettings(context: Context): Promise<boolean> {
 
 const told = new WeakMap<object, string>();
 
-/** Limits that cannot be understood are no reason to record nothing: those before them stay, and that is told once. */
+/**
+ * Rereads the limits. Limits that cannot be understood are no reason to record nothing: the earlier ones stay, and that
+ * is told once.
+ */
 async function rereadRetention({ retention, tell }: Context): Promise<void> {
   try {
     await retention.reread();

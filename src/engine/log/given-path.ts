@@ -1,9 +1,9 @@
 import { parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../core/values/path.ts";
 
 /**
- * A path as a caller gives it: relative to the first root, or `@<root id>:<path>`; a trailing slash is allowed, and `.`
- * is the root. A name that is not UTF-8 is given as `base64:<bytes>` (a file that is really called so: `./base64:…`).
- * Throws `PATH_INVALID`.
+ * Parses a path as a caller gives it: relative to the first root, or `@<root id>:<path>`; a trailing slash is allowed,
+ * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>` (a file that is really called so:
+ * `./base64:…`). Throws `PATH_INVALID`.
  */
 export function parseGivenPath(text: string): WorkspacePath {
   const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);

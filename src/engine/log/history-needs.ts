@@ -16,7 +16,7 @@ import { contentsOfVersion, decodeVersion } from "../../core/records/write-back-
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { baseOf } from "./project.ts";
 
-/** What the ids of records of versions, and of prunings, begin with. */
+/** The prefixes of the ids of records of versions, and of prunings. */
 const VERSION = "version:";
 const PRUNE = "prune:";
 
@@ -29,14 +29,17 @@ function hashIn(value: Json | undefined): Hash[] {
   return typeof value === "string" && isHash(value) ? [value] : [];
 }
 
-/** Contents that a record needs as long as its state is kept: those of files, of paths outside, of open conflicts. */
+/**
+ * Returns the contents that a record needs as long as its state is kept: those of files, of paths outside, of open
+ * conflicts.
+ */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
   if (recordId.startsWith("conflict:")) return record["state"] === "open" ? ofConflict(decodeConflict(record)) : [];
   return undefined;
 }
 
-/** A content, and whether it is only told of what an origin had there. */
+/** A content, and whether it is only named as what an origin had there. */
 type Named = Pick<NeededContent, "hash" | "isUpstream">;
 
 function named(hash: Hash): Named {
@@ -51,12 +54,18 @@ function ofConflict(conflict: ConflictRecord): Named[] {
   }));
 }
 
-/** An action that was closed may end after all, but for most nobody says so: the list is not kept for longer than what is kept aside. */
+/**
+ * Returns when the lists of an action stop being kept. A closed action may still end, but most never report it: the
+ * list is kept no longer than files kept aside.
+ */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
 }
 
-/** What an operation needs until it is done: its plan, what it puts there, and both sides of what it will not merge. */
+/**
+ * Returns what an open operation needs until it is done: its plan, the contents that it writes, and both sides of what
+ * it will not merge.
+ */
 function contentsOfIntent(record: LogEvent["record"]): Named[] {
   if (record["state"] !== "open") return [];
   const { plan, contents = [], conflicts = [], changes = [] } = decodeIntent(record);
@@ -68,19 +77,22 @@ function contentsOfIntent(record: LogEvent["record"]): Named[] {
   ];
 }
 
-/** A content that a history needs, and the first place that says so. */
+/** A content that a history needs, and the first place that names it. */
 export interface NeededContent {
   readonly hash: Hash;
   /** The event that names it. */
   readonly seq: number;
   readonly where: string;
-  /** In bytes; `undefined` where the record does not say. */
+  /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
-  /** A conflict with an origin tells of it as the origin's: where that has freed it before it came, it is not here by right. */
+  /**
+   * True if a conflict names it as an origin's content. It may rightly be missing here: the origin may have freed it
+   * before it came.
+   */
   readonly isUpstream: boolean;
 }
 
-/** What a history has given up. */
+/** Contents that a history has given up. */
 export interface GivenUp {
   readonly pruning?: KeptStates | undefined;
   readonly erasures?: Erasures | undefined;
@@ -89,16 +101,19 @@ export interface GivenUp {
 /** The private contents that a record names, and where it names them. */
 export interface PrivateContents {
   readonly aside: Aside | undefined;
-  /** Lists of omitted paths, of an action that may end still. */
+  /** Lists of omitted paths, of an action that may still end. */
   readonly lists: readonly Hash[];
-  /** The time (ms since the epoch) until which these are kept; `undefined`: as long as they are named. */
+  /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as they are named. */
   readonly listsUntil: number | undefined;
   readonly where: string;
   /** The event that names them. */
   readonly seq: number;
 }
 
-/** Everything private that is kept at a time (ms since the epoch): lists, plans, and the contents that plans name. */
+/**
+ * Yields everything private that is kept at a time (ms since the epoch): lists, plans, and the contents that plans
+ * name.
+ */
 export async function* privateContents(
   blobs: Pick<BlobStore, "get">,
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
@@ -118,26 +133,34 @@ export async function* privateContents(
 }
 
 /**
- * Which contents a history needs, event by event: the one rule by which `gc` frees and `verify` misses.
+ * Decides which contents a history needs, event by event. It is the one rule by which `gc` frees contents and `verify`
+ * misses them.
  *
- * Contents of files are needed as long as a state that holds them is kept; the filters of snapshots and coverages, and the base of a
- * history, always; the plan of an operation until it is done. What was erased is not needed by what had named it before.
+ * A file's content is needed as long as a state that holds it is kept; the filters of snapshots and coverages, and the
+ * base of a history, always; the plan of an operation until it is done. An erased content is not needed by events that
+ * named it before the erasure.
  */
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
-  /** For what the history itself is made of: nothing licenses it to be gone. */
+  /** Reports what the history itself is made of: no erasure licenses that to be gone. */
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
-  /** Versions that bases hold, and the last pruning that one tells of: its line may have been dropped with an archive. */
+  /**
+   * Versions that bases hold. They are judged at the end, by the last pruning that a base tells of: its line may have
+   * been dropped with an archive.
+   */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
   readonly #plans = new Map<string, readonly NeededContent[]>();
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
-  /** What the rows of the last base name: the erasures that are about it may stand behind them in the same base. */
+  /**
+   * The contents that the last base names, held back until its end: the erasures that concern them may follow in the
+   * same base.
+   */
   #ofBase: NeededContent[] | undefined;
-  /** The erasures that are known before the history is read, and those that its bases hold. */
+  /** The erasures known before the history is read, and those that its bases hold. */
   readonly erasures: Erasures;
 
   constructor({ pruning, erasures = new Erasures() }: GivenUp, need: (content: NeededContent) => void) {
@@ -153,7 +176,7 @@ export class HistoryNeeds {
     });
   }
 
-  /** The next event. */
+  /** Takes the next event. */
   event(event: LogEvent, where: string): void {
     this.#endBase();
     this.#record(event, event.seq, where);
@@ -162,7 +185,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Rows of the base that the last event names. The bases of its snapshots are not needed: they were compacted away.
+   * Takes rows of the base that the last event names. The bases of its snapshots are not needed: they were compacted
+   * away.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
@@ -172,7 +196,7 @@ export class HistoryNeeds {
   ): void {
     this.#ofBase ??= [];
     for (const { path, iteration, entry, seq: recorded } of entries) {
-      // Whoever does not ask where is not told: a base can hold hundreds of thousands.
+      // Places are only built for callers that ask for them: a base can hold hundreds of thousands of rows.
       const place =
         whereOf !== undefined ? whereOf(path) : where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
       const content = { where: place, size: entry?.size, seq: recorded };
@@ -181,7 +205,7 @@ export class HistoryNeeds {
     for (const record of records) {
       if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
       if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
-      // A version is of its own event still, and what was freed of it does not come back.
+      // A version still counts as of its own event, and what was freed of it does not come back.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
       else this.#record(record, seq, where, record.seq);
     }
@@ -193,7 +217,7 @@ export class HistoryNeeds {
     for (const one of held ?? []) this.#need(one);
   }
 
-  /** The history is at its end. */
+  /** Ends the history: reports what is left. */
   finish(): void {
     this.#endBase();
     this.#contents.finish();
@@ -202,15 +226,15 @@ export class HistoryNeeds {
   }
 
   /**
-   * What is private: it is never among what is needed elsewhere, so that no replica is given it. A plan of what was kept
-   * aside names contents, which are needed as long as it is.
+   * Private contents. They are never among those needed elsewhere, so no replica is given them. The plan of files kept
+   * aside names contents, which are needed as long as the plan is.
    */
   get privates(): readonly PrivateContents[] {
     const all = [...this.#privates.values()];
     return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
   }
 
-  /** `own`: the event that recorded it, which a base tells of later. */
+  /** `own`: the event that recorded it, which a base repeats later. */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where });
     const inForce = contentsInForce({ recordId, record });
@@ -240,9 +264,9 @@ export class HistoryNeeds {
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
-    // Deleted, where the replica has made good for it.
+    // The version was deleted, since the replica has resolved it.
     if (Object.keys(record).length === 0) return;
-    // It was never the state of its path: it counts like an iteration that the next event has replaced.
+    // A version was never the state of its path: it counts like an iteration that the next event has replaced.
     if (!keepsSpan(pruning, seq, seq + 1)) return;
     for (const hash of contentsOfVersion(decodeVersion(record)))
       this.#need({ ...named(hash), seq, where, size: undefined });

@@ -4,27 +4,29 @@ import type { EventLog } from "../../storage/event-log.ts";
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
-/** The event that begins the files of a history: behind the workspace's own and the signer's stands the baseline. */
+/**
+ * The seq of the event that begins the files of a history: the baseline follows the workspace's event and the signer's.
+ */
 export const BASELINE_SEQ = 3;
 
-/** The compaction, or the event, on which a history begins: the events before it are in no log any more. */
+/** The compaction or event on which a history begins: earlier events are in no log any more. */
 export interface HistoryStart {
-  /** The seq of the sentinel, or of the event: the earliest state that can be gone back to. */
+  /** The seq of the sentinel, or of the event: the earliest state that can be restored. */
   readonly seq: number;
-  /** The seq of the first line: the sentinel's, or that behind the event. */
+  /** The seq of the first line: the sentinel's, or the one behind the event. */
   readonly firstLine: number;
   readonly ts: string;
-  /** The Merkle root of the files there. */
+  /** The Merkle root of the files at that seq. */
   readonly root: Hash;
 }
 
-/** The seq of the oldest line, the archive included. */
+/** Returns the seq of the oldest line, the archive included. */
 export async function oldestSeq(log: EventLog): Promise<number> {
   if (log.firstSeq === 1) return 1;
   return (await log.archived())[0]?.first ?? log.firstSeq;
 }
 
-/** The seq of the first event that the index knows as a line, or `undefined` for an empty index. */
+/** Returns the seq of the first event that the index knows as a line, or `undefined` for an empty index. */
 export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext): Promise<number | undefined> {
   if (anchor !== undefined) return anchor.seq + 1;
   const begin = await index.locate(1);
@@ -32,11 +34,11 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
     begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
   if (first === undefined) return undefined;
   if (first.offset >= 0) return first.seq;
-  // Before the sentinel stand the records of its base.
+  // The records of the sentinel's base stand before it.
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 
-/** Where the history begins, if it does not begin at event 1. */
+/** Returns where the history begins, if not at event 1. */
 export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
   const { anchor } = context;
   if (anchor !== undefined) return { seq: anchor.seq, firstLine: anchor.seq + 1, ts: anchor.ts, root: anchor.root };

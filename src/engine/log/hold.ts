@@ -9,25 +9,28 @@ import type { BlockedPath } from "../../worktree/worktree.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * What of an origin cannot be brought into the folder now. The folder goes on without it, so the path must not count as
- * reconciled: an edit of what is still there would be taken for one of what the origin has, and undo it.
+ * Holds paths whose origin's state cannot be written to the folder now. The folder goes on without it, so the path must
+ * not count as reconciled: an edit of its present content would be taken for an edit of the origin's, and undo it.
  */
 
-/** The conflict by which a path is held: always the same one. */
+/** Returns the id of the conflict that holds a path: always the same one. */
 function holdId(origin: string, path: WorkspacePath): string {
   return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
 }
 
-/** What an intent of a replica left alone. */
+/** The paths that an intent of a replica left alone. */
 export interface Held {
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];
   readonly blocked: readonly BlockedPath[];
-  /** When that was found. */
+  /** The time at which that was found. */
   readonly met: string;
 }
 
-/** One open conflict for each path that was left alone; a conflict of the path that was about to be settled stays, as this. */
+/**
+ * Returns one open conflict for each path that was left alone. If a conflict of the path was about to be settled, it
+ * stays open as this one.
+ */
 export function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
   const { replica, conflicts = [] } = intent;
   if (replica === undefined || blocked.length === 0) return [];
@@ -39,7 +42,7 @@ export function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
-    // The step that settles a conflict reconciles what lies beneath its path: that stands on nothing older any more.
+    // The step that settles a conflict also reconciles what lies beneath its path, so `since` no longer applies.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
       ...optional({ since }),

@@ -1,17 +1,17 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Context } from "./context.ts";
 
-/** Is this a workspace without a folder, given its roots? Its files are only in its log and the contents. */
+/** True if the roots are those of a workspace without a folder: its files are only in its log and the contents. */
 export function isHosted(roots: readonly { readonly folder: string }[]): boolean {
   return roots.every(({ folder }) => folder === "");
 }
 
-/** The roots that are folders on a disk. */
+/** Returns the roots that are folders on a disk. */
 export function foldersOf<Root extends { readonly folder: string }>(roots: readonly Root[]): readonly Root[] {
   return roots.filter(({ folder }) => folder !== "");
 }
 
-/** Throws `REFUSED` for what needs a folder on disk. `what`: for people, as `run a command`. */
+/** Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people, as `run a command`. */
 export function refuseHosted({ worktree }: Pick<Context, "worktree">, what: string): void {
   if (!isHosted(worktree.roots)) return;
   throw new ChronicleError("REFUSED", `this workspace has no folder on disk: one cannot ${what} in it`, {

@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
- * The index says something else than the log proves. It is thrown before anything is changed, so the caller may rebuild the
- * index and do the same again.
+ * Thrown if the index contradicts what the log proves. It is thrown before anything is changed, so the caller may
+ * rebuild the index and run the same again.
  */
 export class IndexDisagrees extends ChronicleError {
   constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {
@@ -14,7 +14,7 @@ export class IndexDisagrees extends ChronicleError {
   }
 }
 
-/** The error where an index that was just rebuilt from the log does not have the root that the log states. */
+/** Returns the error if an index that was just rebuilt from the log does not have the root that the log states. */
 export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log contradicts itself, also after a rebuild: ${cause.message}`, {
     hint: `nothing was written; ${DAMAGED_LINE}`,
@@ -23,7 +23,7 @@ export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
   });
 }
 
-/** Runs a proof. Whatever is wrong with the index on the way is a disagreement. */
+/** Runs a proof. Turns every damage of the index into `IndexDisagrees`. */
 export async function disagreeing<T>(proof: () => Promise<T>): Promise<T> {
   try {
     return await proof();

@@ -4,16 +4,16 @@ import { readEvents } from "./read-events.ts";
 
 const PREFIX = "intent:";
 
-/** An operation as its last event leaves it. */
+/** An operation as its last event left it. */
 export interface LoggedIntent {
   readonly id: string;
   readonly intent: IntentRecord;
-  /** Of that event. */
+  /** The seq of that event. */
   readonly seq: number;
   readonly ts: string;
 }
 
-/** All intents that are done, by their last events; `after`: only those whose last event is behind it. */
+/** Returns all intents that are done, by their last events; `after`: only those whose last event is behind that seq. */
 export async function doneIntents(context: Context, after = 0): Promise<LoggedIntent[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => row.seq > after);
   const found: LoggedIntent[] = [];

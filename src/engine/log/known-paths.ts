@@ -5,10 +5,9 @@ import { parseGivenPath } from "./given-path.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * The paths that a caller named, of which something can be said: each was recorded once (or something beneath it), or is there now
- * and would be.
- * Throws `NOT_FOUND` for any other one, with the rule that leaves it out, or paths of the same name: "no difference"
- * would sound as if it had been looked at.
+ * Returns the paths that a caller named, each of which must be known: it (or something beneath it) was once recorded,
+ * or it exists now and would be recorded. Throws `NOT_FOUND` for any other path, with the rule that excludes it, or
+ * with paths of the same name: "no difference" would suggest that it had been compared.
  */
 export async function knownPaths(
   context: Context,
@@ -24,7 +23,10 @@ export async function knownPaths(
   return paths;
 }
 
-/** Was the path, or anything beneath it, ever recorded? A folder on the way to a file that was written has no entry of its own. */
+/**
+ * True if the path, or anything beneath it, was ever recorded. A folder on the way to a written file has no entry of
+ * its own.
+ */
 async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
   if ((await index.iterations(path)).length > 0) return true;
   const { seq } = await index.head();
@@ -41,7 +43,7 @@ function excludedPath(path: WorkspacePath, rule: readonly (string | undefined)[]
   });
 }
 
-/** The error for a path that was never recorded, with recorded paths of the same name. */
+/** Returns the error for a path that was never recorded, with recorded paths of the same name. */
 export async function unknownPath(context: Context, path: WorkspacePath): Promise<ChronicleError> {
   const candidates = (await context.index.pathsNamed(nameOf(path))).map(shownPath);
   return new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))} was never recorded`, {

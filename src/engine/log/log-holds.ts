@@ -8,15 +8,15 @@ import { isInBase } from "./read-base.ts";
 import { eventCounted, wholeOrNone } from "./read-events.ts";
 
 /**
- * Whether the log holds an event. The log itself is asked: the index only says where to look, for it is derived, and whoever
- * forges the log can forge the index with it. So neither a wrong index accuses a log, nor does it vouch for one.
+ * Whether the log holds an event. The log itself is asked, and the index only says where to read: it is derived, and
+ * whoever forges the log can forge the index too. So a wrong index neither accuses a log nor vouches for one.
  */
 
 type Asked = Pick<HistoryContext, "index" | "log">;
 
 /**
- * Does the log hold this very event? Its seq must not be before the oldest line. `undefined`: its line is damaged. Throws
- * `IndexDisagrees` where the log holds it, and the index says something else.
+ * Whether the log holds this very event, whose seq must not be before the oldest line. `undefined` if its line is
+ * damaged. Throws `IndexDisagrees` if the log holds it and the index says otherwise.
  */
 export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boolean | undefined> {
   const row = await context.index.locate(seq);
@@ -28,12 +28,12 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
   return true;
 }
 
-/** The kept head that was last found in a log, by its hash. */
+/** The hash of the kept head that was last found, by log. */
 const found = new WeakMap<EventLog, Hash>();
 
 /**
- * The same of a kept head, which each look asks about: once it was found in a log, it is not looked for again. That the log is
- * still the same one is asked of its end, by `logHolds`.
+ * Whether the log holds a kept head, which is asked at each catching up: a head that was once found in a log is not
+ * looked for again. `logHolds`, asked about the log's end, finds out whether the log is still the same one.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (found.get(context.log) === head.hash) return true;
@@ -47,7 +47,7 @@ interface FoundLine {
   readonly length: number;
 }
 
-/** The line where the index has an event, if it is that event's and sound. */
+/** Returns the line at which the index has an event, if it is that event's and sound. */
 async function lineAt({ log }: Asked, row: EventRow | undefined): Promise<FoundLine | undefined> {
   if (row === undefined || isInBase(row)) return undefined;
   for await (const [first] of log.read({ seq: row.seq, offset: row.offset })) {

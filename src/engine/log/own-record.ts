@@ -4,14 +4,20 @@ import { decodeWorkspace, type WorkspaceRecord } from "../../core/records/worksp
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
-/** What was read last, so that it is only read again when there is another one: each call of a hook asks for it. */
+/**
+ * Caches the workspace record that was read last, by index: each call of a hook asks for it, and it is only read again
+ * if there is another one.
+ */
 const records = new WeakMap<object, { readonly hash: Hash; readonly record: WorkspaceRecord }>();
 
-/** The workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index without one. */
+/**
+ * Returns the workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index
+ * without one.
+ */
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);
   if (row === undefined && context.log.head.seq > 0) {
-    // Every log has one: the index is damaged, or is being filled by somebody else right now.
+    // Every log has one: the index is damaged, or another process is filling it right now.
     throw new ChronicleError("INTEGRITY_VIOLATION", "the index does not know the workspace's own record");
   }
   if (row === undefined) {

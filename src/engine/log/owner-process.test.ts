@@ -12,7 +12,7 @@ import type { Processes } from "./context.ts";
 
 const FOLDER = { folder: 0o755 };
 
-/** A process is killed at its work, and another one, that opens the workspace, has its number. */
+/** Kills a process at its work; another process, which opens the workspace, then has its number. */
 async function takenOver(
   work: (workspace: WorkspaceApi, disk: SimDisk) => Promise<unknown>,
 ): Promise<{ readonly disk: SimDisk; readonly workspace: WorkspaceApi }> {
@@ -67,7 +67,7 @@ it("work off the record ends, and what comes later is recorded", async () => {
   expect((await workspace.diff("0", "latest")).changes.map(({ path }) => path)).toEqual(["b.txt"]);
 });
 
-/** Each backend: its own process, and one that is gone. */
+/** The processes of each backend. */
 const BACKENDS: readonly (readonly [string, Processes])[] = [
   ["this machine's", nodeProcesses(new NodeDisk())],
   ["a simulated machine's", simBackends(SimDisk.fromTree({}), { firstId: 0 }).processes],

@@ -21,24 +21,22 @@ import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IndexStore } from "../../storage/index-store.ts";
 import { baseRecordRow, readBase } from "./read-base.ts";
 
-/**
- * From events to rows of the index: what the index knows is this function of the log, and nothing else.
- */
+/** Projects events into rows of the index: the index is this function of the log, and nothing else. */
 
-/** An event and where its line stands. */
+/** An event and the position of its line. */
 export interface PlacedEvent {
   readonly event: LogEvent;
   readonly offset: number;
   readonly length: number;
 }
 
-/** The row of an event. */
+/** Returns the row of an event. */
 export function eventRow({ event, offset, length }: PlacedEvent): EventRow {
   const { seq, ts, op, recordId, hash, record } = event;
   return { seq, ts, op, recordId, hash, offset, length, open: leavesOpen(recordId, record) };
 }
 
-/** The iteration that a file event brings, or `undefined` for events of other records. */
+/** Returns the iteration that a file event records, or `undefined` for events of other records. */
 export function iterationOf(event: LogEvent): IterationRow | undefined {
   if (!event.recordId.startsWith("file")) return undefined;
   const path = pathOfRecordId(event.recordId);
@@ -47,14 +45,14 @@ export function iterationOf(event: LogEvent): IterationRow | undefined {
   return { path, seq: event.seq, iteration: record.iteration, entry: record.entry };
 }
 
-/** The base that an event starts the history on, or `undefined`. */
+/** Returns the base on which an event starts the history, or `undefined`. */
 export function baseOf(event: LogEvent): Hash | undefined {
   if (!event.recordId.startsWith("snapshot:") && event.op !== "compact") return undefined;
   const base = event.record["base"];
   return typeof base === "string" && isHash(base) ? base : undefined;
 }
 
-/** Where the index will be after these events. */
+/** Returns the head of the index after these events. */
 function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   const last = placed.at(-1);
   if (last === undefined) return head;
@@ -68,10 +66,10 @@ function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   };
 }
 
-/** Bases whose entries are at hand already, so that they need not be read back. */
+/** Bases whose entries are already in memory, so that they need not be read back. */
 export type BasesAtHand = ReadonlyMap<Hash, Iterable<BaseEntry>>;
 
-/** Where events are brought in. */
+/** The index that events are projected into, and the blobs that hold their bases. */
 export interface ProjectionTarget {
   readonly index: IndexStore;
   readonly blobs: BlobStore;
@@ -79,13 +77,13 @@ export interface ProjectionTarget {
 
 export interface ProjectOptions {
   readonly atHand?: BasesAtHand | undefined;
-  /** Folder hashes as of the last event, where they are known. */
+  /** Folder hashes as of the last event, if they are known. */
   readonly tree?: StoredTree | undefined;
 }
 
 /**
- * Brings events into the index, with the bases that they name. A compaction's base is only needed where the history
- * begins on it: else it repeats what the events before it have brought.
+ * Projects events into the index, with the bases that they name. A compaction's base is only needed if the history
+ * begins on it: otherwise it repeats the events before it.
  */
 export async function project(
   { index, blobs }: ProjectionTarget,
@@ -123,7 +121,7 @@ export async function project(
   return head;
 }
 
-/** Brings the state into an empty index that a history starts on which has no line before it. */
+/** Fills an empty index with the state of the anchor on which a history starts that has no line before it. */
 export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: HistoryAnchor): Promise<IndexHead> {
   const { seq, hash, base, frontier } = anchor;
   const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on behind event ${seq}`);
@@ -141,7 +139,7 @@ function commitsOf(placed: readonly PlacedEvent[]): CommitRow[] {
   });
 }
 
-/** The first of the events, if it is a compaction and nothing is known of what was before it. */
+/** Returns the first of the events if it is a compaction and the index is still empty. */
 function sentinelAtStart(head: IndexHead, placed: readonly PlacedEvent[]): LogEvent | undefined {
   const event = placed[0]?.event;
   return head.seq === 0 && event?.op === "compact" ? event : undefined;
@@ -152,7 +150,7 @@ function headOfSentinel(event: LogEvent): IndexHead {
   return { seq: size, hash: head, offset: 0, frontier };
 }
 
-/** Made anew each time they are asked for: a base can hold hundreds of thousands. */
+/** Returns rows that are built on each iteration: a base can hold hundreds of thousands. */
 function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {
   return {
     *[Symbol.iterator]() {

@@ -77,7 +77,7 @@ describe("the quota", () => {
     expect((await workspace.status()).seq).toBe(seq);
     const exposed = await workspace.snapshotAction({ ...write, onFailure: "warn" });
     expect(exposed?.coverage).toMatchObject({ complete: false });
-    // For going back there is a reserve.
+    // A rollback may use the reserve.
     writeFileSync(outside, randomBytes(MIB));
     await workspace.rollback(action?.id ?? "", { outside: [outside] });
     expect(readFileSync(outside).equals(before)).toBe(true);

@@ -2,18 +2,18 @@ import { storeFull } from "../../core/text/store-full.ts";
 import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
-/** What going back may take beyond the limit: what is there now is kept before it is replaced. */
+/** The reserve beyond the limit that a restore may use, since it first keeps what it replaces. */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
 
 export interface QuotaOptions {
-  /** It is kept so that something else can be gone back to: the reserve is for that. */
+  /** True if the write makes a restore possible: the reserve is for that. */
   readonly reserve?: boolean;
 }
 
 /**
  * Throws `LIMIT_EXCEEDED` if the store would take more than `max_store_bytes` with so many bytes more (default: if it
- * takes that already): what is there is kept, what is new is refused. Costs no look at the disk while there is room.
+ * takes that already). Existing contents are kept, new ones are refused. Does not read the disk while there is room.
  */
 export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
   if (mayTake(context, bytes, options)) return context.store.grew(bytes);
@@ -25,8 +25,8 @@ export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptio
 }
 
 /**
- * The same before these are read and kept. Most of what is looked at again is recorded already: what has the recorded
- * size counts nothing, as long as there is any room.
+ * Does the same for a batch before it is read and kept. Most scanned files are recorded already: a file with the
+ * recorded size counts nothing, as long as there is any room.
  */
 export async function refuseBatchOverQuota(
   context: Context,
@@ -41,7 +41,10 @@ export async function refuseBatchOverQuota(
   refuseOverQuota(context, sizeOf(files.filter(({ stat }, i) => recorded[i]?.entry?.size !== stat.size)), options);
 }
 
-/** The same for one file elsewhere: one that was recorded with this size counts nothing, as long as there is any room. */
+/**
+ * Does the same for one file elsewhere: one that was recorded with this size counts nothing, as long as there is any
+ * room.
+ */
 export async function refuseFileOverQuota(
   context: Context,
   { size, recorded }: { readonly size: number; readonly recorded: () => Promise<number | undefined> },
@@ -55,7 +58,10 @@ function sizeOf(files: readonly ScannedPath[]): number {
   return files.reduce((sum, { stat }) => sum + stat.size, 0);
 }
 
-/** What is compressed, or there already, takes less than was announced: it looks before it says no. */
+/**
+ * True if so many bytes more stay within the limit. Contents that are compressed or already stored take less than
+ * announced, so it measures the store before it answers no.
+ */
 function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
   const max = retention.limits.max_store_bytes;
   const limit = reserve === true ? max + Math.floor(max / RESERVE_SHARE) + RESERVE_BYTES : max;

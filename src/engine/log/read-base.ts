@@ -14,7 +14,7 @@ export interface BaseRows {
   readonly recordsAt: number;
 }
 
-/** Reads a base. Throws `BLOB_MISSING`; `where` says who needs it. */
+/** Reads a base. Throws `BLOB_MISSING`; `where` names what needs it. */
 export async function readBase(blobs: BlobStore, base: Hash, where: string): Promise<BaseRows> {
   const reader = await openBase(blobs, base, where);
   const entries: BaseEntry[] = [];
@@ -36,15 +36,15 @@ async function openBase(blobs: BlobStore, base: Hash, where: string): Promise<Bl
 }
 
 /**
- * The row of an event that is in no log any more: its record stands in the base that the row's hash names, whose record
- * rows begin at the byte −offset.
+ * Returns the row of an event that is in no log any more. Its record stands in the base that the row's hash names; the
+ * record rows of that base begin at the byte −offset.
  */
 export function baseRecordRow(base: Hash, recordsAt: number, { seq, ts, op, recordId, record }: BaseRecord): EventRow {
   const open = leavesOpen(recordId, record);
   return { seq, ts, op, recordId, hash: base, offset: -recordsAt, length: 0, open };
 }
 
-/** Is the event itself compacted away, so that only its record is left? */
+/** True if the event itself is compacted away, so that only its record is left. */
 export function isInBase(row: EventRow): boolean {
   return row.offset < 0;
 }
@@ -57,7 +57,7 @@ interface CachedRecords {
 // The records of the base read last, by store: a history has one base in use.
 const cache = new WeakMap<BlobStore, CachedRecords>();
 
-/** What is left of an event whose record stands in a base: no hash of its own, no link. */
+/** Returns what is left of an event whose record stands in a base: it has no hash of its own and no link. */
 export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<LogEvent> {
   let known = cache.get(blobs);
   if (known?.base !== row.hash) {
@@ -72,7 +72,7 @@ export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<L
   return { seq, ts, op, recordId, record, prevHash: "", hash: row.hash, recursionDepth };
 }
 
-/** The records at the end of a base, without a look at its entries, which can be hundreds of thousands. */
+/** Reads the records at the end of a base without decoding its entries, which can be hundreds of thousands. */
 async function recordsFrom(blobs: BlobStore, row: EventRow): Promise<ReadonlyMap<number, BaseRecord>> {
   const reader = await openBase(blobs, row.hash, `that holds ${row.recordId}`);
   const rows: Buffer[] = [];

@@ -7,8 +7,8 @@ import { DAMAGED_LINE } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
- * The body of an event that the index has located. Where another line stands there, either the log is damaged
- * (`LOG_DAMAGED`), or the index, which can be built anew (`INTEGRITY_VIOLATION`).
+ * Reads an event that the index has located. If another line stands there, either the log is damaged (`LOG_DAMAGED`),
+ * or the index is, which can be rebuilt (`INTEGRITY_VIOLATION`).
  */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);
@@ -30,7 +30,10 @@ export async function readEvent(context: HistoryContext, row: EventRow): Promise
   throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${row.seq}`, { cause: damage });
 }
 
-/** The event by the log alone: its own line, counted from the oldest one. `undefined`: that is not sound, or not there. */
+/**
+ * Finds an event by the log alone, by counting lines from the oldest one. `undefined` if its line is not sound, or not
+ * there.
+ */
 export async function eventCounted(
   { log }: Pick<HistoryContext, "log">,
   wanted: number,
@@ -49,7 +52,7 @@ export async function eventCounted(
   return undefined;
 }
 
-/** The event of a line; `undefined`: it is not whole. */
+/** Returns the event of a line; `undefined` if it is not whole. */
 export function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
   try {
     return parseLine(bytes);
@@ -84,10 +87,10 @@ function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): 
   });
 }
 
-/** Where the next event wanted is further on than this, it is looked up instead of read up to. */
+/** The distance, in events, beyond which the next wanted event is looked up instead of read up to. */
 const FAR = 1_000;
 
-/** The bodies of many events, in the order of their rows. Those that lie close together are read in one pass. */
+/** Reads many events, in the order of their rows. Those that lie close together are read in one pass. */
 export async function readEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<LogEvent[]> {
   const found = new Map<number, LogEvent>();
   const wanted = rows.filter((row) => !isInBase(row)).sort((a, b) => a.seq - b.seq);
@@ -97,7 +100,9 @@ export async function readEvents(context: HistoryContext, rows: readonly EventRo
   return events;
 }
 
-/** Reads on from one row as long as the next ones are near. Answers the first row that was not reached. */
+/**
+ * Reads on from one row as long as the next ones are near. Returns the position of the first row that was not reached.
+ */
 async function readRun(
   context: HistoryContext,
   wanted: readonly EventRow[],
@@ -110,7 +115,7 @@ async function readRun(
   for await (const lines of context.log.read({ seq, offset: row.offset })) {
     for (const { bytes } of lines) {
       if (seq === row.seq) {
-        // What is not where it should be is looked up by itself, and told there.
+        // An event that is not where it should be is looked up by itself, which reports the fault.
         const event = soundOrNone(bytes);
         if (event?.seq === row.seq && event.hash === row.hash) found.set(seq, event);
         at += 1;
@@ -123,7 +128,7 @@ async function readRun(
   return Math.max(at, start + 1);
 }
 
-/** Every event with `from <= seq <= to`, in order, in one pass over the log. */
+/** Yields every event with `from <= seq <= to`, in order, in one pass over the log. */
 export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
   const row = await context.index.locate(from);
@@ -133,7 +138,7 @@ export async function* readRange(context: HistoryContext, from: number, to: numb
       const event = readEventFast(line.bytes);
       if (event.seq > to) return;
       yield event;
-      // What lies behind the head may be a torn tail.
+      // Lines behind the head may be a torn tail.
       if (event.seq === to) return;
     }
   }

@@ -6,12 +6,15 @@ import { damageAmid } from "./chain-fault.ts";
 import type { Context } from "./context.ts";
 import { rootAtHead } from "./tree.ts";
 
-/** Discards the index and builds it again from the log and the blobs. Throws what is wrong with the log; its index is then kept as it is. */
+/**
+ * Discards the index and rebuilds it from the log and the blobs. Throws if the log is damaged; the index is then kept
+ * as it is.
+ */
 export async function rebuildIndex(context: Context, options: ProgressOptions = {}): Promise<RebuildShape> {
   const began = performance.now();
   using _held = await context.lock.exclusive(context.waitMs);
   const amid = await unlessIndexIsWrong(() => damageAmid(context));
-  // What the index knows of the events behind a damaged line, no rebuilt one would.
+  // The index knows events behind a damaged line, which a rebuilt one would not.
   if (amid !== undefined) throw amid;
   await context.index.reset();
   options.onProgress?.({ phase: "rebuild", done: 0, total: 0, unit: "events" });
@@ -24,7 +27,7 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   return { events: head.seq, entries, seconds: Math.round(performance.now() - began) / 1_000 };
 }
 
-/** An index that cannot be read tells nothing that would be lost. */
+/** Returns `undefined` if the index cannot be read: there is nothing in it to lose. */
 async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

@@ -9,12 +9,15 @@ import { isGraceOver } from "../../core/records/tombstone.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import type { Context } from "./context.ts";
 
-/** The prunings and the erasures of a history, read from the lines of the log alone: for those who free or miss contents because of them. */
+/**
+ * The prunings and the erasures of a history, read from the lines of the log alone: for code that frees or misses
+ * contents because of them.
+ */
 
 /** A pruning, and its event. */
 export interface LoggedPruning extends PruneRecord {
   readonly seq: number;
-  /** When it was recorded, in milliseconds since the epoch. */
+  /** The time at which it was recorded, in milliseconds since the epoch. */
   readonly ts: number;
 }
 
@@ -23,20 +26,20 @@ const NOTHING_PRUNED: KeptStates = { floorSeq: 0, kept: [] };
 const PRUNE_LINE = Buffer.from('"record_id":"prune:');
 const ERASE_LINE = Buffer.from(`"record_id":"${ERASE}`);
 
-/** What is read of a log here. */
+/** The part of a log that is used here. */
 type LinesOfLog = Pick<EventLog, "read">;
 
-/** Which lines are read, and which erasures count. */
+/** Selects the lines to read, and the erasures that count. */
 interface HowToRead {
   /** Default: the first line. */
   readonly from?: LogPosition;
-  /** Only erasures whose time is over then, in milliseconds since the epoch. Default: all. */
+  /** Counts only erasures whose grace period is over at that time, in milliseconds since the epoch. Default: all. */
   readonly due?: number;
 }
 
 /**
- * All prunings that a log tells of, oldest first, and its erasures, read from its lines alone. Throws `LOG_DAMAGED` for one that cannot be
- * understood.
+ * Returns all prunings of a log, oldest first, and its erasures, read from its lines alone. Throws `LOG_DAMAGED` for
+ * one that cannot be understood.
  */
 export async function givenUpInLog(
   log: LinesOfLog,
@@ -59,7 +62,7 @@ async function* givenUpEvents(
 ): AsyncGenerator<LogEvent> {
   for await (const lines of log.read(from)) {
     for (const { bytes } of lines) {
-      // Most lines are not even looked at as JSON.
+      // Most lines are not even parsed as JSON.
       const event = bytes.includes(PRUNE_LINE) || bytes.includes(ERASE_LINE) ? eventIn(bytes) : undefined;
       if (event === undefined) continue;
       if (event.recordId === pruneRecordId(workspaceId) || isErasure(event)) yield event;
@@ -71,7 +74,7 @@ function isErasure({ recordId }: LogEvent): boolean {
   return recordId.startsWith(ERASE);
 }
 
-/** `undefined` for what is no event at all: whoever reads the log in earnest says so. */
+/** Returns `undefined` for a line that is no event: the code that checks the log reports it. */
 function eventIn(bytes: Uint8Array): LogEvent | undefined {
   try {
     return readEventFast(bytes);
@@ -80,15 +83,16 @@ function eventIn(bytes: Uint8Array): LogEvent | undefined {
   }
 }
 
-/** The pruning that an event records. Throws `LOG_DAMAGED`. */
+/** Returns the pruning that an event records. Throws `LOG_DAMAGED`. */
 export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "record">): LoggedPruning {
   return { ...decodePrune(record), seq, ts: Date.parse(ts) };
 }
 
 /**
- * What the prunings of a log let go for good, oldest first. One that a person has asked for lets nothing go for a grace period, and with
- * it none that comes later within that time: until then, each state is kept that was kept when it came. One that lets its contents go at
- * once ends that: it is only written where none before it waits.
+ * Returns what the prunings of a log, oldest first, have freed for good. A pruning that a person has asked for frees
+ * nothing for a grace period, and neither does one that comes later within that time: until then, every state is kept
+ * that was kept when it came. A pruning that frees its contents at once ends that: it is only written if none before it
+ * waits.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -101,7 +105,10 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
   return keptByAny(keeping);
 }
 
-/** The prunings whose contents are kept for a time yet, and that still give something up: they can be brought back. Oldest first. */
+/**
+ * Returns the prunings whose contents are still kept for a time, and that still give something up: they can be brought
+ * back. Oldest first.
+ */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);
   if (inForce === undefined) return [];
@@ -112,14 +119,17 @@ export function waitingPrunings(all: readonly LoggedPruning[], now: number): Log
   });
 }
 
-/** What a history has given up, as its lines say. */
+/** The pruning in force and the erasures of a history, by its lines. */
 export interface LoggedGivenUp {
   /** The pruning in force. */
   readonly pruning: LoggedPruning | undefined;
   readonly erasures: Erasures;
 }
 
-/** For verifying: a damaged record gives up nothing, and its line is reported when its turn comes. */
+/**
+ * Reads what was given up, to verify the history: a damaged record gives up nothing, and its line is reported when its
+ * turn comes.
+ */
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();
   let last: LogEvent | undefined;
@@ -140,14 +150,14 @@ function despiteDamage<T>(work: () => T): T | undefined {
   }
 }
 
-/** What of a history is pruned, for people. `undefined`: nothing is. */
+/** Describes, for people, what of a history is pruned. `undefined` if nothing is. */
 export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string | undefined {
   if (floorSeq === 0) return undefined;
   const states = kept.length === 1 ? "1 earlier state is" : `${kept.length} earlier states are`;
   return `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`;
 }
 
-/** What of a history is erased, for people. */
+/** Describes, for people, what of a history is erased. */
 export function erasedNote(erasures: Erasures): string {
   const events = erasures.all.map(({ seq }) => seq);
   const shown = events.slice(-3).join(", ");

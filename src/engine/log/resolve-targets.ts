@@ -6,9 +6,9 @@ import type { Context } from "./context.ts";
 type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
 
 /**
- * What a tool would reach by the paths that it names: links on the way are resolved, and of a link at the end what it
- * leads to is at stake as well. So a workspace that is named by way of a link is still the workspace, and a link in it
- * that leads out is known to. A link that is exchanged after this leads nowhere: what is kept is opened without links.
+ * Resolves the targets that a tool names to what it would reach. Links on the way are resolved; a link at the end also
+ * adds its target. So a workspace that is named through a link is still recognised, and so is a link in it that leads
+ * out. A link that is exchanged after this leads nowhere: files to keep are opened without following links.
  */
 export function resolveTargets(context: Context, targets: Touched): Touched {
   const { roots } = context.worktree;
@@ -28,7 +28,7 @@ export function resolveTargets(context: Context, targets: Touched): Touched {
   return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
 }
 
-/** Where a path of the workspace is on its machine. */
+/** Returns the absolute path of a path of the workspace. */
 export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const folder = worktree.roots.find((one) => one.id === root)?.folder ?? "/";

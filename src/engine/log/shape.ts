@@ -6,23 +6,26 @@ import { looksLikeRoot } from "../../core/text/shown-path.ts";
 import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/** From the engine's values to the shapes that programs see. */
+/** Converts the engine's values to the shapes that programs see. */
 
-/** The exact bytes, where the shown path is not exact: it is escaped, or looks as one of a further root does. */
+/** Returns the exact bytes if the shown path is not exact: it is escaped, or looks like one of a further root. */
 export function exactPath(path: WorkspacePath): { path_b64?: string } {
   const { root, path: inner } = splitRoot(path);
   const isExact = isUtf8Path(inner) && (root !== undefined || !looksLikeRoot(inner));
   return isExact ? {} : { path_b64: pathToBytes(inner).toString("base64") };
 }
 
-/** A path in JSON: the text itself where it is text (JSON escapes what must be), with `@<root>:` for further roots. */
+/**
+ * Returns a path for JSON: the text itself if it is text (JSON escapes what must be), with `@<root>:` for further
+ * roots.
+ */
 export function shownPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   if (!isUtf8Path(inner)) return displayPath(path);
   return root === undefined ? inner : `@${root}:${inner}`;
 }
 
-/** A path as `parseGivenPath` takes it: exactly this one, whatever it is called. */
+/** Returns a path as `parseGivenPath` takes it: exactly this one, whatever its name. */
 export function givenPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const at = root === undefined ? "" : `@${root}:`;
@@ -30,7 +33,7 @@ export function givenPath(path: WorkspacePath): string {
   return /^(?:base64:|@|\.\/)/.test(inner) ? `${at}./${inner}` : at + inner;
 }
 
-/** A change. */
+/** Returns the shape of a change. */
 export function changeShape(change: Change): ChangeShape {
   const { before, after, path } = change;
   return {
@@ -48,12 +51,12 @@ export function changeShape(change: Change): ChangeShape {
   };
 }
 
-/** An omission. */
+/** Returns the shape of an omission. */
 export function omissionShape(one: Omission): OmissionShape {
   return { path: shownPath(one.path), reason: one.reason, ...optional({ detail: one.detail }) };
 }
 
-/** A coverage receipt. */
+/** Returns the shape of a coverage receipt. */
 export function coverageShape(coverage: Coverage): CoverageShape {
   const { complete, omitted, unapplied } = coverage;
   const rules =
@@ -61,12 +64,12 @@ export function coverageShape(coverage: Coverage): CoverageShape {
   return { complete, omitted: omitted.map(omissionShape), ...rules };
 }
 
-/** A path that was left alone. */
+/** Returns the shape of a path that was left alone. */
 export function skippedShape(one: Pick<BlockedPath, "path" | "detail"> & { readonly reason: string }): SkippedShape {
   return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
 }
 
-/** A content that was written at the last moment, and where it was kept. */
+/** Returns the shape of a content that was written at the last moment, and where it was kept. */
 export function conflictShape(one: ApplyReport["conflicts"][number]): RestoreShape["conflicts"][number] {
   return { path: shownPath(one.path), kept_at: shownPath(one.keptAt) };
 }

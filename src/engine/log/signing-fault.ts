@@ -6,11 +6,11 @@ export interface LoggedSigner extends SignerRecord {
   readonly seq: number;
 }
 
-/** Why a history is not signed. */
+/** The reason why a history is not signed. */
 export interface SigningFault {
   readonly reason: SigningReason;
   /** A sentence without its full stop. */
   readonly message: string;
-  /** What can be done. */
+  /** The possible remedy. */
   readonly hint: string;
 }

@@ -8,9 +8,9 @@ import { readEvent } from "./read-events.ts";
 import type { LoggedSigner, SigningFault } from "./signing-fault.ts";
 
 /**
- * Whether the heads of a history can be signed. Its first commit names the signer, and from then on a head must be kept.
- * Where the key or the head is missing, nobody can tell any more that the log is the one that was recorded: it goes on to be
- * recorded, is not signed, and nothing of it is given up, until a person accepts what is there.
+ * Whether the heads of a history can be signed. Its first commit names the signer, and from then on a head must be
+ * kept. If the key or the head is missing, nothing proves any more that the log is the one that was recorded. Recording
+ * then goes on unsigned, and nothing of the history is given up, until a person accepts its present state.
  */
 
 const ACCEPT =
@@ -20,13 +20,13 @@ const GIVE_BACK =
   "it belongs to another user, or its permissions keep this one out: `chronicle doctor` says how to get it back, and what was recorded " +
   "until then is signed with the next change";
 
-/** The signer in force, as the index finds it. */
+/** Returns the signer in force, by the index. */
 async function signerInForce(context: HistoryContext): Promise<LoggedSigner | undefined> {
   const row = await context.index.record(signerRecordId(context.workspaceId));
   return row === undefined ? undefined : signerAt(context, row);
 }
 
-/** The signer that was read last, by the index it was found with. */
+/** Caches the signer that was read last, by index. */
 const lastRead = new WeakMap<object, { readonly row: EventRow; readonly signer: LoggedSigner }>();
 
 async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedSigner> {
@@ -38,8 +38,8 @@ async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedS
 }
 
 /**
- * The kept head, where it is known to be one of this history's: signed with our own key, or with that of a signer that the
- * log names. Any other could have been put there by anybody.
+ * Returns the kept head if it is known to be one of this history's: signed with our own key, or with that of a signer
+ * that the log names. Anybody could have put any other one there.
  */
 export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const kept = context.heads.last(context.workspaceId);
@@ -48,7 +48,7 @@ export async function provedHead(context: HistoryContext): Promise<KeptHead | un
   return (await signedBySigner(context, kept)) === undefined ? undefined : kept;
 }
 
-/** The last signer that the log names whose signature a head has. */
+/** Returns the last signer named in the log whose signature a head has. */
 async function signedBySigner(context: HistoryContext, kept: KeptHead): Promise<LoggedSigner | undefined> {
   const rows = await context.index.recordHistory(signerRecordId(context.workspaceId));
   for (const row of rows.toReversed()) {
@@ -58,7 +58,7 @@ async function signedBySigner(context: HistoryContext, kept: KeptHead): Promise<
   return undefined;
 }
 
-/** A signer whose line is damaged is none. */
+/** Treats a signer whose line is damaged as absent. */
 async function readable(reading: Promise<LoggedSigner | undefined>): Promise<LoggedSigner | undefined> {
   try {
     return await reading;
@@ -69,8 +69,8 @@ async function readable(reading: Promise<LoggedSigner | undefined>): Promise<Log
 }
 
 /**
- * Why the history may not be signed; `undefined`: it may. The index must be up to the log, and the log must not contradict
- * the kept head (`catchUp` says so).
+ * Returns why the history may not be signed; `undefined` if it may. The index must be up to the log, and the log must
+ * not contradict the kept head (`catchUp` checks that).
  */
 export async function signingFault(context: HistoryContext): Promise<SigningFault | undefined> {
   const { heads, workspaceId, isCopy } = context;
@@ -104,7 +104,10 @@ function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault
   return fault("other-key", `${heads.keyFile} is not the key that signs this history since event ${signer.seq}`, back);
 }
 
-/** A head that another key has signed counts where that key signed before, and the head covers the event that names ours. */
+/**
+ * Returns the fault of a head that another key has signed. It has none if that key signed before and the head covers
+ * the event that names our key.
+ */
 async function coverFault(
   context: HistoryContext,
   signer: LoggedSigner,
@@ -123,7 +126,7 @@ async function coverFault(
   );
 }
 
-/** The head of the first commit, while no other has been kept: only if the log holds that very event. */
+/** Returns the head of the first commit, while no other has been kept: only if the log holds that very event. */
 async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const first = context.heads.first(context.workspaceId);
   if (first?.valid !== true) return undefined;
@@ -134,7 +137,7 @@ function fault(reason: SigningReason, message: string, hint = ACCEPT): SigningFa
   return { reason, message, hint };
 }
 
-/** Whether what is recorded is signed. `damage`: what the look at the log has found. */
+/** Returns whether what is recorded is signed. `damage`: the damage that catching up has found. */
 export async function signingShape(context: HistoryContext, damage: ChronicleError | undefined): Promise<SigningShape> {
   const nothing = { reason: null, detail: null, hint: null, key: null, since: null };
   if (context.isCopy === true) return { ...nothing, state: "copy" };
@@ -149,13 +152,13 @@ export async function signingShape(context: HistoryContext, damage: ChronicleErr
   return { ...known, state: "unsigned", reason, detail, hint };
 }
 
-/** Throws `REFUSED` where the history is not signed: `what` could remove the only proof of what was recorded. */
+/** Throws `REFUSED` if the history is not signed: `what` could remove the only proof of what was recorded. */
 export async function refuseUnsigned(context: HistoryContext, what: string): Promise<void> {
   const found = await signingFault(context);
   if (found !== undefined) throw unsigned(found, what, context.workspaceId);
 }
 
-/** The error for something that is refused where a history is not signed. */
+/** Returns the error for an operation that is refused while a history is not signed. */
 export function unsigned({ reason, message, hint }: SigningFault, what: string, workspaceId: string): ChronicleError {
   return new ChronicleError("REFUSED", `${what} is refused while this history is not signed: ${message}`, {
     hint,

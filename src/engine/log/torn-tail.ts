@@ -4,15 +4,16 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 
-/** A line begins so. No record holds these bytes in a text: its quotes are escaped there. */
+/** The bytes with which a line begins. No record holds them in a text, where quotes are escaped. */
 const BEGINNING = Buffer.from('{"hash":"');
 
 /**
- * The first event behind a bad line that ends a commit later than the one that begins at `first`. A crash can have left no
- * such event: that later commit was not begun before the one with the bad line was durable, so what is bad is damage.
+ * Returns the first event behind a bad line that ends a commit later than the one that begins at `first`. A crash
+ * cannot leave such an event: the later commit was not begun before the one with the bad line was durable. So the bad
+ * line is damage.
  *
- * The pages of one append may become durable in any order. Sound lines, and the end of the same commit, can therefore
- * stand behind a hole. A newline that is damaged joins two lines, so the sound end of a bad line counts too.
+ * The pages of one append may become durable in any order. So sound lines, and the end of the same commit, can stand
+ * behind a hole. A damaged newline joins two lines, so the sound end of a bad line counts too.
  */
 export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: number): Promise<LogEvent | undefined> {
   for await (const lines of log.read(bad)) {
@@ -25,7 +26,7 @@ export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: num
   return undefined;
 }
 
-/** The event that stands at the end of a line, sound by itself. */
+/** Returns the event at the end of a line that is sound by itself. */
 function soundEnd(line: Buffer): LogEvent | undefined {
   for (let at = line.lastIndexOf(BEGINNING); at >= 0;) {
     const event = sound(line.subarray(at));

@@ -18,7 +18,9 @@ async function entriesOf(index: MemoryIndexStore, seq: number): Promise<Entry[]>
   return entries;
 }
 
-/** Brings the steps in, so many at once; asks for the root each time; answers what was told last, and what is stored. */
+/**
+ * Applies the steps, so many at once, and asks for the root each time. Returns the last root, and the stored hashes.
+ */
 async function rootAfter(steps: readonly Step[], atOnce: number, stored: readonly WorkspacePath[]) {
   const index = new MemoryIndexStore();
   const rows = rowsOf(steps);
@@ -36,8 +38,8 @@ async function rootAfter(steps: readonly Step[], atOnce: number, stored: readonl
 }
 
 /**
- * The same where each root is asked for before the index knows the steps; so many in between come without a root. `keeps`: the
- * folders that were proved are kept from one to the next.
+ * Asks for each root before the index knows the steps; so many steps in between come without a root. `keeps`: the
+ * proved folders are kept from one root to the next.
  */
 async function rootsBehind(steps: readonly Step[], atOnce: number, { unrooted, keeps }: Behind) {
   const index = new MemoryIndexStore();
@@ -166,7 +168,7 @@ test("the root is right whatever folders come and go above what is recorded in t
         from += size;
         for (const row of added) live.set(row.path, row.entry);
         const changes = new Map(added.map((row) => [row.path, row.entry]));
-        // An entry that is in no tree is believed only where the index was just made from the log.
+        // An entry that is in no tree is trusted only if the index was just made from the log.
         const behind = await tree.behind(changes).catch(() => tree.behind(changes, true));
         expect(behind.root).toBe(live.root());
         await index.apply(batchTo(from, { iterations: added, tree: behind.stored }));

@@ -13,17 +13,18 @@ import {
 import type { Context } from "./context.ts";
 
 /**
- * The Merkle root at the head, at the cost of what changed: only folders on the way to a touched path are hashed again.
+ * Computes the Merkle root at the head, at the cost of what changed: only folders on the way to a touched path are
+ * hashed again.
  */
 
-/** What is hashed: what the index knows of these roots. */
+/** The hashed state: what the index knows of these roots. */
 export type Hashed = Pick<Context, "index"> & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
 
 /**
  * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there, as far as the index is
- * right. A root that is stated in the history is computed by `root-to-state.ts`.
+ * right. `root-to-state.ts` computes a root that is stated in the history.
  */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
@@ -39,7 +40,7 @@ export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   return combine(context, seq, fresh);
 }
 
-/** Changes of paths behind a seq that the index does not know yet; undefined: the path is gone. */
+/** Changes of paths behind a seq that the index does not know yet; `undefined`: the path is gone. */
 export type PendingChanges = ReadonlyMap<WorkspacePath, Entry | undefined>;
 
 async function hashFolders(
@@ -58,7 +59,7 @@ async function hashFolders(
   return fresh;
 }
 
-/** Folders, and paths that were folders before; not the files among the touched paths. */
+/** Returns the hashes of folders, and of paths that were folders before; not those of files among the touched paths. */
 async function worthStoring(
   context: Hashed,
   fresh: ReadonlyMap<WorkspacePath, Hash | undefined>,
@@ -71,12 +72,12 @@ async function worthStoring(
   return rows;
 }
 
-/** The folders of the roots, which have no entry of their own. */
+/** Returns the folders of the roots, which have no entry of their own. */
 export function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
-/** Was there nothing when folder hashes were stored last? */
+/** True if there was nothing when folder hashes were stored last. */
 async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   for (const root of rootFolders(context)) {
     const hash = await context.index.treeHashAt(root, from);
@@ -85,19 +86,19 @@ async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   return true;
 }
 
-/** Hashes all there is, in one pass, where no earlier hash is of use. */
+/** Hashes the whole tree in one pass, for when no earlier hash is of use. */
 async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
   return (await readWholeTree(context, seq)).store(seq);
 }
 
-/** The whole tree at a seq, from its entries alone: stored folder hashes are not believed. */
+/** Hashes the whole tree at a seq, from its entries alone: stored folder hashes are not trusted. */
 export async function readWholeTree(context: Hashed, seq: number): Promise<TreeInOrder> {
   const tree = new TreeInOrder(context);
   for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
   return tree;
 }
 
-/** The folder hashes of entries that come in path order. */
+/** Computes the folder hashes of entries that come in path order. */
 export class TreeInOrder {
   readonly #context: Hashed;
   readonly #folders = new Map<WorkspacePath, Hash>();
@@ -110,13 +111,13 @@ export class TreeInOrder {
   }
 
   add(entry: Entry | undefined): void {
-    // What lies in no folder, or in no root, is in no tree.
+    // A path outside every folder or root is in no tree.
     if (entry === undefined || !this.#present.has(parentOf(entry.path)) || this.#present.has(entry.path)) return;
     if (entry.kind === "dir") this.#present.add(entry.path);
     this.#hasher.add(entry);
   }
 
-  /** Ends the tree: its root. */
+  /** Ends the tree and returns its root. */
   finish(): Hash {
     return this.#hasher.finish(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
   }
@@ -126,7 +127,7 @@ export class TreeInOrder {
     return this.#folders;
   }
 
-  /** Finishes the tree and stores the hashes; the root. */
+  /** Finishes the tree, stores its hashes and returns the root. */
   async store(seq: number): Promise<Hash> {
     const root = this.finish();
     await this.#context.index.putTreeHashes(seq, { hashes: [...this.#folders], after: 0 });
@@ -134,7 +135,7 @@ export class TreeInOrder {
   }
 }
 
-/** The folders that hold a touched path, and the touched paths that are folders, or were: few of many are. */
+/** Returns the folders that hold a touched path, and the touched paths that are or were folders: few of many are. */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);
   const rows = await index.iterationsAt(touched, seq);
@@ -148,7 +149,7 @@ async function touchedFolders({ index }: Hashed, from: number, seq: number): Pro
   return folders;
 }
 
-/** Folders that are hashed anew where these were touched: they and those above them. */
+/** Returns the folders to hash again if these were touched: they and those above them. */
 export function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {

@@ -8,7 +8,7 @@ import { soundEvent } from "./follow-log.ts";
 
 const NEWLINE = Buffer.from("\n");
 
-/** The lines of a log, byte for byte: its archive and itself. */
+/** Returns the lines of a log, byte for byte: its archive and itself. */
 export async function logFiles(log: EventLog): Promise<BackupFile[]> {
   const sealed = (await log.archived()).map((one) => ({
     name: `archive/${one.name}`,
@@ -21,7 +21,7 @@ async function* bytesOf(lines: AsyncIterable<readonly RawLine[]>): AsyncGenerato
   for await (const batch of lines) yield Buffer.concat(batch.flatMap((line) => [line.bytes, NEWLINE]));
 }
 
-/** Everything of a record store of its own: the copy is one too. */
+/** Returns all files of a record store of its own: their copy is a record store, too. */
 export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<BackupFile[]> {
   const copies = await logFiles(log);
   const { state, offset, damage } = loaded;
@@ -43,7 +43,7 @@ async function presentBase(log: EventLog): Promise<ReturnType<typeof encodeRecor
   return undefined;
 }
 
-/** One file whose bytes are at hand. */
+/** Returns a file whose bytes are in memory. */
 export function file(name: string, bytes: () => Uint8Array): BackupFile {
   return {
     name,

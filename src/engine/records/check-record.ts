@@ -2,12 +2,12 @@ import { canonicalJson } from "../../core/values/canonical-json.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { RecordBody } from "../../core/values/event.ts";
 
-/** Most bytes of a user's record id, in UTF-8. */
+/** The most bytes of a user's record id, in UTF-8. */
 const MAX_RECORD_ID_BYTES = 1024;
 
 const PREFIX = "user:";
 
-/** The record id in the log for a user's own id. Throws `USAGE` for one that is refused. */
+/** Returns the record id in the log for a user's own id. Throws `USAGE` for one that is refused. */
 export function userRecordId(id: string): string {
   if (typeof id !== "string" || id === "") throw refused("a record id is empty", "give the record a name");
   if (!id.isWellFormed()) throw refused("a record id holds half a character", "use well-formed text");
@@ -18,17 +18,17 @@ export function userRecordId(id: string): string {
   return PREFIX + id;
 }
 
-/** The user's own id. */
+/** Returns the user's own id. */
 export function ownId(recordId: string): string {
   return recordId.slice(PREFIX.length);
 }
 
-/** Is it the record of a user? */
+/** True for the record of a user. */
 export function isUserRecord(recordId: string): boolean {
   return recordId.startsWith(PREFIX);
 }
 
-/** How deep in nested agents: a whole number from 0. Throws `USAGE`. */
+/** Returns the depth in nested agents, which is a whole number from 0. Throws `USAGE`. */
 export function checkedDepth(depth: number | undefined): number {
   if (depth === undefined) return 0;
   if (Number.isSafeInteger(depth) && depth >= 0) return depth;
@@ -36,8 +36,8 @@ export function checkedDepth(depth: number | undefined): number {
 }
 
 /**
- * A copy of a record that holds nothing but plain JSON values. Throws `USAGE` for anything that would not come back as it
- * went in.
+ * Copies a record that holds nothing but plain JSON values. Throws `USAGE` for anything that would not be read back as
+ * it was written.
  */
 export function plainRecord(record: RecordBody): RecordBody {
   if (record === null || typeof record !== "object" || Array.isArray(record)) {
@@ -53,7 +53,10 @@ export function plainRecord(record: RecordBody): RecordBody {
   }
 }
 
-/** Keys that JSON would leave out, and the one that would change what an object is. The depth is known to be bounded. */
+/**
+ * Refuses keys that JSON would leave out, and the one that would change what an object is. The depth is known to be
+ * bounded.
+ */
 function refuseHiddenKeys(value: unknown): void {
   if (value === null || typeof value !== "object") return;
   for (const key of Reflect.ownKeys(value)) {

@@ -17,15 +17,17 @@ import { type Loaded, loadState } from "./load-state.ts";
 import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.ts";
 import { verifyRecords } from "./verify-records.ts";
 
-/** After so many writes a checkpoint is written; with more than 5,000 records, after a hundredth of their number. */
+/**
+ * The number of writes after which a checkpoint is written; with more than 5,000 records, a hundredth of their number.
+ */
 const CHECKPOINT_WRITES = 50;
-/** A record, and the end of its commit. */
+/** The events of a write: a record, and the end of its commit. */
 const EVENTS_OF_WRITE = 2;
 
-/** What a record store of its own needs from outside. */
+/** The parts that a record store of its own needs from outside. */
 export interface FolderLedgerParts {
   readonly files: RecordFiles;
-  /** Opens the log and its lock; asked for again after a close. */
+  /** Opens the log and its lock; called again after a close. */
   readonly open: () => { readonly log: EventLog; readonly lock: Lock };
   readonly newFolder: NewFolder;
   /** Milliseconds since the epoch. */
@@ -41,11 +43,11 @@ interface Opened {
   view: View | undefined;
 }
 
-/** What is known of the log as of the last look. */
+/** The state of the log at the last refresh. */
 interface View {
   readonly log: EventLog;
   loaded: Loaded;
-  /** The end of the log when it was last looked at. */
+  /** The end of the log at the last refresh. */
   seen: LogEnd;
   /** The seq of the last checkpoint written or read; before the first: that of the log's first event. */
   checkpoint: number;
@@ -55,9 +57,9 @@ interface View {
 export class FolderLedger implements RecordLedger {
   readonly #parts: FolderLedgerParts;
   #opened: Opened | undefined;
-  /** What this object has appended itself. */
+  /** The last event that this object itself has appended. */
   #acknowledged: Head = EMPTY_HEAD;
-  /** By file: what could not be written last. */
+  /** The last failure to write, by file. */
   readonly #trouble = new Map<string, string>();
   #turn: Promise<unknown> = Promise.resolve();
   #writes: Promise<unknown> = Promise.resolve();
@@ -66,7 +68,7 @@ export class FolderLedger implements RecordLedger {
     this.#parts = parts;
   }
 
-  /** Looks at the store, and begins it where there is none. */
+  /** Loads the store, and begins it if there is none. */
   async start(): Promise<void> {
     const isNew = await this.#inTurn(async () => (await this.#upToDate()).loaded.state.head.seq === 0);
     if (isNew && !this.#parts.readOnly) await this.change(async () => undefined).catch(ignoreDamage);
@@ -100,7 +102,7 @@ export class FolderLedger implements RecordLedger {
     for await (const lines of log.read({ seq: 1, offset: 0 })) {
       for (const line of lines) {
         seq = seq === undefined ? soundEvent(line)?.seq : seq + 1;
-        // Lines of a damaged log are not counted on: each says itself which it is.
+        // Seqs are not counted on in a damaged log: each line itself names its own.
         if (loaded.damage === undefined && seq !== undefined && (seq < from || seq > end)) continue;
         const event = loaded.damage === undefined ? readEventFast(line.bytes) : soundEvent(line);
         if (event === undefined || event.seq < from || event.seq <= last) continue;
@@ -167,7 +169,7 @@ export class FolderLedger implements RecordLedger {
     return await this.#inTurn(async () => copy(await this.#upToDate()));
   }
 
-  /** What is under way is finished first. Keeps how far the log is. */
+  /** Closes the store after pending work is finished. Keeps how far the log is. */
   async close(): Promise<void> {
     await this.#writes.catch(() => undefined);
     await this.#inTurn(async () => {
@@ -180,14 +182,17 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
-  /** One after another: the state is brought up to the log by one call at a time. */
+  /** Runs work one after another: one call at a time brings the state up to the log. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
     return next;
   }
 
-  /** With the lock held, a torn tail moved away, and the store begun. Throws where nothing may be written. */
+  /**
+   * Runs work with the lock held, after a torn tail was moved away and the store begun. Throws if nothing may be
+   * written.
+   */
   #locked<T>(work: (view: View) => Promise<T>): Promise<T> {
     const next = this.#writes
       .catch(() => undefined)
@@ -216,7 +221,7 @@ export class FolderLedger implements RecordLedger {
     return this.#opened;
   }
 
-  /** What is known, brought up to the log. */
+  /** Returns the state, brought up to the log. */
   async #upToDate(): Promise<View> {
     const opened = this.#open();
     const { log, view } = opened;
@@ -227,7 +232,7 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Takes in what others have appended. False: the log is not simply longer than it was. */
+  /** Takes in what others have appended. Returns false if the log is not simply longer than it was. */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;
@@ -275,7 +280,7 @@ export class FolderLedger implements RecordLedger {
     return sealed.slice(0, drafts.length);
   }
 
-  /** The events are durable. */
+  /** Applies durable events to the state. */
   #follow(view: View, sealed: readonly SealedEvent[]): void {
     const { loaded, log } = view;
     const { state } = loaded;
@@ -285,7 +290,7 @@ export class FolderLedger implements RecordLedger {
     this.#acknowledged = state.head;
   }
 
-  /** The time by the clock. */
+  /** Returns the time by the clock. */
   #timestamp(): string {
     return new Date(this.#parts.now()).toISOString();
   }
@@ -296,7 +301,7 @@ export class FolderLedger implements RecordLedger {
     if (state.head.seq - view.checkpoint >= due) this.#checkpoint(view);
   }
 
-  /** It is disposable: a disk that does not take it is told of, and harms nothing. */
+  /** Writes a checkpoint. It is disposable: a failure to write it is reported, and harms nothing. */
   #checkpoint(view: View): void {
     const { state, offset } = view.loaded;
     view.checkpoint = state.head.seq;
@@ -349,7 +354,7 @@ function usersOf({ loaded }: View): LiveRecord[] {
   return rows.sort(byRecordId).map((row) => liveOf(row) as LiveRecord);
 }
 
-/** A store that cannot be begun can still be looked at. */
+/** Ignores damage: a store that cannot be begun can still be read. */
 function ignoreDamage(error: unknown): void {
   if (!(error instanceof ChronicleError) || (error.code !== "LOG_DAMAGED" && error.code !== "ROLLBACK_DETECTED")) {
     throw error;

@@ -7,7 +7,7 @@ import { recordText, type RecordState } from "../../core/records/record-state.ts
 import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts";
 import { laterCommitEnd } from "../log/torn-tail.ts";
 
-/** A state, and where the line of the next event begins. */
+/** A state, and the offset of the next event's line. */
 export interface Place {
   readonly state: RecordState;
   offset: number;
@@ -15,27 +15,30 @@ export interface Place {
 
 /** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
 export interface BadLine {
-  /** The seq of the bad line, or of the first line of the commit. */
+  /** The position of the bad line, or of the first line of the commit. */
   readonly position: LogPosition;
-  /** The offset of the first line behind the last whole commit. */
+  /** The position of the first line behind the last whole commit. */
   readonly from: LogPosition;
-  /** All lines are sound, and the last commit has no end. */
+  /** Set if all lines are sound, and the last commit has no end. */
   readonly isUnended?: true;
   readonly lineNumber: number;
   readonly detail: string;
 }
 
-/** What is certain about a log from elsewhere: so many events were recorded, and the last one had this hash. */
+/** The last event that is known, from elsewhere, to be recorded in a log. */
 export type Bound = Head;
 
 export interface FollowOptions {
-  /** Lines up to here were recorded for certain: behind a bad one, those that are sound by themselves still count. */
+  /**
+   * The event up to which lines were certainly recorded: behind a bad one, lines that are sound by themselves still
+   * count.
+   */
   readonly bound: Bound;
 }
 
 export interface Followed {
   readonly bad: BadLine | undefined;
-  /** The event at the bound is another one. */
+  /** True if the event at the bound is another one. */
   readonly replaced: boolean;
 }
 
@@ -57,7 +60,7 @@ export async function followLog(log: EventLog, place: Place, { bound }: FollowOp
     }
   }
   bad ??= follower.unended();
-  // It is missing its end, and was acknowledged all the same: what there is of it still counts.
+  // The last commit has lost its end, but was acknowledged: its remaining events still count.
   if (bad?.isUnended === true && (await isDamage(log, bad, bound))) follower.endCommit();
   return { bad, replaced: follower.replaced };
 }
@@ -75,7 +78,7 @@ class RecordFollower {
   readonly #commits: CommitFollower;
   #prev: Head;
   #open: OpenLine[] = [];
-  /** The event at the bound is another one. */
+  /** True if the event at the bound is another one. */
   replaced = false;
 
   constructor(place: Place, bound: Bound) {
@@ -85,7 +88,7 @@ class RecordFollower {
     this.#commits = new CommitFollower(this.#prev.seq);
   }
 
-  /** Takes the next line; what is wrong with it, if it does not go on from the one before. */
+  /** Takes the next line. Returns the fault if it does not continue the line before. */
   take(line: RawLine): BadLine | undefined {
     const checked = checkedEvent(line, this.#prev);
     if (typeof checked === "string") return this.#bad(line, checked);
@@ -108,7 +111,7 @@ class RecordFollower {
     this.#open = [];
   }
 
-  /** The last commit, if it has no end. */
+  /** Returns the last commit, if it has no end. */
   unended(): BadLine | undefined {
     const [first] = this.#open;
     if (first === undefined) return undefined;
@@ -126,17 +129,15 @@ class RecordFollower {
   }
 }
 
-/**
- * Is a bad line damage? Else it is in the last commit, which was torn by a crash, and never acknowledged.
- */
+/** True if a bad line is damage; else it is in the last commit, which was torn by a crash and never acknowledged. */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
   const { seq, offset } = position;
-  // Lines of the archive, and the first one behind it, were durable before anything could go on.
+  // Lines of the archive, and the first one behind it, were durable before anything could follow.
   if (from.seq <= bound.seq || seq < log.firstSeq || (seq > 1 && offset === 0)) return true;
   return isUnended !== true && (await laterCommitEnd(log, position, from.seq)) !== undefined;
 }
 
-/** The event of a line, or what is wrong with it. */
+/** Returns the event of a line, or its fault. */
 export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
   const checked = checkLine(line.bytes, prev);
   if ("fault" in checked) return checked.fault.detail;
@@ -159,7 +160,7 @@ function salvage(state: RecordState, line: RawLine): void {
   state.apply(event, recordText(line.bytes, event));
 }
 
-/** A line that is whole by itself, whatever stands before it. */
+/** Returns the event of a line that is whole by itself, whatever stands before it. */
 export function soundEvent(line: RawLine): LogEvent | undefined {
   try {
     return parseLine(line.bytes);

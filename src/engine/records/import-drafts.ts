@@ -6,9 +6,10 @@ import { checkedDepth, plainRecord, userRecordId } from "./check-record.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The events that an original log becomes: first one `import:` record, which keeps what our own events have no place for
- * (the times of the original, its head, the file's hash, and what nothing vouches for), then the records that came from a
- * checkpoint, then one event for each of the original's. Records are not changed: a reader gets what was put in there.
+ * Returns the events that an original log becomes. First comes one `import:` record, which keeps what our own events
+ * have no place for: the times of the original, its head, the file's hash, and what nothing vouches for. Then come the
+ * records from a checkpoint, then one event for each of the original's. Records are not changed: a reader gets exactly
+ * what was put into the original.
  */
 export function importDrafts(original: OriginalLog, importId: string): EventDraft[] {
   const { events, checkpoint } = original;
@@ -29,7 +30,7 @@ function aboutImport(original: OriginalLog): RecordBody {
     head_hash: head.hash,
     events: events.length,
     rounded,
-    // The n-th time and seq belong to the n-th event behind this one, and behind what came from a checkpoint.
+    // The n-th time and seq belong to the n-th event behind this one, and behind those from a checkpoint.
     seqs: events.map((event) => event.seq),
     times: events.map((event) => event.ts),
     ...(unverified === undefined ? {} : { unverified: { ...unverified } }),
@@ -70,7 +71,7 @@ function keptDraft(
   }
 }
 
-/** What was brought in. */
+/** Returns a summary of what was imported. */
 export function importShape(original: OriginalLog, sealed: readonly SealedEvent[]): RecordImportShape {
   const live = new Set(original.checkpoint?.records.map(({ id }) => id));
   const unverified = unverifiedIn(original);

@@ -9,31 +9,31 @@ import { refuseOtherHistory } from "../log/refuse-other-history.ts";
 import { type BadLine, type Bound, followLog, isDamage, type Place, soundEvent } from "./follow-log.ts";
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
-/** What a look at the whole store has found. */
+/** The result of loading the whole store. */
 export interface Loaded extends Place {
-  /** The seq of the checkpoint that was used; `undefined`: none. */
+  /** The seq of the checkpoint that was used; `undefined` if none. */
   readonly checkpoint: number | undefined;
   /** A tail that a crash has torn; the next writer moves it away. */
   readonly torn: BadLine | undefined;
-  /** What is known of the log from elsewhere. */
+  /** The last event known from elsewhere. */
   readonly bound: Bound;
-  /** Why nothing may be written. */
+  /** The reason why nothing may be written, if there is one. */
   readonly damage: ChronicleError | undefined;
-  /** What is wrong with `head.json`: then nothing tells where the log was when it was closed last. */
+  /** The fault of `head.json`, if it has one: then nothing tells where the log was when it was last closed. */
   readonly headFault: string | undefined;
-  /** For people. */
+  /** Notes for people. */
   readonly notes: readonly string[];
 }
 
-/** Where a replay may begin. */
+/** A place where a replay may begin. */
 interface Start extends Place {
   readonly checkpoint: number | undefined;
 }
 
 /**
- * The state of a store: its checkpoint and what was appended since, else the base on which the log starts, else the whole
- * log. A checkpoint that is damaged or does not fit the log is discarded. `acknowledged`: what this object has appended
- * itself.
+ * Loads the state of a store: from its checkpoint and what was appended since, else from the base on which the log
+ * starts, else from the whole log. A checkpoint that is damaged or does not fit the log is discarded. `acknowledged`:
+ * the last event that this object itself has appended.
  *
  * Throws `INTEGRITY_VIOLATION` for a log that is no record store's.
  */
@@ -50,7 +50,7 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   );
   const start = fits(checkpoint, log, end, notes);
   const first = start === undefined ? undefined : await attempt(log, start, bound);
-  // A first line behind it that does not go on: whose fault it is, the whole log tells.
+  // If the first line behind the checkpoint does not continue it, the whole log tells which of the two is at fault.
   if (first !== undefined && !isMisfit(first, start))
     return await settle(first, { log, end, bound, headFault: fault, notes });
   if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
@@ -128,7 +128,10 @@ function rolledBack(message: string): ChronicleError {
   });
 }
 
-/** How far the log was at the last close. A damaged file is a fault: a log that was cut could not be told from a whole one. */
+/**
+ * Reads how far the log was at the last close. A damaged file is a fault: without it a log that was cut looks like a
+ * whole one.
+ */
 function readKeptEnd(
   files: RecordFiles,
   { end, store }: { readonly end: LogEnd; readonly store: string | undefined },
@@ -164,7 +167,7 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   if (bytes === undefined) return undefined;
   try {
     const read = decodeCheckpoint(bytes);
-    // Where nothing vouches for the log, it may as well be the log that is another store's: that is for the bound to tell.
+    // If nothing vouches for the log, the log itself may be another store's: comparing it with the bound tells.
     if (read.header.store === store || kept === undefined || kept.store !== store) return read;
     notes.push("snapshot.json was discarded: it is of another store");
   } catch (error) {
@@ -174,7 +177,7 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   return undefined;
 }
 
-/** The checkpoint as a start, if its place is in the present log. */
+/** Returns the checkpoint as a start, if its place is in the present log. */
 function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
   if (read === undefined) return undefined;
   const { header, state } = read;
@@ -182,13 +185,13 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
   const isAtEnd = seq === end.seq && hash === end.hash && offset === end.bytes;
   if (isAtEnd || (seq < end.seq && seq >= log.firstSeq && offset < end.bytes))
     return { state, offset, checkpoint: seq };
-  // A compaction leaves the one before it behind: that is no fault.
+  // A compaction leaves the checkpoint before it behind: that is no fault.
   if (seq >= log.firstSeq)
     notes.push(`snapshot.json (event ${seq}) does not fit the log, which ends at event ${end.seq}`);
   return undefined;
 }
 
-/** Where the whole log begins: at nothing, on its base, or (that one is lost) at the first line of the archive. */
+/** Returns the beginning of the whole log: nothing, its base, or (if that is lost) the first line of the archive. */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };
   if (log.firstSeq === 1) return nothing;
@@ -213,7 +216,7 @@ async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Pro
   }
 }
 
-/** The sentinel with which the present log begins, or why it cannot be read. */
+/** Returns the sentinel with which the present log begins, or the reason why it cannot be read. */
 async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleError> {
   try {
     for await (const [line] of log.read()) if (line !== undefined) return decodeRecordSentinel(parseLine(line.bytes));
@@ -224,7 +227,10 @@ async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleErro
   }
 }
 
-/** The store that the log is of, if its first line can be read. The log of a workspace is never taken for a torn one. */
+/**
+ * Returns the id of the log's store, if its first line can be read. The log of a workspace is never taken for a torn
+ * one.
+ */
 async function storeOf(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);

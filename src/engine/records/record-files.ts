@@ -1,9 +1,9 @@
 import { FORMAT_VERSION } from "../../core/records/workspace-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 
-/** What a record store of its own keeps beside its log. All are small ports to files; each write is durable and atomic. */
+/** The files that a record store of its own keeps beside its log. Each write is durable and atomic. */
 export interface RecordFiles {
-  /** The store's folder, for people. */
+  /** The path of the store's folder, for people. */
   readonly folder: string;
   /** `snapshot.json`: disposable. */
   readCheckpoint(): Buffer | undefined;
@@ -18,19 +18,19 @@ export interface RecordFiles {
   keepOnlyBase(hash: Hash): void;
 }
 
-/** How far a log was, as `head.json` says: canonical JSON of `{format, hash, seq, store}` and a newline. */
+/** The end of a log as `head.json` states it: canonical JSON of `{format, hash, seq, store}` and a newline. */
 export interface KeptEnd {
   readonly seq: number;
   readonly hash: string;
   readonly store: string;
 }
 
-/** The text of `head.json`. */
+/** Returns the text of `head.json`. */
 export function encodeKeptEnd({ seq, hash, store }: KeptEnd): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, hash, seq, store })}\n`;
 }
 
-/** What such a text says; `undefined` for any other text. */
+/** Parses such a text; returns `undefined` for any other text. */
 export function decodeKeptEnd(text: string): KeptEnd | undefined {
   const match = /^\{"format":2,"hash":"([0-9a-f]{64})","seq":([1-9]\d{0,15}),"store":"([^"\\]+)"\}\n$/.exec(text);
   return match === null ? undefined : { hash: match[1] ?? "", seq: Number(match[2]), store: match[3] ?? "" };

@@ -7,7 +7,7 @@ import { checkedDepth, ownId, plainRecord, userRecordId } from "./check-record.t
 import { importDrafts, importShape } from "./import-drafts.ts";
 import type { LiveRecord, RecordLedger } from "../log/ledger.ts";
 
-/** The store of users' records on whatever log it is given. */
+/** The store of users' records on a given log. */
 export class RecordStore implements api.RecordStoreApi {
   readonly #ledger: RecordLedger;
 
@@ -99,7 +99,7 @@ export class RecordStore implements api.RecordStoreApi {
     return this.close();
   }
 
-  /** Begins to close: what is under way is finished first. */
+  /** Begins to close; pending work is finished first. */
   [Symbol.dispose](): void {
     void this.close();
   }

@@ -11,8 +11,9 @@ import type { Loaded } from "./load-state.ts";
 import type { RecordFiles } from "./record-files.ts";
 
 /**
- * Recomputes the whole chain of a record store's log, through the archive where it is there, else from the sentinel on;
- * every base that a sentinel names; and holds the state that is answered from (`loaded`) to what comes out.
+ * Recomputes the whole chain of a record store's log, through the archive if there is one, else from the sentinel on,
+ * and every base that a sentinel names. Then compares the result with the state that reads are answered from
+ * (`loaded`).
  */
 export async function verifyRecords(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<RecordVerifyShape> {
   const verifier = new RecordVerifier(log, files, loaded);
@@ -28,9 +29,9 @@ class RecordVerifier {
   readonly #notes: string[] = [];
   #state = new RecordState();
   #events = 0;
-  /** Of the file that is being read, and of the one before: the first seq. */
+  /** The file that is being read, its first seq, and that of the file before. */
   #file = { name: "", first: 0, before: 0 };
-  /** Behind a bad line nothing can be replayed any more; lines are still checked one by one. */
+  /** True behind a bad line: nothing can be replayed any more, but lines are still checked one by one. */
   #broken = false;
   #commits: CommitFollower | undefined;
 
@@ -42,7 +43,7 @@ class RecordVerifier {
 
   async line(line: RawLine): Promise<void> {
     const { torn } = this.#loaded;
-    // Never acknowledged: the notes tell of it.
+    // The torn lines were never acknowledged: the notes mention them.
     if (torn !== undefined && this.#isLive(line) && line.offset >= torn.from.offset) return;
     if (this.#isAtEnd) return;
     if (this.#events === 0) this.#begin(line);
@@ -89,7 +90,10 @@ class RecordVerifier {
     };
   }
 
-  /** Was everything read that is answered from? Others may have written more since then; of a damaged store all lines are looked at. */
+  /**
+   * True if everything was read that reads are answered from: others may have written more since then. In a damaged
+   * store all lines are read.
+   */
   get #isAtEnd(): boolean {
     const { state, damage } = this.#loaded;
     return damage === undefined && !this.#broken && this.#state.head.seq >= state.head.seq;
@@ -103,7 +107,7 @@ class RecordVerifier {
     this.#problems.push({ kind, where, detail });
   }
 
-  /** Goes on behind a bad line with whatever is sound by itself, so that later damage is found too. */
+  /** Continues behind a bad line with whatever is sound by itself, so that later damage is found too. */
   #bad(line: RawLine, detail: string): void {
     const seq = this.#state.head.seq + 1;
     this.#broken = true;
@@ -112,7 +116,7 @@ class RecordVerifier {
     if (event !== undefined && event.seq >= seq) this.#state.apply(event, recordText(line.bytes, event));
   }
 
-  /** Takes a history up where its first line says that it begins. */
+  /** Starts a history at the beginning that its first line names. */
   #begin(line: RawLine): void {
     const event = soundEvent(line);
     if (event?.op !== "compact") return;
@@ -145,7 +149,9 @@ class RecordVerifier {
     }
   }
 
-  /** The sentinel goes on from the state; the one that begins the present log has its base in a file. */
+  /**
+   * Checks that a sentinel continues the state, and that the one that begins the present log has its base in a file.
+   */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const { base, range, frontier, store } = decodeRecordSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
@@ -161,7 +167,7 @@ class RecordVerifier {
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
       this.#report("base-wrong", where, `it names ${base}, which is not what the events before it amount to`);
     }
-    // Only the base of the present log is kept: somebody may have sealed it since.
+    // Only the base of the present log is kept: another process may have sealed the log since.
     if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);
   }
 

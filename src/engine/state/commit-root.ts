@@ -8,10 +8,10 @@ import type { PendingChanges } from "../log/tree.ts";
 
 /** The Merkle roots that commits state (`docs/format.md`, "Commits"). */
 
-/** After so many events a commit states the root, whatever it holds. */
+/** The number of events after which a commit states the root, whatever it holds. */
 export const ROOT_EVERY = 1_000;
 
-/** Must the commit of these drafts state the root? It must where it ends an operation or a session, or is a snapshot. */
+/** True if the commit of these drafts must state the root: it ends an operation or a session, or is a snapshot. */
 export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "record" | "op">[]): boolean {
   return drafts.some(({ recordId, record, op }) => {
     if (op === "compact" || recordId.startsWith("snapshot:")) return true;
@@ -20,12 +20,12 @@ export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "re
   });
 }
 
-/** Would a commit that ends at this event, without a root, be too far from the last root? */
+/** True if a commit that ends at this event, without a root, would be too far from the last root. */
 export async function isRootDue({ index }: Pick<HistoryContext, "index">, last: number): Promise<boolean> {
   return last - ((await index.rootedCommit(last))?.last ?? 0) >= ROOT_EVERY;
 }
 
-/** The root that a lone snapshot or a compaction states itself. */
+/** Returns the root that a lone snapshot or a compaction states itself. */
 export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   const last = drafts.at(-1);
   const isAlone = drafts.every(({ recordId }) => !recordId.startsWith("file"));
@@ -34,7 +34,7 @@ export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   return typeof root === "string" && isHash(root) ? root : undefined;
 }
 
-/** The changes of files in some events. */
+/** Returns the changes of files in some events. */
 export function pendingChanges(events: readonly Pick<EventDraft, "recordId" | "record">[]): PendingChanges {
   const pending = new Map<WorkspacePath, Entry | undefined>();
   for (const { recordId, record } of events) {

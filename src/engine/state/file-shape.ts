@@ -3,17 +3,17 @@ import type { Entry } from "../../core/values/entry.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
 
-/** An iteration that is there. */
+/** An iteration in which the path exists. */
 export interface PresentRow extends IterationRow {
   readonly entry: Entry;
 }
 
-/** Is something there? */
+/** True if the path exists in this iteration. */
 export function isPresent(row: IterationRow | undefined): row is PresentRow {
   return row?.entry !== undefined;
 }
 
-/** A path as it was at a moment. */
+/** Returns a path as it was at a moment. */
 export function fileShape({ path, entry, iteration, seq }: PresentRow): FileShape {
   const { kind, size, hash = "", mode, mtimeMs } = entry;
   return {

@@ -17,37 +17,40 @@ import { baseSays, linesSay } from "./row-line.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Secrets, by the names of their files: which files are protected, and what of them is told.
- * The class is written into each record by the one door to history (`classedDrafts`), and into each base. Whoever reads a
- * content for an answer learns from `isProtected` whether it is for people only; `agentView` refuses it to agents and readers.
- * Another folder is filled without secrets where `withholdsSecrets` says so (`restore-to.ts`).
+ * Secrets, by the names of their files: which files are protected, and what is told of them. `classedDrafts` writes the
+ * class into each record of a commit; each base holds it, too. Code that reads a content for an answer asks
+ * `isProtected` whether it is for people only; `agentView` refuses it to agents and readers. Another folder is filled
+ * without secrets if `withholdsSecrets` says so (`restore-to.ts`).
  */
 
-/** What was made of a workspace's record last. */
+/** Caches the names of a workspace's record. */
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
-/** The names in force: also those that a person has added at the origin that the workspace follows, or has followed. */
+/**
+ * Returns the names in force: including those that a person has added at the origin that the workspace follows, or has
+ * followed.
+ */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
   const record = await workspaceRecord(context);
   const elsewhere = [...(await originNames(context)), ...(context.secretNames ?? [])];
   return elsewhere.length === 0 ? namesOf(record) : new ProtectedNames(record.protectedNames, elsewhere);
 }
 
-/** What those at whose history somebody looks have added, as one list for `ProtectedNames`. */
+/** Returns the names that this history and its origin have added, as one list for `ProtectedNames`. */
 export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
-  // The last match counts: what was added further up is not taken away.
+  // The last match counts, so the origin's negations are left out: they would take away names added before.
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
-/** Those of a workspace's record. */
+/** Returns the names of a workspace's record. */
 export function namesOf(record: WorkspaceRecord): ProtectedNames {
   const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
   known.set(record, names);
   return names;
 }
 
-/** What the last record of each history's sync said. */
+/** Caches the names in the last record of each history's sync. */
 const fromOrigins = new WeakMap<object, { readonly hash: Hash; readonly names: readonly string[] }>();
 
 async function originNames(context: HistoryContext): Promise<readonly string[]> {
@@ -60,7 +63,7 @@ async function originNames(context: HistoryContext): Promise<readonly string[]> 
   return names;
 }
 
-/** The drafts with the class of each file's state, by the names in force. */
+/** Returns the drafts with the class of each file's state, by the names in force. */
 export async function classedDrafts(
   context: HistoryContext,
   drafts: readonly EventDraft[],
@@ -82,8 +85,9 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 }
 
 /**
- * Is this iteration for people only? By the person's word on its name, else as what it was recorded. Where the index says that
- * a file with a name of the table was recorded as an ordinary one, the log is asked. Throws `IndexDisagrees`.
+ * True if this iteration is for people only: by the person's decision on its name, else as it was recorded. If the
+ * index says that a file with a name of the table was recorded as an ordinary one, the log is asked. Throws
+ * `IndexDisagrees`.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
   if (row.entry?.kind !== "file") return false;
@@ -99,8 +103,8 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
 }
 
 /**
- * Whether a content is a secret wherever it was recorded: what an ordinary path had is shown with that, too. `last`: the last
- * iteration with it. Throws `IndexDisagrees`.
+ * True if a content is a secret wherever it was recorded: a content that an ordinary path also had is shown. `last`:
+ * the last iteration with it. Throws `IndexDisagrees`.
  */
 export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
   if (!(await isProtected(context, last))) return false;
@@ -108,7 +112,10 @@ export async function isSecretContent(context: HistoryContext, last: IterationRo
   return ordinary === undefined || (await isProtected(context, ordinary));
 }
 
-/** Of the entries of a moment, the files with bytes that are for people only. Throws `IndexDisagrees`, as `isProtected` does. */
+/**
+ * Returns those of a moment's entries that are files with bytes for people only. Throws `IndexDisagrees`, as
+ * `isProtected` does.
+ */
 export async function secretsAmong(
   context: HistoryContext,
   entries: readonly Entry[],
@@ -122,15 +129,15 @@ export async function secretsAmong(
   return entries.filter(({ path, size }) => size > 0 && secret.has(path)).map(({ path }) => path);
 }
 
-/** Is a file's entry a secret: by the person's word on its name, else as it was recorded? */
+/** True if a file's entry is a secret: by the person's decision on its name, else as it was recorded. */
 export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
   return kind === "file" && (names.added(path) ?? recorded === "protected");
 }
 
-/** How many of the paths are told. */
+/** The number of paths that are named. */
 const MOST_TOLD = 3;
 
-/** The protected files as they were last recorded. */
+/** Returns the protected files as they were last recorded. */
 export async function protectedFiles(context: HistoryContext): Promise<ProtectedShape> {
   const names = await protectedNames(context);
   const { seq } = await context.index.head();
@@ -140,7 +147,10 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
   return { files: held.length, first: held.slice(0, MOST_TOLD).flatMap((row) => (row ? [shownPath(row.path)] : [])) };
 }
 
-/** The same for an answer that goes on where the log is damaged: then the names in force cannot be read, and none is told. */
+/**
+ * Returns the same for an answer that goes on if the log is damaged: the names in force cannot be read then, and none
+ * is reported.
+ */
 export async function toldProtectedFiles(
   context: HistoryContext,
   damage: ChronicleError | undefined,
@@ -152,7 +162,9 @@ function isClassed({ entry }: IterationRow): boolean {
   return entry?.class === "protected";
 }
 
-/** What a person has added counts for files that were recorded before. */
+/**
+ * Returns the files of a state that are protected; names that a person has added also count for files recorded before.
+ */
 async function everyHeld(
   { index }: HistoryContext,
   { names, seq }: { readonly names: ProtectedNames; readonly seq: number },

@@ -5,8 +5,8 @@ import { type ProofContext, type ProvedState, provedState, sameStated } from "./
 import { rootFolders } from "../log/tree.ts";
 
 /**
- * Throws `IndexDisagrees` unless these are all changes from one state to another. Two trees with proved roots say by
- * themselves which paths differ, so a change that the index does not know is missed as well as one that it made up.
+ * Throws `IndexDisagrees` unless these are all changes from one state to another. Two trees with proved roots show by
+ * themselves which paths differ, so this finds changes that the index misses as well as those that it made up.
  */
 export async function proveChanges(
   context: ProofContext,
@@ -29,7 +29,9 @@ export async function proveChanges(
   });
 }
 
-/** Adds the paths beneath a folder that differ between the roots of two states. Folders with the same hash are the same. */
+/**
+ * Adds the paths beneath a folder that differ between the roots of two states. Folders with the same hash are the same.
+ */
 async function difference(
   [before, after]: readonly [ProvedState, ProvedState],
   top: WorkspacePath,

@@ -4,7 +4,10 @@ import { IndexDisagrees } from "../log/index-disagrees.ts";
 import { proveHistories, proveRows } from "./proved-rows.ts";
 import { type ProofContext, provedState } from "./proved-state.ts";
 
-/** Throws `IndexDisagrees` unless the log recorded this iteration; `isLast`: and the path is that, or was deleted since. */
+/**
+ * Throws `IndexDisagrees` unless the log recorded this iteration and, with `isLast`, the path still has that state or
+ * was deleted since.
+ */
 export async function proveRow(
   context: ProofContext,
   row: IterationRow,
@@ -16,13 +19,16 @@ export async function proveRow(
   if ((await state.at(row.path)) !== undefined) await state.prove([row]);
 }
 
-/** Throws `IndexDisagrees` where a content is not as long as the index says. */
+/** Throws `IndexDisagrees` if a content is not as long as the index says. */
 export function refuseSize({ path, entry }: IterationRow, { size }: { readonly size: number }): void {
   if (entry === undefined || entry.size === size) return;
   throw new IndexDisagrees(`about the size of ${displayPath(path)}`, { path, size });
 }
 
-/** Throws `IndexDisagrees` unless the index knows all that was recorded of the path. For answers that say that there is no more. */
+/**
+ * Throws `IndexDisagrees` unless the index knows everything that was recorded of the path. For answers that say that
+ * there is no more.
+ */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {
   await proveHistories(context, [{ path }], (await context.index.head()).seq);
 }

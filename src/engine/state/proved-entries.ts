@@ -3,7 +3,7 @@ import { displayPath } from "../../core/values/path.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { type ProofContext, provedState } from "./proved-state.ts";
 
-/** Everything that was there after an event, in path order, proved: nothing is missing, nothing is more. */
+/** Returns the proved entries after an event, in path order: none is missing, none is added. */
 export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
   return disagreeing(async () => {
     const entries: Entry[] = [];

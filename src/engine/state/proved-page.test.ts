@@ -6,7 +6,7 @@ import { provePage, type StatePage } from "./proved-page.ts";
 
 const FILES = { a: "A", "d/b": "B", "d/c": "C", "e/f": "F" };
 
-/** A page of the rows of these paths, as an index may give it. */
+/** Returns a page of the rows of these paths, as an index may give it. */
 async function pageOf(
   replica: ReplicaRig,
   paths: readonly string[],

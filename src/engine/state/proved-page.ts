@@ -11,19 +11,20 @@ export interface StatePage {
   readonly seq: number;
   /** Only paths beneath this folder; `undefined`: all. */
   readonly folder: WorkspacePath | undefined;
-  /** So many components deep beneath it; `undefined`: all. */
+  /** The number of levels beneath it; `undefined`: all. */
   readonly depth: number | undefined;
   /** Only paths behind this one; `undefined`: from the first on. */
   readonly after: WorkspacePath | undefined;
-  /** There is more behind the last row. */
+  /** True if there is more behind the last row. */
   readonly isCut: boolean;
   readonly rows: readonly PresentRow[];
 }
 
 /**
- * Throws `IndexDisagrees` unless a page holds exactly what the state has there: kind, mode and content by the Merkle root, number,
- * event, size and time by the line of each iteration. What a base has brought has no line: its number and event are known for a
- * baseline only, its size and time are as the index has them. Costs what the folders on the page hold.
+ * Throws `IndexDisagrees` unless a page holds exactly what the state has there. Kind, mode and content are proved by
+ * the Merkle root; number, event, size and time by the line of each iteration. Iterations of a base have no line: their
+ * number and event are proved for a baseline only, and their size and time are taken from the index. Costs as much as
+ * the folders on the page hold.
  */
 export async function provePage(context: ProofContext, page: StatePage): Promise<void> {
   await disagreeing(async () => {
@@ -43,7 +44,7 @@ function refuseDisorder(rows: readonly PresentRow[]): void {
   });
 }
 
-/** Whether a path belongs on the page, or something beneath it may. */
+/** The paths that belong on the page, and the folders beneath which paths may. */
 class PageRange {
   readonly #page: StatePage;
   readonly #last: WorkspacePath | undefined;
@@ -70,12 +71,15 @@ class PageRange {
   }
 }
 
-/** The components of a path; a further root counts as one. */
+/** Counts the components of a path; a further root counts as one. */
 function depthOf(path: WorkspacePath = ROOT): number {
   return path === ROOT ? 0 : path.split("/").length;
 }
 
-/** Throws unless the rows are all that the state has on the page, and nothing else: no path of the page before, for instance. */
+/**
+ * Throws unless the rows are all that the state has on the page, and nothing else: no path of the page before, for
+ * instance.
+ */
 async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
   const range = new PageRange(page);
   const listed = new Set(page.rows.map(({ path }) => path));
@@ -95,7 +99,10 @@ async function proveIterations(context: ProofContext, state: ProvedState, rows: 
   });
 }
 
-/** A baseline brings each of its paths as iteration 1. A later base brings iterations of events before it. */
+/**
+ * True if a row cannot be of the base on which the history starts. A baseline holds each of its paths as iteration 1. A
+ * later base holds iterations of events before it.
+ */
 function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
   if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;
   return seq < 1 || seq > start || iteration < 1;

@@ -7,7 +7,7 @@ import { type Claim, type ProofContext, provedState } from "./proved-state.ts";
 import { linesSay, type LineSays, startOf } from "./row-line.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Iterations, each proved by what recorded it: its own line, or the base on which the history starts. */
+/** Proves iterations, each by what recorded it: its own line, or the base on which the history starts. */
 
 /** Throws `IndexDisagrees` unless each iteration is what the log says of it. */
 export async function proveRows(context: ProofContext, rows: readonly IterationRow[]): Promise<void> {
@@ -16,7 +16,7 @@ export async function proveRows(context: ProofContext, rows: readonly IterationR
   });
 }
 
-/** Proves each iteration, and says how the log or a base brings it. Throws where a row is wrong. */
+/** Proves each iteration, and returns whether the log or a base holds it. Throws if a row is wrong. */
 async function prove(context: ProofContext, rows: readonly IterationRow[]): Promise<readonly LineSays[]> {
   const said = await linesSay(context, rows);
   rows.forEach((row, i) => {
@@ -27,10 +27,10 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
   return said;
 }
 
-/** What was taken to be so of a path: each answer of the index by itself, because a damaged one gives different ones. */
+/** A claim about a path: each answer of the index by itself, because a damaged index gives different ones. */
 export interface PathClaim {
   readonly path: WorkspacePath;
-  /** An event that the log has recorded of it. */
+  /** An event of the path that the log has recorded. */
   readonly seq?: number;
   /** Its state before that event, as the index told it. */
   readonly before?: Pick<Claim, "entry">;
@@ -39,8 +39,8 @@ export interface PathClaim {
 }
 
 /**
- * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event: each is proved by its own line,
- * their numbers leave no gap, the last one is what the path is then, and they are what was claimed.
+ * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event: each is proved by its own
+ * line, their numbers leave no gap, the last one is the path's state then, and they agree with the claims.
  */
 export async function proveHistories(context: ProofContext, claims: readonly PathClaim[], seq: number): Promise<void> {
   await disagreeing(async () => {
@@ -57,7 +57,7 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
     const said = await prove(context, rows);
     rows.forEach((row, i) => {
       const isFirst = rows[i - 1]?.path !== row.path;
-      // Only a base brings a path with an iteration behind the first.
+      // Only a base begins a path with an iteration behind the first.
       if (isFirst && row.iteration !== 1 && said[i] !== "in-base") throw wrongAbout(row);
     });
     await (await provedState(context, seq)).prove(last);
@@ -65,8 +65,8 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
 }
 
 /**
- * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event; `undefined`: there is none by
- * then, or none that is left.
+ * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event; `undefined`: there is none
+ * by then, or none that is left.
  */
 export async function proveLast(
   context: ProofContext,
@@ -93,7 +93,7 @@ function refuseGaps(rows: readonly IterationRow[]): void {
   });
 }
 
-/** Throws unless the iterations of a path are what is claimed of them. */
+/** Throws unless the iterations of a path agree with a claim about them. */
 function refuseOther(
   rows: readonly IterationRow[],
   { path, seq, before, now }: PathClaim,

@@ -22,9 +22,9 @@ import { linesBehind, nearestRoot, type ReadTo, type StatedRoot } from "./stated
 import { readWholeTree, rootFolders } from "../log/tree.ts";
 
 /**
- * The state after an event, proved: the index is asked, and believed as far as its rows give the Merkle root that the log
- * states at or before that event; what came since is read from the log, line by line. A path costs the folders above it,
- * each with what it holds, once.
+ * The proved state after an event. The index is asked, and trusted as far as its rows give the Merkle root that the log
+ * states at or before that event; later events are read from the log, line by line. A path costs reading the folders
+ * above it, each with its children, once.
  */
 
 /** The inputs of a proof. */
@@ -38,24 +38,27 @@ type Stated = Pick<Entry, "kind" | "mode" | "hash">;
 /** The children of a folder at the root, by name. `undefined`: the tree has no such folder. */
 type Children = ReadonlyMap<string, TreeChild> | undefined;
 
-/** A state of a path as it is claimed. */
+/** A claimed state of a path. */
 export interface Claim {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
 }
 
-/** Events behind the root that are read and kept at most before the proof begins anew at a later root. */
+/** The most events behind the root that are read and kept before the proof begins anew at a later root. */
 const MOST_SINCE = 4_000;
-/** Entries of folders that are kept at most. */
+/** The most entries of folders that are kept. */
 const MOST_KEPT = 200_000;
 
-/** The state that was proved last, by index: most questions are about the head. It was read from the log, so it stays true. */
+/**
+ * The state that was proved last, by index: most questions are about the head. It was read from the log, so it stays
+ * true.
+ */
 const latest = new WeakMap<object, ProvedState>();
 
 /** The earlier state that was proved last, by index: it is read page by page. */
 const past = new WeakMap<object, ProvedState>();
 
-/** The state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` where the log itself is wrong. */
+/** Returns the state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` if the log itself is wrong. */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
     const known = latest.get(context.index);
@@ -71,7 +74,10 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
   });
 }
 
-/** Its lines may be compacted away by now: then it cannot go on, and a new one begins behind them. */
+/**
+ * True if a known state can go on to an event. If its lines were compacted away meanwhile it cannot, and a new one
+ * begins behind them.
+ */
 async function reaches(known: ProvedState, seq: number): Promise<boolean> {
   try {
     return await known.goOnTo(seq);
@@ -90,7 +96,7 @@ export class ProvedState {
   readonly #since = new Map<WorkspacePath, IterationRow>();
   readonly #folders = new Map<WorkspacePath, Children>();
   #kept = 0;
-  /** All folder hashes at the root, where those that the index has stored are not those of the root. */
+  /** All folder hashes at the root, if those that the index has stored do not give the root. */
   #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
   constructor(context: ProofContext, root: StatedRoot) {
@@ -103,7 +109,7 @@ export class ProvedState {
     return this.#end.seq;
   }
 
-  /** Takes in the events up to this one. False: this is a later state, or there are too many. */
+  /** Takes in the events up to this one. Returns false if this is a later state, or if there are too many events. */
   async goOnTo(seq: number): Promise<boolean> {
     if (seq < this.#end.seq || (seq - this.root.seq > MOST_SINCE && this.#end !== this.root)) return false;
     const from = this.#end;
@@ -115,26 +121,29 @@ export class ProvedState {
         if (row !== undefined) rows.push(row);
       },
     });
-    // Another process may have appended meanwhile.
+    // Another call may have taken in events meanwhile.
     if (this.#end !== from) return this.#end.seq === seq;
     for (const row of rows) this.#since.set(row.path, row);
     this.#end = end;
     return true;
   }
 
-  /** Paths with an event behind the root. */
+  /** The paths with an event behind the root. */
   get touched(): Iterable<WorkspacePath> {
     return this.#since.keys();
   }
 
-  /** Has an event behind the root made another iteration of the path than this one, or is this one behind the root and made up? */
+  /**
+   * True if the proved events contradict this iteration: another one was recorded behind the root, or this one is
+   * behind the root and made up.
+   */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
     const since = this.#since.get(path);
     if (since === undefined) return seq > this.root.seq;
     return since.seq !== seq || since.iteration !== iteration;
   }
 
-  /** Throws `IndexDisagrees` unless each path is in this state what is claimed. */
+  /** Throws `IndexDisagrees` unless each path has the claimed state. */
   async prove(claims: readonly Claim[]): Promise<void> {
     await disagreeing(async () => {
       for (const claim of claims) {
@@ -144,7 +153,10 @@ export class ProvedState {
     });
   }
 
-  /** Every path that is there in this state and in a folder of the tree, in no order. `descends`: is a folder looked into? */
+  /**
+   * Yields every path that exists in this state and in a folder of the tree, in no order. `descends`: whether to read a
+   * folder.
+   */
   async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
     for (const [path, { entry }] of this.#since) if (entry !== undefined) yield path;
     const pending = [...rootFolders(this.#context)];
@@ -157,7 +169,7 @@ export class ProvedState {
     }
   }
 
-  /** The entry of the path in this state; `undefined`: it is not there, or in no folder of the tree. */
+  /** Returns the entry of the path in this state; `undefined` if it does not exist, or is in no folder of the tree. */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.get(path);
     if (since !== undefined) return since.entry;
@@ -184,12 +196,12 @@ export class ProvedState {
     return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
   }
 
-  /** The proved children of a folder at the root. `undefined`: there was no such folder. */
+  /** Returns the proved children of a folder at the root. `undefined` if there was no such folder. */
   async childrenOf(folder: WorkspacePath): Promise<Children> {
     if (this.#folders.size === 0) await this.#begin();
     const known = this.#folders.get(folder);
     if (known !== undefined || this.#folders.has(folder)) return known;
-    // From the highest folder that is not proved yet down to the one that is asked for.
+    // Goes from the highest folder that is not proved yet down to the requested one.
     const pending: WorkspacePath[] = [];
     for (let at = folder; !this.#folders.has(at); at = parentOf(at)) {
       // A root that was not tracked held nothing.
@@ -204,7 +216,7 @@ export class ProvedState {
     return this.#folders.get(folder);
   }
 
-  /** Stored folder hashes may be lost, or wrong: the tree is hashed anew, from the entries alone. */
+  /** Hashes the tree anew, from the entries alone: stored folder hashes may be lost, or wrong. */
   async #again(folder: WorkspacePath): Promise<Children> {
     await this.#compute();
     return this.childrenOf(folder);
@@ -222,7 +234,7 @@ export class ProvedState {
     this.#kept += children?.size ?? 1;
   }
 
-  /** The folders of the roots give the root. */
+  /** Proves the folders of the roots, which give the root. */
   async #begin(): Promise<void> {
     this.#kept = 0;
     if (await this.#proveRoots()) return;
@@ -246,7 +258,7 @@ export class ProvedState {
     return true;
   }
 
-  /** Hashes the whole tree at the root, and stores the folder hashes for whoever asks next. */
+  /** Hashes the whole tree at the root, and stores the folder hashes for later callers. */
   async #compute(): Promise<void> {
     if (this.#computed !== undefined) throw this.#disagrees();
     this.#folders.clear();
@@ -279,7 +291,7 @@ export class ProvedState {
     return known ?? folderHash([]);
   }
 
-  /** Lets folders go that need not be kept for the next question. */
+  /** Drops folders that need not be kept for the next question. */
   letGo(): void {
     if (this.#kept <= MOST_KEPT) return;
     this.#folders.clear();
@@ -293,7 +305,7 @@ function statedOf(child: TreeChild | undefined): Stated | undefined {
   return { kind, mode, hash: kind === "dir" ? undefined : hash };
 }
 
-/** Are the two the same state? */
+/** True if the two are the same state. */
 export function sameStated(a: Stated | undefined, b: Stated | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;

@@ -19,9 +19,9 @@ import { KnownFolders } from "../log/known-folders.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
 /**
- * The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is needed for
- * the first time, and believed only if it gives its leaf in the folder above, up to that root. Then a root behind changes
- * costs the changed folders, each read once, and is as certain as the root before.
+ * The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is first
+ * needed, and trusted only if it gives its leaf in the folder above, up to that root. So a root behind changes costs
+ * only the changed folders, each read once, and is as certain as the root before.
  */
 
 /** An event, and the Merkle root right after it. */
@@ -30,7 +30,7 @@ interface RootedSeq {
   readonly root: Hash;
 }
 
-/** Folders that are proved already. */
+/** Folders that are already proved. */
 interface Proved {
   readonly folders: KnownFolders;
   /** The hashes of the roots' own folders. */
@@ -42,7 +42,7 @@ export interface TreeBehind {
   readonly root: Hash;
   /** The folder hashes that differ from those before. */
   readonly stored: StoredTree;
-  /** The tree, once the index knows the changes as of this event. */
+  /** Returns the tree, once the index knows the changes as of this event. */
   readonly at: (seq: number) => ProvedTree;
 }
 
@@ -65,8 +65,8 @@ export class ProvedTree {
   }
 
   /**
-   * The tree behind changes that follow. Throws `IndexDisagrees` where the index does not give the root. `isRebuilt`: the index
-   * was just made from the log.
+   * Returns the tree behind changes that follow. Throws `IndexDisagrees` if the index does not give the root.
+   * `isRebuilt`: the index was just made from the log.
    */
   async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
     const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
@@ -79,7 +79,10 @@ export class ProvedTree {
     }
   }
 
-  /** Stored folder hashes may be lost, or wrong: they are made anew from the entries alone, if those give the root. */
+  /**
+   * Computes the stored folder hashes anew, since they may be lost or wrong: from the entries alone, if those give the
+   * root.
+   */
   async #storeAgain(): Promise<void> {
     const { seq, root } = this.#at;
     const whole = await readWholeTree(this.#context, seq);
@@ -94,12 +97,12 @@ interface HashedFrom extends RootedSeq {
   readonly isRebuilt: boolean;
 }
 
-/** One computation. */
+/** The computation of one tree. */
 class Hashing {
   readonly #context: Hashed;
   readonly #at: HashedFrom;
   readonly #known: KnownFolders;
-  /** Folders before the changes, proved. `undefined`: there was none. */
+  /** Proved folders before the changes. `undefined`: there was none. */
   readonly #before = new Map<WorkspacePath, FolderLeaves | undefined>();
   #tops: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
@@ -132,7 +135,7 @@ class Hashing {
     };
   }
 
-  /** The folders whose hash may change. */
+  /** Returns the folders whose hash may change. */
   async #dirty(changes: PendingChanges): Promise<ReadonlySet<WorkspacePath>> {
     const paths = [...changes.keys()];
     const rows = await this.#context.index.iterationsAt(paths, this.#at.seq);
@@ -141,7 +144,7 @@ class Hashing {
     return dirtyFolders(new Set(paths.map((path, i) => (isFolder(path, i) ? path : parentOf(path)))));
   }
 
-  /** A folder behind the changes; `undefined`: there is none. */
+  /** Returns a folder behind the changes; `undefined` if there is none. */
   async #leavesBehind(
     folder: WorkspacePath,
     {
@@ -167,7 +170,7 @@ class Hashing {
     return leaves.with(children);
   }
 
-  /** Is a folder that was in no tree in the tree behind the changes, because all the folders above it are? */
+  /** True if a folder that was in no tree is in the tree behind the changes, because all the folders above it are. */
   async #comesBack(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
       const entry = changes.has(path)
@@ -178,7 +181,7 @@ class Hashing {
     return true;
   }
 
-  /** Such a folder, as a leaf of the folder above. `undefined`: it is none. */
+  /** Returns such a folder as a leaf of the folder above. `undefined` if it is none. */
   async #returned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
     const hash = fresh.get(path);
     if (hash === undefined) return undefined;
@@ -186,7 +189,7 @@ class Hashing {
     return entry === undefined ? undefined : { name: nameOf(path), kind: "dir", mode: entry.mode, hash };
   }
 
-  /** A folder as its leaf in the folder above says. `undefined`: there is none. */
+  /** Returns a folder as its leaf in the folder above says. `undefined` if there is none. */
   async #folderIn(above: FolderLeaves, path: WorkspacePath): Promise<TreeChild | undefined> {
     const own = await this.#leaves(path);
     if (own === undefined) return undefined;
@@ -196,7 +199,7 @@ class Hashing {
     return child;
   }
 
-  /** A folder before the changes, proved. */
+  /** Returns a proved folder before the changes. */
   async #leaves(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
     if (this.#before.has(folder)) return this.#before.get(folder);
     const leaves = this.#known.get(folder) ?? (await this.#read(folder));
@@ -228,7 +231,7 @@ class Hashing {
     return leaves;
   }
 
-  /** The hashes of the roots' own folders: they give the root. */
+  /** Returns the hashes of the roots' own folders, which give the root. */
   async #topHashes(): Promise<ReadonlyMap<WorkspacePath, Hash>> {
     if (this.#tops !== undefined) return this.#tops;
     const tops = new Map<WorkspacePath, Hash>();
@@ -242,7 +245,7 @@ class Hashing {
     return tops;
   }
 
-  /** The index's row of a folder. */
+  /** Returns a folder's leaves by the index. */
   async #leavesInIndex(folder: WorkspacePath): Promise<FolderLeaves> {
     const { index } = this.#context;
     const { seq } = this.#at;
@@ -256,8 +259,8 @@ class Hashing {
   }
 
   /**
-   * A folder that the tree does not have. What the index has in it is in no tree, so no root proves it: only an index that was
-   * just made from the log is believed.
+   * Returns a folder that the tree does not have. Its entries in the index are in no tree, so no root proves them: only
+   * an index that was just made from the log is trusted.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
     const children: TreeChild[] = [];
@@ -270,7 +273,7 @@ class Hashing {
     return FolderLeaves.of(children);
   }
 
-  /** Folders, and paths that were folders before. */
+  /** Returns the hashes of folders, and of paths that were folders before. */
   async #worthStoring(fresh: FreshHashes): Promise<FolderHashes> {
     const rows: (readonly [WorkspacePath, Hash | undefined])[] = [];
     for (const [path, hash] of fresh) {

@@ -15,11 +15,11 @@ import { linesBehind, nearestRoot, type ReadTo } from "./stated-root.ts";
 import { type PendingChanges, rootAtHead } from "../log/tree.ts";
 
 /**
- * The Merkle roots that the history states: computed from the root that the log states before and the lines behind it. The
- * index only helps, and is held to that root. What it got wrong would else stand in the log for ever.
+ * Computes the Merkle roots that the history states, from the root that the log states before and the lines behind it.
+ * The index only helps, and is compared with that root: its errors would otherwise stand in the log for ever.
  */
 
-/** The number of events that are read at most before the tree is taken from a later root. */
+/** The most events that are read before the tree is taken from a later root. */
 const MOST_SINCE = 4_000;
 
 interface Known {
@@ -34,11 +34,13 @@ const latest = new WeakMap<IndexStore, Known>();
 export interface RootBehind {
   readonly root: Hash;
   readonly tree: StoredTree;
-  /** To be called with the end of the changes, once they are durable. */
+  /** Call it with the end of the changes, once they are durable. */
   readonly settle: (last: ReadTo) => void;
 }
 
-/** The root behind changes that follow `seq` (the head). With the lock held: an index that disagrees is rebuilt. */
+/**
+ * Returns the root behind changes that follow `seq` (the head). With the lock held: an index that disagrees is rebuilt.
+ */
 export async function rootBehind(context: ProofContext, seq: number, pending: PendingChanges): Promise<RootBehind> {
   return rebuilding(context, async (isRebuilt) => {
     const { tree, since } = await treeBefore(context, seq);
@@ -50,12 +52,12 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
   });
 }
 
-/** The root at `seq` (the head). With the lock held: an index that disagrees is rebuilt. */
+/** Returns the root at `seq` (the head). With the lock held: an index that disagrees is rebuilt. */
 export async function rootToState(context: ProofContext, seq: number): Promise<Hash> {
   return rebuilding(context, (isRebuilt) => provedRoot(context, seq, isRebuilt));
 }
 
-/** The root at `seq` (the head). Throws `IndexDisagrees`. `isRebuilt`: the index was just made from the log. */
+/** Returns the root at `seq` (the head). Throws `IndexDisagrees`. `isRebuilt`: the index was just made from the log. */
 export async function provedRoot(context: ProofContext, seq: number, isRebuilt = false): Promise<Hash> {
   return disagreeing(async () => {
     const { tree, since, end } = await treeBefore(context, seq);
@@ -66,7 +68,10 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
   });
 }
 
-/** Does it again where the index was wrong, on one that is made from the log. What was begun is not undone by that. */
+/**
+ * Runs work and, if the index was wrong, runs it again on one that is rebuilt from the log. What was begun is not
+ * undone by that.
+ */
 async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
   try {
     return await disagreeing(() => work(false));
@@ -101,7 +106,7 @@ async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefor
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
-  // Whether these are right is found out when a folder is proved.
+  // Whether these hashes are right is found out when a folder is proved.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
   return goOn(context, { tree: new ProvedTree(context, end), end }, seq);
 }
@@ -113,7 +118,10 @@ function emptyRoot({ worktree }: ProofContext): Hash {
   );
 }
 
-/** Its lines may be compacted away by now, or another history stands there: `undefined`. */
+/**
+ * Continues a known tree; returns `undefined` if its lines were compacted away meanwhile, or another history stands
+ * there.
+ */
 async function goneOn(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;
   if (seq < end.seq || seq - end.seq > MOST_SINCE) return undefined;

@@ -15,13 +15,13 @@ import { readEvent, wholeOrNone } from "../log/read-events.ts";
 /** A root that an event of the log states: that of the files right after it. */
 export interface StatedRoot extends Head {
   readonly root: Hash;
-  /** The offset of the next line. */
+  /** The position of the next line. */
   readonly next: LogPosition;
 }
 
 /**
- * The nearest root at or before an event, or `undefined`. The index only says where to look: a root that it does not know
- * makes more lines to read, and each line is checked by its own hash.
+ * Returns the nearest root at or before an event, or `undefined`. The index only says where to read: if it does not
+ * know a root, more lines are read, and each line is checked by its own hash.
  */
 export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
   const { anchor, index } = context;
@@ -42,7 +42,10 @@ async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoo
   return { seq: event.seq, hash: event.hash, root, next };
 }
 
-/** An event of the log, its line checked by its hash, and where the next one begins. Throws as `readEvent` does. */
+/**
+ * Returns an event of the log, its line checked by its hash, and the position of the next one. Throws as `readEvent`
+ * does.
+ */
 export async function provedEvent(
   context: HistoryContext,
   row: EventRow,
@@ -54,7 +57,7 @@ export async function provedEvent(
     if (event?.seq !== row.seq || event.hash !== row.hash) break;
     return { event, next: { seq: row.seq + 1, offset: first.offset + first.bytes.length + 1 } };
   }
-  // It tells a wrong index from a damaged line.
+  // This tells a wrong index from a damaged line.
   await readEvent(context, row);
   throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
     hint: DAMAGED_LINE,
@@ -62,7 +65,7 @@ export async function provedEvent(
   });
 }
 
-/** The end of the lines that were read: the last event, and the offset of the next one. */
+/** The end of the lines that were read: the last event, and the position of the next one. */
 export interface ReadTo extends Head {
   readonly next: LogPosition;
 }

@@ -10,7 +10,7 @@ import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-need
 import { baseOf } from "../log/project.ts";
 import { refuseOtherHistory } from "../log/refuse-other-history.ts";
 
-/** The rows of a base. Throws `BLOB_MISSING`. */
+/** Yields the rows of a base. Throws `BLOB_MISSING`. */
 async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {
   const reader = await blobs.open(base);
   if (reader === undefined) {
@@ -22,22 +22,22 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
   yield* decodeBase(reader.pieces());
 }
 
-/** Where a history is read from, and what is known of it from elsewhere. */
+/** The part of a history to read, and what is known about it from elsewhere. */
 export interface AliveOptions extends GivenUp {
-  /** Only what its events from there on need; `prev` is the event before. */
+  /** Reads only the events from there on; `prev` is the event before. */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
-  /** Where the log starts, if neither at event 1 nor with a compaction. */
+  /** The event behind which the log starts, if it starts neither at event 1 nor with a compaction. */
   readonly anchor?: HistoryAnchor | undefined;
-  /** Events that the log must hold: those of the kept head, of the index. */
+  /** Events that the log must hold: those of the kept head and of the index. */
   readonly anchors: readonly Head[];
-  /** Milliseconds since the epoch: what was kept aside until before it is not needed. */
+  /** Milliseconds since the epoch: what was kept aside only until an earlier time is not needed. */
   readonly now: number;
 }
 
 /**
- * Every content that a workspace's history needs. Throws `LOG_DAMAGED` at a line that cannot be read or does not go on
- * from the one before, `ROLLBACK_DETECTED` where an anchor is missing, `BLOB_MISSING` for a base: nothing is freed while
- * it is not known what a history needs.
+ * Yields every content that a workspace's history needs. Throws `LOG_DAMAGED` at a line that cannot be read or does not
+ * continue the one before, `ROLLBACK_DETECTED` if an anchor is missing, `BLOB_MISSING` for a base: nothing is freed
+ * while it is not known what a history needs.
  */
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors, anchor } = options;
@@ -50,7 +50,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
     for await (const batch of rowsOfBase(blobs, anchor.base)) needs.rows(batch, anchor, "");
     yield* found.splice(0);
   }
-  // One reading through the archive: a log that is sealed meanwhile must not be missed.
+  // Reads through the archive in one pass: a log that is sealed meanwhile must not be missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
     for (const line of lines) {
       const event = nextEvent(line.bytes, prev);
@@ -79,7 +79,7 @@ function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {
   });
 }
 
-/** A history begins with event 1, or with a compaction's sentinel. */
+/** Returns the event of a first line: event 1, or a compaction's sentinel. */
 function firstEvent(bytes: Uint8Array): LogEvent {
   const event = parseLine(bytes);
   refuseOtherHistory(event);

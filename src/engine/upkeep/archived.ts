@@ -5,7 +5,10 @@ import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 
-/** Archives a workspace, or takes it up again; one event, unless it is so already. Throws `REFUSED` for one that is being synced. */
+/**
+ * Archives a workspace, or takes it up again. Writes one event, or none if it is so already. Throws `REFUSED` for one
+ * that is being synced.
+ */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(
     context,
@@ -22,7 +25,10 @@ export async function setArchived(context: Context, archived: boolean): Promise<
   );
 }
 
-/** What is only read cannot follow anything: its sync would fail again and again, and say so to nobody. */
+/**
+ * Refuses to archive a synced workspace: a workspace that is only read cannot follow an origin, so its sync would fail
+ * again and again without anybody being told.
+ */
 async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;

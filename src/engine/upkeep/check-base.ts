@@ -10,7 +10,7 @@ import type { EventRow, IndexStore } from "../../storage/index-store.ts";
 import { Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** What is wrong with a base, and where. */
+/** A fault of a base, and its place. */
 export interface BaseFault {
   readonly where: string;
   readonly detail: string;
@@ -19,17 +19,19 @@ export interface BaseFault {
 export interface BaseCheckOptions {
   /** The Merkle root that the base must have, if it is stated elsewhere. */
   readonly root?: Hash;
-  /** Every row must be what this index knows at its head. */
+  /** The index whose head every row must agree with. */
   readonly against?: IndexStore;
-  /** Reads the event of a record from the log; with `against`, every record of the base must be what that says. */
+  /**
+   * Reads the event of a record from the log; with `against`, every record of the base must equal that of its event.
+   */
   readonly eventOf?: (row: EventRow) => Promise<LogEvent>;
-  /** Gets the rows as they are read. */
+  /** Receives the rows as they are read. */
   readonly onRows?: (batch: BaseBatch) => void;
 }
 
 /**
- * Reads a base back from the store, recomputes its hashes, and compares it with what is known otherwise. `undefined`: it
- * is not in the store. Throws `INTEGRITY_VIOLATION` for bytes that are no base, and `BLOB_CORRUPT`.
+ * Reads a base back from the store, recomputes its hashes, and compares it with what else is known. Returns `undefined`
+ * if it is not in the store. Throws `INTEGRITY_VIOLATION` for bytes that are no base, and `BLOB_CORRUPT`.
  */
 export async function checkBase(
   blobs: BlobStore,
@@ -65,7 +67,7 @@ function rowsIn({ entries = [], records = [] }: BaseBatch): number {
   return entries.length + records.length;
 }
 
-/** The rows of a base against those of an index. */
+/** Compares the rows of a base with those of an index. */
 class Comparison {
   readonly #index: IndexStore;
   readonly #seq: number;
@@ -105,7 +107,7 @@ class Comparison {
     return faults;
   }
 
-  /** Bases of earlier versions do not hold the depth: what they do not say is not compared. */
+  /** Bases of earlier versions do not hold the depth, so a missing depth is not compared. */
   async #isOfLog(row: EventRow, { record, recursionDepth }: BaseRecord): Promise<boolean> {
     if (this.#eventOf === undefined) return true;
     const event = await this.#eventOf(row);
@@ -140,7 +142,7 @@ class Comparison {
   }
 }
 
-/** The last events of all live records that are neither a path's nor a compaction's. */
+/** Returns the last events of all live records that are neither a path's nor a compaction's. */
 export async function liveRecords(index: IndexStore): Promise<readonly EventRow[]> {
   const rows = await index.records("");
   return rows.filter(({ recordId, op }) => op !== "compact" && pathOfRecordId(recordId) === undefined);

@@ -8,13 +8,13 @@ import { isVerifierKey } from "../../core/log/signed-head.ts";
 import { decodeSigner } from "../../core/records/signer-record.ts";
 import { iterationOf } from "../log/project.ts";
 
-/** Records of which a history has one: their ids name its workspace. */
+/** Records of which a history has only one: their ids name its workspace. */
 const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
 
-/** Records that may be deleted: those of users, and versions for which a replica has made good. */
+/** Records that may be deleted: those of users, and versions that their replica has resolved. */
 const DELETABLE = /^(?:user|version):/;
 
-/** Is the record, by itself, one that the format allows in this place? Throws if not. */
+/** Throws if the record, by itself, is not one that the format allows in this place. */
 export function checkRecord(event: LogEvent, workspaceId: string): void {
   const { recordId, record, op, seq } = event;
   if (seq === 1 && recordId !== `workspace:${workspaceId}`) {
@@ -36,7 +36,7 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
   else readRecord(recordId, record);
 }
 
-/** The same for a record that a base holds, which is of some event before it. */
+/** Checks a record that a base holds, which belongs to some event before it. */
 export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId" | "record">): void {
   if (recordId.startsWith("outside")) readOutside(recordId, record);
   else if (recordId.startsWith("signer:")) decodeSigner(record);

@@ -29,9 +29,10 @@ import { writeBase } from "./write-base.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Moves the log into the archive and goes on in a new one that begins with a sentinel. While the archive is there nothing
- * else changes: every moment can still be gone back to. With `dropArchive` it is removed, after the log was verified
- * from its first line and the base against what it amounts to: the history then begins at the sentinel.
+ * Moves the log into the archive and goes on in a new one that begins with a sentinel. While the archive exists nothing
+ * else changes: every moment can still be restored. With `dropArchive` the archive is removed, after the log was
+ * verified from its first line and the base against the state that the log amounts to: the history then begins at the
+ * sentinel.
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;
@@ -41,7 +42,7 @@ export async function compact(context: Context, options: CompactOptions = {}): P
     const head = await commit.head();
     if (head.seq === 0) throw nothingRecorded();
     await refuseUnsigned(context, "compaction");
-    // Asked before as well, without the lock: since then somebody may have begun.
+    // Work may have begun since the earlier check, which was made without the lock.
     if (drop) await refuseGoingOn(context);
     await refuseOpenIntents(context);
     if (drop) await refuseUnsent(context);
@@ -78,7 +79,7 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
-  // The sentinel names this very event: whatever happens now, the kept head can be held to it.
+  // The sentinel names this very event, so from now on the kept head can be compared with it.
   await keepHead(context);
   const sentinel: Sentinel = {
     base,
@@ -98,8 +99,9 @@ async function sealLog(
 }
 
 /**
- * The base is made from the index, and the history may begin with it one day: every row is held to the log first. Throws
- * `IndexDisagrees`; the index is rebuilt then, and the same is done again. Throws `REFUSED` where the log cannot be read to its end.
+ * Proves the index. The base is made from it, and the history may one day begin with that base, so every row is first
+ * compared with the log. Throws `IndexDisagrees`, upon which the index is rebuilt and the same is done again. Throws
+ * `REFUSED` if the log cannot be read to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
   const audit = await IndexAudit.begin(context.index);
@@ -113,7 +115,7 @@ async function proveIndex(context: Context, seq: number): Promise<void> {
   if (wrong !== undefined) throw new IndexDisagrees(wrong.detail, { seq });
 }
 
-/** The sentinel with which the present log begins, if it does. */
+/** Returns the sentinel with which the present log begins, if there is one. */
 async function sentinelOfLog(context: Context): Promise<Sentinel | undefined> {
   const row = context.log.firstSeq === 1 ? undefined : await context.index.locate(context.log.firstSeq);
   return row === undefined ? undefined : decodeSentinel(await readEvent(context, row));
@@ -121,11 +123,11 @@ async function sentinelOfLog(context: Context): Promise<Sentinel | undefined> {
 
 interface Dropping {
   readonly base: Hash;
-  /** Nothing was sealed now: an earlier call has verified the log, and did not come to its end. */
+  /** True if nothing was sealed now: an earlier call has verified the log, and did not finish. */
   readonly isDone: boolean;
 }
 
-/** Removes the archive. Returns how many events that were. */
+/** Removes the archive. Returns how many events it held. */
 async function dropArchive(context: Context, commit: Commit, { base, isDone }: Dropping): Promise<number> {
   const archived = await context.log.archived();
   if (archived.length === 0) return 0;
@@ -143,7 +145,10 @@ interface ToVerify {
   readonly options: CompactOptions;
 }
 
-/** Lines are removed only if every one of them was read and found whole, and the base is what they amount to. */
+/**
+ * Verifies the log before lines are removed: every line must be read and found whole, and the base must be what they
+ * amount to.
+ */
 async function verifyBeforeDrop(context: Context, { base, root, options }: ToVerify): Promise<void> {
   const problems: { kind: string; where: string; detail: string }[] = [];
   const kept = context.heads.last(context.workspaceId);
@@ -182,7 +187,7 @@ function notDropped(reasons: readonly string[]): ChronicleError {
   });
 }
 
-/** The problem is the first one that was met. */
+/** The error for a log that was not compacted; names the first problem found. */
 function notProved([first]: readonly VerifyProblemShape[]): ChronicleError {
   const why = first === undefined ? "the log cannot be read to its end" : `${first.where}: ${first.detail}`;
   return new ChronicleError("REFUSED", `the log was not compacted, since what it amounts to cannot be proved: ${why}`, {
@@ -197,7 +202,7 @@ function nothingRecorded(): ChronicleError {
   });
 }
 
-/** A crash between settling and now would leave one; it is settled by the next call. */
+/** A crash between settling and now would leave an open intent; the next call settles it. */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
   if (open === undefined) return;
@@ -205,8 +210,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 }
 
 /**
- * Nothing that is going on loses its beginning, and the last state gets a snapshot: it will be the earliest that has a
- * number.
+ * Prepares to drop the archive. No open work may lose its beginning, and the last state gets a snapshot: it will be the
+ * earliest that has a number.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);

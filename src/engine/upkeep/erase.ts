@@ -26,48 +26,48 @@ import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
 /**
- * Takes contents out of a history: an event says which, who said so and why, and licenses them to be gone. No line is removed, so
- * that the chain and the roots prove what they proved. Their bytes leave the store with the first `gc` after the time in which it
- * can be taken back.
+ * Takes contents out of a history: an event names them, says who erased them and why, and licenses
+ * them to be gone. No line is removed, so the chain and the roots prove what they proved. The bytes leave the store
+ * with the first `gc` after the grace period, in which the erasure can be taken back.
  *
- * A content that some path has now stays: it would be recorded again. There is one exception, what the rules leave out by now: such a
- * path is recorded as gone, its file stays on disk, and it is not looked at any more.
+ * A content that some path has now stays, since it would be recorded again. The one exception is a path that the rules
+ * leave out by now: it is recorded as gone, its file stays on disk, and it is not captured any more.
  */
 
-/** How many contents one erasure may be about. */
+/** The number of contents that one erasure may name. */
 const MOST_CONTENTS = 100_000;
-/** How many are told in an answer, and how many paths of each. */
+/** The number of contents in an answer, and of paths of each. */
 const MOST_TOLD = 1_000;
 const MOST_PATHS = 20;
 
-/** What is meant. */
+/** The contents that are meant. */
 interface Asked {
   readonly asked: EraseAsked;
-  /** What is erased already, and still kept, is meant as well: it is to go at once. */
+  /** True to include contents that are erased already and still kept: they are to be freed at once. */
   readonly isAtOnce?: boolean;
   readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
   readonly path?: WorkspacePath;
 }
 
-/** What an erasure would come to. */
+/** The result that an erasure would have. */
 interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
   readonly kept: readonly ContentUse[];
-  /** What is kept aside of it. */
+  /** The contents kept aside that it concerns. */
   readonly aside: readonly AsideUse[];
-  /** Erased before. */
+  /** The number of contents erased before. */
   readonly already: number;
-  /** Recorded as gone, so that what they have can be erased. */
+  /** Paths to record as gone, so that their contents can be erased. */
   readonly untracked: readonly WorkspacePath[];
   readonly elsewhere: NeededElsewhere["workspaces"];
 }
 
-/** Erases contents. Throws `USAGE`, `NOT_FOUND`, and `REFUSED` where nothing of it can be erased. */
+/** Erases contents. Throws `USAGE`, `NOT_FOUND`, and `REFUSED` if none of them can be erased. */
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
   await refuseUnsigned(context, "erasing contents");
-  // The rules decide what a path has now: somebody may just have changed them.
+  // The rules decide which contents a path has now, and may just have been changed.
   await followSettings(context);
   if (options.now === true) await refuseAtOnce(context);
   if (options.dryRun === true)
@@ -77,7 +77,7 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
   if (isNothing(before)) return shapeOf(before, {});
   let gone: readonly Hash[] = [];
   const done = await withCommit(context, async (commit) => {
-    // Asked before as well, without the lock: since then somebody may have begun.
+    // Work may have begun since the earlier check, which was made without the lock.
     if (options.now === true) await refuseAtOnce(context);
     const { seq } = await commit.head();
     const look = seq === before.seq ? before : await lookAt(context, what);
@@ -109,14 +109,17 @@ function isNothing({ erased, aside }: Look): boolean {
   return erased.length + aside.length === 0;
 }
 
-/** As the record says it: by plan, since the log holds no hash of what is kept aside. */
+/** Groups contents kept aside by plan, as the record does: the log holds no hash of what is kept aside. */
 function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   const paths = new Map<Hash, Set<WorkspacePath>>();
   for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
   return [...paths].map(([plan, of]) => ({ plan, paths: [...of].sort(comparePaths) }));
 }
 
-/** What was asked for, but for a hash that no line of the log holds: what is kept aside is named by its path alone. */
+/**
+ * Returns what was asked for, except for a hash that no line of the log holds: what is kept aside is named by its path
+ * alone.
+ */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
   const [first] = aside;
   const isHeld = asked.content === undefined || erased.some(({ hash }) => hash === asked.content);
@@ -140,7 +143,7 @@ function askedOf({ what, match }: EraseOptions): Asked {
   return { asked: { path: shownPath(path) }, path, isMeant: (_, of) => of !== undefined && isWithin(of, path) };
 }
 
-/** A pattern of one line of a `.gitignore`. */
+/** Matches a pattern, written as one line of a `.gitignore`. */
 function matching(match: string): Asked {
   const pattern = new FilterPattern(match);
   if (pattern.isNegated || match.trim() === "" || match.startsWith("#")) {
@@ -155,7 +158,7 @@ function matching(match: string): Asked {
   };
 }
 
-/** What the paths have that differ from what is recorded: for a dry run. */
+/** Returns, for a dry run, the contents of paths that differ from what is recorded. */
 async function unrecordedPaths(context: Context): Promise<ReadonlyMap<WorkspacePath, Hash | undefined>> {
   const changes = await unrecordedChanges(context, { absentRoot: "known" });
   return new Map(changes.map(({ path, after }) => [path, after?.hash]));
@@ -170,7 +173,7 @@ async function lookAt(
   const met = await asideUses(context, what.isMeant);
   const hashes = new Set(met.flatMap((one) => one.hashes));
   const isMeant: Asked["isMeant"] = (hash, path) => what.isMeant(hash, path) || hashes.has(hash);
-  // Nothing to take out of the store, and the same in all empty files.
+  // Empty contents are left out: nothing to remove from the store, and shared by all empty files.
   const found = [...(await contentUses(context, isMeant)).values()].filter(isNotEmpty);
   for (const use of found) {
     for (const path of use.now) if (unrecorded.has(path)) use.now.delete(path);
@@ -182,7 +185,7 @@ async function lookAt(
   if (left.length > MOST_CONTENTS) throw tooMany(left.length);
   const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
   refuseOrigins(elsewhere);
-  // In a replica a path that is recorded as gone would be removed at the origin.
+  // In a replica, a path that is recorded as gone would be removed at the origin.
   const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
   const erased = left.filter((use) => mayGo(use, leftOut));
   const kept = left.filter((use) => !mayGo(use, leftOut));
@@ -193,7 +196,7 @@ async function lookAt(
   return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
 }
 
-/** What need not be erased any more. */
+/** Returns the contents that need not be erased any more. */
 async function erasedBefore(
   context: Context,
   found: readonly ContentUse[],
@@ -215,7 +218,7 @@ function isNotEmpty({ size, paths }: ContentUse): boolean {
 
 const NONE: ReadonlySet<WorkspacePath> = new Set();
 
-/** The paths that are meant, have such a content now, and are left out by the rules: what they have may go. */
+/** Returns the paths that are meant, have such a content now, and are left out by the rules: their contents may go. */
 async function leftOutOf(
   context: Context,
   { isMeant }: Asked,
@@ -245,7 +248,7 @@ function tooMany(count: number): ChronicleError {
   });
 }
 
-/** A copy of an origin's history is to stay as the origin has it. */
+/** Refuses to erase contents of the origin: a copy of its history must stay as the origin has it. */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
   const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
@@ -268,7 +271,7 @@ function refusedFor(kept: readonly ContentUse[]): ChronicleError {
   });
 }
 
-/** The events by which paths are not recorded any more. */
+/** Returns the events that record paths as gone. */
 async function goneDrafts(context: Context, { untracked, seq }: Look): Promise<EventDraft[]> {
   const rows = await context.index.iterationsAt(untracked, seq);
   await proveLast(
@@ -315,7 +318,7 @@ function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "un
   };
 }
 
-/** What may hold the same and is no content of a file. */
+/** Other places that may hold the same bytes and are no content of a file. */
 const NOT_REACHED: string[] = [
   "command lines, messages and names that are recorded (what is known to be a secret is masked there)",
   "records of users",
@@ -323,7 +326,7 @@ const NOT_REACHED: string[] = [
   "backups, and other copies of the store",
 ];
 
-/** What several runs have kept aside of one path is one content, as long as it is the same one. */
+/** Shapes what was kept aside. Several runs that kept the same content of one path aside count as one. */
 function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
   const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
   return [...same.values()].flatMap((all) => {

@@ -3,10 +3,13 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Context } from "../log/context.ts";
 
-/** How many workspaces are named that keep something. */
+/** The number of workspaces that are named as keeping something. */
 const MOST_NAMED = 5;
 
-/** Frees what was just erased to be gone at once, as far as nothing else needs it. The event stands, whatever comes of this: a later `gc` does the same. */
+/**
+ * Frees contents that were just erased to be gone at once, as far as nothing else needs them. If this fails, the event
+ * stands, and a later `gc` frees them.
+ */
 export async function freeErased(
   context: Context,
   hashes: readonly Hash[],
@@ -25,7 +28,7 @@ export async function freeErased(
 
 const IN_USE = "another process has a pack with such bytes in use: run `chronicle gc` later";
 
-/** Those that a collection keeps contents for, and what can be done there. */
+/** Names the workspaces for which a collection keeps contents, and what can be done there. */
 async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<readonly string[]> {
   const { workspaces, upstream = [] } = await context.store.neededElsewhere(kept, { due: true });
   const needing = new Set((await context.store.neededElsewhere(kept)).workspaces.map(({ id }) => id));

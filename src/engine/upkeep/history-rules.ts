@@ -18,28 +18,28 @@ import { checkHeldRecord } from "./check-record.ts";
 import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
 import { faultOf } from "./verify-start.ts";
 
-/** What is told of an event that breaks a rule. */
+/** Reports an event that breaks a rule. */
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
-/** Where a history begins for a reader. */
+/** The event with which a history begins for a reader. */
 export interface RulesStart {
   /** The event before the first one that is read. */
   readonly seq: number;
-  /** Of what was before, only the files and the workspace's own record are known: a copy that starts on an anchor. */
+  /** True if only the files and the workspace's own record are known from before: a copy that starts on an anchor. */
   readonly isAnchored?: boolean;
 }
 
 const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
 
-/** The records of the first commit, in their order. */
+/** The kinds of records in the first commit, in order. */
 const FIRST_RECORDS = "workspace signer snapshot";
 
-/** The same in histories of the earlier versions that named no signer: that one is missing is told for itself. */
+/** The same in histories of earlier versions, which named no signer: a missing signer is reported separately. */
 const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
- * The rules of `docs/format.md` that hold between events, and for the state at the end of each commit. Sees each event
- * once, in order; what an event says by itself is checked by `checkRecord`.
+ * Checks the rules of `docs/format.md` that hold between events, and for the state at the end of each commit. Takes
+ * each event once, in order; `checkRecord` checks an event by itself.
  */
 export class HistoryRules {
   readonly #state: LiveTree;
@@ -49,23 +49,26 @@ export class HistoryRules {
   /** The sentinel on which the history begins, and the workspace's record in it. */
   #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
   readonly #roots = new Set<string | undefined>();
-  /** Since the last end of a commit, and the paths of those that are about one. */
+  /** The events since the last end of a commit, with the paths of file events. */
   #commit: { readonly event: LogEvent; readonly path: WorkspacePath | undefined }[] = [];
   /** Paths with an event behind the anchor. */
   readonly #seen = new Set<WorkspacePath>();
   #lastRoot: number;
   readonly #actions = new Map<string, BegunAt>();
-  /** The hash of the snapshot of the action begun last; `undefined`: not known. */
+  /** The hash of the snapshot of the action begun last; `undefined` if not known. */
   #lastBegun: Hash | "" | undefined = "";
-  /** Of the actions in a base, the first event of the one begun last. */
+  /** The first event of the action begun last, among those in a base. */
   #newest = 0;
   readonly #outside = new Map<string, number>();
-  /** The last record of a sync, and up to which own event its origin has answered; `Infinity`: it was stopped, or there is none. */
+  /**
+   * The last record of a sync, and the own event up to which its origin has answered; `Infinity` if it was stopped, or
+   * there is none.
+   */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
-  /** The prunings so far; the ones before a base are not known, but the last. */
+  /** The prunings so far; of those before a base only the last is known. */
   readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   #beginning: string | undefined;
-  /** The first commit of the history goes on. */
+  /** True until the first commit of the history ends. */
   #isBeginning: boolean;
 
   constructor(state: LiveTree, tell: Tell, start: RulesStart) {
@@ -77,7 +80,10 @@ export class HistoryRules {
     if (start.isAnchored === true) this.#lastBegun = undefined;
   }
 
-  /** Rows of the base that a history starts on without the events before it. No rule is held against a record that is none. */
+  /**
+   * Takes rows of the base on which a history starts without the events before it. Applies no rule to an unsound
+   * record.
+   */
   rows({ records = [] }: BaseBatch): void {
     for (const one of records) {
       const { recordId, record, seq } = one;
@@ -90,7 +96,7 @@ export class HistoryRules {
     }
   }
 
-  /** The next event, and the iteration that it brings; its change of the state is made by the caller right behind that. */
+  /** Takes the next event, and the iteration that it records. The caller changes the state right after that. */
   event(event: LogEvent, row?: IterationRow): void {
     this.#commit.push({ event, path: row?.path });
     const { op, recordId, record } = event;
@@ -106,7 +112,7 @@ export class HistoryRules {
     else if (recordId.startsWith("prune:")) this.#checkPruning(event);
   }
 
-  /** The state has followed the event. */
+  /** Tells that the state has followed the event. */
   followed(event: LogEvent): void {
     const mark = markOf(event);
     if (mark === undefined) return;
@@ -120,11 +126,11 @@ export class HistoryRules {
     }
     const all = events.map((one) => one.event);
     this.#checkMark(all, event, mark);
-    // Where one of them could not be read, that is told already.
+    // An event that could not be read is already reported.
     if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
   }
 
-  /** What a history lacks that was not begun as one; a person may have accepted it. */
+  /** The fault in the beginning of a history, if there is one; a person may have accepted it. */
   get beginning(): string | undefined {
     return this.#beginning;
   }
@@ -135,7 +141,7 @@ export class HistoryRules {
       return;
     }
     const last = event.recordId.startsWith("commit:") ? event.seq - 1 : event.seq;
-    // What a crash has left is moved away before there is a state to compute a root of.
+    // The torn tail of a crash is moved away before there is a state whose root could be computed.
     const isDue = last - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
     if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
   }
@@ -152,8 +158,8 @@ export class HistoryRules {
   }
 
   /**
-   * Is it not known how many iterations a path has had? The base of a copy need not hold what was deleted before it, and was
-   * partly taken from an earlier copy, whose origin may have been put back since.
+   * True if it is not known how many iterations a path has had. The base of a copy need not hold what was deleted
+   * before it, and was partly taken from an earlier copy, whose origin may have been put back since.
    */
   #isUnknown(path: WorkspacePath): boolean {
     return this.#start.isAnchored === true && !this.#seen.has(path);
@@ -232,7 +238,7 @@ export class HistoryRules {
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
   }
 
-  /** Prunings before a base are not known: what was kept before them may be kept again. */
+  /** Prunings before a base are not known: contents that were kept before them may be kept again. */
   #faultOfBringingBack(record: KeptStates): string | undefined {
     const earlier = this.#prunings.slice(0, -1);
     const before = earlier.at(-1) ?? NOTHING_PRUNED;
@@ -266,7 +272,7 @@ export class HistoryRules {
   }
 }
 
-/** What is wrong with the first commit of a history. */
+/** Returns the fault of a history's first commit. */
 function beginningOf(events: readonly LogEvent[]): string | undefined {
   const kinds = events.map(({ recordId }) => recordId.slice(0, recordId.indexOf(":"))).join(" ");
   if (kinds !== FIRST_RECORDS && kinds !== FIRST_WITHOUT_SIGNER)
@@ -291,7 +297,10 @@ function textOf(record: WorkspaceRecord): string {
   return canonicalJson(encodeWorkspace(record));
 }
 
-/** A path's rows in a base on which a history begins are its first iterations, of the event `at` that names the base. */
+/**
+ * Returns the first fault in a base on which a history begins: each path's row must be its first iteration, of the
+ * event `at` that names the base.
+ */
 export function baselineFault(
   { entries = [] }: BaseBatch,
   at: number,

@@ -13,21 +13,21 @@ import { addAll, leastOf } from "../../util/long-lists.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
 import { eventRow, iterationOf, type PlacedEvent } from "../log/project.ts";
 
-/** The number of differences that are told one by one. */
+/** The number of differences that are reported one by one. */
 const MOST_TOLD = 20;
 
-/** Events that are read at once, in search of the first line: a base can bring many rows before it. */
+/** Events that are read at once in search of the first line: a base can bring many rows before it. */
 const SOME_EVENTS = 2_000;
 
 /**
- * Compares an index with the log, while the log is replayed: every row must be what the events say, and there is none
- * beside these. The index is derived, so nothing is lost where it differs; it is to be rebuilt.
+ * Compares an index with the log, while the log is replayed: the rows must be exactly those that the events amount to.
+ * The index is derived, so a difference loses nothing; it is to be rebuilt.
  */
 export class IndexAudit {
   readonly #index: IndexStore;
   readonly #known: IndexHead;
   readonly #trees = new Map<number, TreeRow[]>();
-  /** The last hash of each folder up to `#treeSeq`: the next root goes on from these. */
+  /** The last hash of each folder up to `#treeSeq`, from which the next root is computed. */
   readonly #latest = new Map<WorkspacePath, TreeRow>();
   #treeSeq = 0;
   readonly #open = new Map<string, number>();
@@ -43,7 +43,7 @@ export class IndexAudit {
     this.#known = known;
   }
 
-  /** Audits an index as it stands. It may grow meanwhile: what comes later is not compared. */
+  /** Audits an index as it stands. It may grow meanwhile: later rows are not compared. */
   static async begin(index: IndexStore): Promise<IndexAudit> {
     const audit = new IndexAudit(index, await index.head());
     await audit.#guarded(async () => {
@@ -65,12 +65,12 @@ export class IndexAudit {
     return this.#known.seq;
   }
 
-  /** Are there folder hashes, or a head, to be compared right after this event? */
+  /** True if folder hashes, or the head, are to be compared right after this event. */
   isMilestone(seq: number): boolean {
     return seq === this.#known.seq || seq === this.#treeSeq || this.#trees.has(seq);
   }
 
-  /** Compares the rows of events that follow those before; `bases`: what those that start on a base have brought. */
+  /** Compares the rows of the next events; `bases`: the entries of the bases that events start on. */
   async events(placed: readonly PlacedEvent[], bases: ReadonlyMap<number, readonly BaseEntry[]>): Promise<void> {
     const mine = placed.filter(({ event }) => event.seq <= this.#known.seq);
     const [first, last] = [mine[0]?.event.seq, mine.at(-1)?.event.seq];
@@ -90,7 +90,7 @@ export class IndexAudit {
     });
   }
 
-  /** Compares what stands right after an event: folder hashes, and where the index ends. */
+  /** Compares the state right after an event: folder hashes, and the head of the index. */
   async milestone(
     at: Pick<IndexHead, "seq" | "offset" | "frontier">,
     hashOf: (folder: WorkspacePath) => Hash | undefined,
@@ -114,7 +114,7 @@ export class IndexAudit {
     }
   }
 
-  /** The differences; none where the index was emptied meanwhile. */
+  /** Returns the differences; none if the index was emptied meanwhile. */
   async finish(): Promise<Problem[]> {
     const isSame = await this.#guarded(async () => {
       const now = await this.#index.head();
@@ -151,7 +151,7 @@ export class IndexAudit {
       for (const row of rows) this.#tell(`an iteration of no event: ${shown(row)}`);
   }
 
-  /** Compares the tables that are about the whole history, as opposed to single events. */
+  /** Compares the tables that concern the whole history, as opposed to single events. */
   async #compareWhole(): Promise<void> {
     const open = await this.#index.openRecords("");
     const first = this.#first ?? Number.POSITIVE_INFINITY;
@@ -166,7 +166,10 @@ export class IndexAudit {
     if (this.#treeSeq > this.#known.seq) this.#tell(`folder hashes up to event ${this.#treeSeq}`);
   }
 
-  /** Does it begin at another compaction than the log (an archive was dropped, or put back)? Then the next look rebuilds it. */
+  /**
+   * True if it begins at another compaction than the log (an archive was dropped, or put back). The next catching up
+   * then rebuilds it.
+   */
   async #beginsElsewhere(first: number): Promise<boolean> {
     const found = await this.#guarded(async () => {
       for (let from = 1; ;) {
@@ -231,7 +234,7 @@ export class IndexAudit {
     if (this.#faults.length < MOST_TOLD) this.#faults.push(`it differs from the log: ${detail}`);
   }
 
-  /** An index that cannot be read is wrong as well. */
+  /** Reports an index that cannot be read as wrong, too. */
   async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

@@ -11,8 +11,8 @@ import { pruningInForce } from "../facts/pruning.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /**
- * Keeps (or no longer keeps) an action or a snapshot from being pruned: by number, name or id of a snapshot, by id of an
- * action. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for one that cannot be gone back to any more.
+ * Keeps (or no longer keeps) an action or a snapshot from being pruned: by number, name or id of a snapshot, by id of
+ * an action. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for one that cannot be restored any more.
  */
 export async function pin(context: Context, id: string, pinned = true): Promise<void> {
   // An action's whole id is never the beginning of a snapshot's.
@@ -40,7 +40,7 @@ function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapsh
   return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }
 
-/** More digits than that may be the beginning of an id; so few are a number, whether a snapshot has it or not. */
+/** True if the digits are too few to be the beginning of an id: they are a number, whether a snapshot has it or not. */
 function isOnlyNumber(text: string): boolean {
   return /^\d+$/.test(text) && !isShownBeginning(text);
 }

@@ -19,8 +19,8 @@ import { refuseUnsigned, signingFault } from "../log/signing.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives up what is older than the rules keep: no line is removed, an event says what is given up, and `gc` may free its
- * contents once the grace period is over, or at once with `now`. Nothing on disk changes.
+ * Gives up states that are older than the rules keep. No line is removed: an event names what is given up, and `gc` may
+ * free its contents once the grace period is over, or at once with `now`. Nothing on disk changes.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -35,16 +35,19 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
-    // What is given up is counted while it can still be told from the rest.
+    // The contents are counted while those given up can still be told from the rest.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
-    // First the note: what has one and is not given up is in nobody's way.
+    // Writes the note first: a note without a pruning does no harm.
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
     return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
 }
 
-/** Throws `REFUSED` while an earlier pruning can be brought back: its contents would go with this one, and nobody has named them. */
+/**
+ * Throws `REFUSED` while an earlier pruning can be brought back: its contents would go with this one, though nobody has
+ * named them.
+ */
 async function refuseWaiting(context: Context): Promise<void> {
   const { all, inBase } = await loggedPrunings(context);
   const first = waitingPrunings(all, context.now()).find((one) => all.indexOf(one) >= inBase);
@@ -98,11 +101,11 @@ function countOf(name: string, value: number): number {
 
 interface Look {
   readonly answer: PruneAnswer;
-  /** The floor until now. */
+  /** The floor before this pruning. */
   readonly floorSeq: number;
-  /** So many more would go if they were older. */
+  /** The number of further states that would be pruned if they were older. */
   readonly tooYoung: number;
-  /** The head at the look, and its time. */
+  /** The head at that moment, and its time. */
   readonly seq: number;
   readonly ts: number;
 }
@@ -147,7 +150,7 @@ interface ToAppend {
   readonly now?: boolean;
 }
 
-/** Writes the pruning; returns its event. With the lock held. */
+/** Writes the pruning, with the lock held; returns its event. */
 async function append(
   context: Context,
   commit: Commit,
@@ -174,13 +177,16 @@ async function append(
   return event?.seq ?? null;
 }
 
-/** What was given up and not freed yet, as far as that is known: beyond the threshold it was freed. */
+/**
+ * Returns the bytes that were given up and not freed yet, as far as that is known: beyond the threshold they were
+ * freed.
+ */
 async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
   return pending > freeFrom(context) ? 0 : pending;
 }
 
-/** At most so many bytes are given up when the floor rises. */
+/** Returns an upper bound of the bytes that are given up when the floor rises. */
 async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
   let bytes = 0;
   // Behind a dropped archive the floor can lie before the oldest line.
@@ -193,21 +199,24 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
-/** From how many given-up bytes on they are freed without being asked: freeing reads the logs, and should be worth that. */
+/**
+ * Returns the number of given-up bytes from which on they are freed unasked: freeing reads the logs, and should be
+ * worth that.
+ */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
 
-/** Others are writing more often than not: somebody else, or the next pruning, will free it. */
+/** Short, since others are writing more often than not: another process, or the next pruning, will free it. */
 const FREE_WAIT_MS = 200;
 
-/** Somebody writes, or another workspace of the store is not signed: it is freed another time. */
+/** Another process writes, or another workspace of the store is not signed: it is freed another time. */
 const NOT_NOW: readonly string[] = ["LOCKED", "REFUSED"];
 
 /**
- * After each snapshot of an action: keeps to the limits, and frees contents when enough has been given up. To be called
- * without a lease. Where there is nothing to do it costs one query of the index. What is in the way, often another workspace of the
- * store, is told once and fails no caller: the action has begun.
+ * Keeps to the limits after each snapshot of an action, and frees contents when enough has been given up. Call it
+ * without a lease. If there is nothing to do, it costs one query of the index. An obstacle, often another workspace of
+ * the store, is reported once and fails no caller: the action has begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {
@@ -222,7 +231,7 @@ export async function keepToLimits(context: Context): Promise<void> {
   }
 }
 
-/** What this process has said already. */
+/** The notes that this process has reported already. */
 const told = new Set<string>();
 
 function tellOnce({ tell }: Context, note: string): void {
@@ -231,7 +240,7 @@ function tellOnce({ tell }: Context, note: string): void {
   tell(note);
 }
 
-/** Is anything given up now? */
+/** Gives up what exceeds the limits; returns whether anything was given up. */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
   if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return false;
@@ -243,7 +252,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
     return false;
   }
   if ((await context.index.openRecords("intent:")).length > 0) return false;
-  // Nothing is given up by itself either where nobody can prove what was recorded.
+  // Nothing is given up automatically either while nothing proves what was recorded.
   if ((await signingFault(context)) !== undefined) return false;
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
@@ -261,7 +270,7 @@ async function freeGivenUp(context: Context): Promise<void> {
   await context.store.collect({ waitMs: FREE_WAIT_MS });
 }
 
-/** When nothing was found to be pruned: the time of the log then, and how many actions there were. */
+/** The log's time and the number of actions when nothing was found to be pruned. */
 interface InVain {
   readonly ts: number;
   readonly actions: number;
@@ -274,8 +283,8 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 }
 
 /**
- * Is it worth looking closely? Not while everything above the floor is too young; nor again soon after a look in vain:
- * then only when more have come (a tenth more, where the young are protected), or an hour has gone by.
+ * True if a closer check is worthwhile. Not while everything above the floor is too young. Soon after a vain check,
+ * only if more actions have come (a tenth more, if the young are protected), or an hour has gone by.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, retention } = context;
@@ -283,13 +292,13 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   const oldest = await index.locate(floorSeq + 1);
   const ts = await endOfLog(context, (await index.head()).seq);
   const apart = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
-  // The clock went back since: how old it is takes a closer look.
+  // The clock was set back since: a closer check must find out the age.
   const age = apart < 0 ? Number.POSITIVE_INFINITY : apart;
   if (age < retention.limits.min_age_hours * HOUR_MS) return false;
   const seen = lastInVain.get(index);
   const actions = await mostActions(context);
   const isTooMany = maxSnapshots > 0 && actions > maxSnapshots;
-  // Fewer than then: some were given up, or compacted away, and what was found then says nothing any more.
+  // With fewer actions than then, some were given up or compacted away, and the earlier result no longer holds.
   if (seen !== undefined && actions >= seen.actions && Math.abs(ts - seen.ts) < HOUR_MS) {
     const slack = retention.limits.min_age_hours > 0 ? Math.floor(maxSnapshots / 10) : 0;
     return isTooMany && actions > seen.actions + slack;
@@ -297,7 +306,7 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
 
-/** The time of the last event; the present, where its clock ran ahead: that makes nothing older. */
+/** Returns the time of the last event, or the present if its clock ran ahead: that makes nothing older. */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());
 }

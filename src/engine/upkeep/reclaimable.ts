@@ -8,7 +8,9 @@ import { HistoryNeeds } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
 import { pruningInForce } from "../facts/pruning.ts";
 
-/** How many contents (and bytes) this history needs now and would not need after a pruning. Reads the whole log. */
+/**
+ * Counts the contents (and bytes) that this history needs now and would not need after a pruning. Reads the whole log.
+ */
 export async function reclaimableContents(
   context: Context,
   after: KeptStates,

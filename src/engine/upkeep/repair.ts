@@ -8,15 +8,15 @@ import type { RepairSource } from "../log/repair-source.ts";
 import { StoreAnew } from "./store-anew.ts";
 import { examine, type Examined } from "./verify.ts";
 
-/** How a repair is asked for. */
+/** Options of a repair, and the places to search. */
 export type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace[] };
 
 /**
- * Verifies, and looks elsewhere for the good bytes of every content that is missing or damaged. What is found is stored anew,
- * durably, in the place of what was damaged; damaged files are put aside once nothing depends on them. Verifies once more after
- * each round, since a base that was healed names contents that were not looked for before.
+ * Verifies, and searches other places for the good bytes of every missing or damaged content. Bytes that are found are
+ * stored anew, durably, in place of the damaged ones; damaged files are put aside once nothing depends on them.
+ * Verifies again after each round, since a healed base names contents that were not searched for before.
  *
- * The history is not changed. Interrupted anywhere, it leaves the store as it was or healed in part.
+ * The history is not changed. If it is interrupted anywhere, the store stays as it was or healed in part.
  */
 export async function repair(context: Context, options: RepairOptions): Promise<VerifyShape> {
   if (options.quick === true) throw quickRepair();
@@ -36,7 +36,7 @@ class Repair {
   readonly #context: Context;
   readonly #options: VerifyOptions;
   readonly #sources: readonly RepairSource[];
-  /** Where good bytes were found, by content. */
+  /** The place where good bytes were found, by content. */
   readonly #healed = new Map<Hash, string>();
   /** Contents that no place has. */
   readonly #sought = new Set<Hash>();
@@ -71,12 +71,12 @@ class Repair {
     return examine(this.#context, { ...this.#options, placesOf });
   }
 
-  /** Was anything changed? */
+  /** Heals and puts aside what it can; returns whether anything was changed. */
   async #mend({ hurt, files, needed }: Examined): Promise<boolean> {
     const wanted = new Map<Hash, number | undefined>();
     for (const hash of hurt) if (!this.#sought.has(hash)) wanted.set(hash, needed.get(hash)?.size);
     const sought = new Set(wanted.keys());
-    // What this process has read before may have rotted since.
+    // Contents that this process has read before may have rotted since.
     this.#context.blobs.doubt();
     for (const source of this.#sources) if (wanted.size > 0) await this.#takeFrom(source, wanted);
     for (const hash of sought) this.#sought.add(hash);
@@ -99,7 +99,7 @@ class Repair {
     }
   }
 
-  /** A place that fails is told of, and asked no more. */
+  /** Returns the next offer. A place that fails is reported, and asked no more. */
   async #next<T>(source: RepairSource, offers: AsyncIterator<T>): Promise<T | undefined> {
     try {
       const step = await offers.next();

@@ -13,7 +13,7 @@ import { readEvent, readEvents } from "../log/read-events.ts";
 import { unsentFrom } from "../facts/unsent.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
-/** Everything that still names a state which can be gone back to, and what unfinished work needs. */
+/** Everything that still names a restorable state, and what unfinished work needs. */
 export interface RetentionRoots {
   /** In the order of their states. */
   readonly moments: readonly KeptMoment[];
@@ -27,23 +27,23 @@ interface SeenAction {
   read: { readonly seq: number; readonly action: LoggedAction } | undefined;
 }
 
-/** What is known of the actions of a history, brought forward with it. */
+/** The known actions of a history, brought forward with it. */
 interface ActionView {
-  /** Events up to this one are in it. */
+  /** The last event that the view includes. */
   seq: number;
-  /** The floor from which it begins; actions below it are not in it until `belowRead`. */
+  /** The actions above the floor from which the view begins; those below it are only in it if `belowRead`. */
   readonly actions: Map<string, SeenAction>;
   belowRead: boolean;
-  /** The floor when it was last looked at: where it is lower now, prunings were taken back. */
+  /** The floor at the last update: if it is lower now, prunings were taken back. */
   floor: number;
 }
 
 const views = new WeakMap<IndexStore, ActionView>();
-/** Rows that are asked for at once. */
+/** Rows that are read at once. */
 const PAGE = 10_000;
 const PREFIX = "action:";
 
-/** The view, up to the head. It costs two queries where nothing has happened. */
+/** Returns the view, up to the head. It costs two queries if nothing has happened. */
 async function viewOf(context: Context): Promise<ActionView> {
   const head = (await context.index.head()).seq;
   const floor = (await pruningInForce(context))?.floorSeq ?? 0;
@@ -67,20 +67,20 @@ function see(view: ActionView, row: EventRow): void {
   else seen.row = row;
 }
 
-/** At least as many as there are actions that the limit counts; cheap. */
+/** Returns, cheaply, an upper bound of the number of actions that the limit counts. */
 export async function mostActions(context: Context): Promise<number> {
   const { actions, belowRead } = await viewOf(context);
   if (belowRead) return actions.size;
-  // Those that a pruning has kept below its floor are not in it yet.
+  // Actions that a pruning has kept below its floor are not in it yet.
   return actions.size + ((await pruningInForce(context))?.keptActions.length ?? 0);
 }
 
-/** These are pruned now, as far as they are actions. */
+/** Removes moments that are now pruned from the view, as far as they are actions. */
 export function forgetActions({ index }: Context, pruned: readonly KeptMoment[]): void {
   for (const { kind, name } of pruned) if (kind === "action") views.get(index)?.actions.delete(PREFIX + name);
 }
 
-/** The actions that can still be rolled back, in their order. Forgets the others. */
+/** Returns the actions that can still be rolled back, in order. Forgets the others. */
 async function actionsKept(context: Context, pruning: PruneRecord | undefined): Promise<LoggedAction[]> {
   const view = await viewOf(context);
   if (!view.belowRead) await readBelow(context, view, pruning?.keptActions ?? []);
@@ -100,7 +100,7 @@ async function actionsKept(context: Context, pruning: PruneRecord | undefined): 
 async function readActions(context: Context, { actions }: ActionView): Promise<void> {
   const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
   const rows: EventRow[] = [];
-  // A compaction may have moved them since they were seen.
+  // A compaction may have moved them since.
   for (const { row } of stale) rows.push((await context.index.record(row.recordId)) ?? row);
   const events = await readEvents(context, rows);
   events.forEach((event, i) => {
@@ -109,7 +109,7 @@ async function readActions(context: Context, { actions }: ActionView): Promise<v
   });
 }
 
-/** An action's first event follows its state: so those kept below the floor are found. */
+/** Finds the actions kept below the floor: an action's first event follows its state. */
 async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
   for (const state of kept) {
     const first = await context.index.locate(state + 1);
@@ -120,7 +120,10 @@ async function readBelow(context: Context, view: ActionView, kept: readonly numb
   view.belowRead = true;
 }
 
-/** What pruning is about: what can be gone back to, why some of it stays in any case, and what unfinished work needs. */
+/**
+ * Returns what pruning decides about: the restorable moments, those that stay in any case with the reason, and what
+ * unfinished work needs.
+ */
 export async function retentionRoots(context: Context, options: RetentionRootsOptions = {}): Promise<RetentionRoots> {
   const pruning = await pruningInForce(context);
   const actions = await actionsKept(context, pruning);
@@ -136,18 +139,18 @@ export async function retentionRoots(context: Context, options: RetentionRootsOp
   return { moments: moments.sort((a, b) => a.state - b.state), states, hold };
 }
 
-/** `dropPins`: pins do not shield. `dropFirsts`: nor does being the first of a session. */
+/** `dropPins`: pins do not shield. `dropFirsts`: nor does being the first action of a session. */
 export interface RetentionRootsOptions {
   readonly dropPins?: boolean;
   readonly dropFirsts?: boolean;
 }
 
 interface Unfinished {
-  /** Active transactions. */
+  /** The active transactions. */
   readonly transactions: ReadonlySet<string>;
-  /** Everything from this state on is needed to roll them back, or because an origin was not told of it yet. */
+  /** The state from which on everything is needed to roll them back, or because an origin was not told of it yet. */
   readonly hold: number;
-  /** Where runs that go on have begun. */
+  /** The states at which open runs have begun. */
   readonly states: readonly number[];
 }
 
@@ -165,7 +168,7 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   };
 }
 
-/** The oldest kept action of each session. */
+/** Returns the oldest kept action of each session. */
 function firstOfSessions(actions: readonly LoggedAction[]): ReadonlySet<string> {
   const firsts = new Map<string, string>();
   for (const { session, id } of actions) if (session !== undefined && !firsts.has(session)) firsts.set(session, id);

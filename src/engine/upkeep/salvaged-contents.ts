@@ -12,7 +12,7 @@ import { baseOf } from "../log/project.ts";
 
 const HASHES = /[0-9a-f]{64}/g;
 
-/** What is read of a damaged history. */
+/** The parts of a damaged history that are read. */
 interface DamagedHistory {
   readonly log: Pick<EventLog, "read">;
   readonly anchor: HistoryAnchor | undefined;
@@ -21,8 +21,8 @@ interface DamagedHistory {
 }
 
 /**
- * Every content that a damaged history still names: in its sound lines, in the bases and plans of these, and by its hash in lines that
- * are damaged. Pruned contents are among them. What only lines name that are gone is not.
+ * Yields every content that a damaged history still names: in its sound lines, in the bases and plans of these, and by
+ * its hash in damaged lines. Pruned contents are among them. Contents that only missing lines name are not.
  */
 export async function* salvagedContents(blobs: BlobStore, history: DamagedHistory): AsyncGenerator<Hash> {
   const { log, anchor, now } = history;
@@ -53,7 +53,7 @@ export async function* salvagedContents(blobs: BlobStore, history: DamagedHistor
   }
 }
 
-/** Returns the base that the event names. */
+/** Notes an event; returns the base that it names. */
 function noteEvent(needs: HistoryNeeds, event: LogEvent): Hash | undefined {
   needs.event(event, "");
   return baseOf(event);

@@ -6,23 +6,23 @@ import type { OfferedContent } from "../log/repair-source.ts";
 
 /** Contents up to this size are held in memory until their hash is known; larger ones are read twice. */
 const HELD_BYTES = 8 * 1024 * 1024;
-/** So many bytes are held until they are made durable together. */
+/** The number of bytes that are held until they are made durable together. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
-/** Stores contents anew that somebody offers: each only after its bytes were seen to be those of its hash. */
+/** Stores offered contents anew: each only after its bytes were found to match its hash. */
 export class StoreAnew {
   readonly #blobs: BlobStore;
   readonly #stored: (hash: Hash, where: string) => void;
   readonly #held = new Map<Hash, { readonly bytes: Buffer; readonly where: string }>();
   #heldBytes = 0;
 
-  /** `stored`: is told of each content, once it is durable. */
+  /** `stored` is called for each content, once it is durable. */
   constructor(blobs: BlobStore, stored: (hash: Hash, where: string) => void) {
     this.#blobs = blobs;
     this.#stored = stored;
   }
 
-  /** Takes it, if it is what it says. It is durable after `commit`. */
+  /** Takes an offer if its bytes match its hash. It is durable after `commit`. */
   async take(offer: OfferedContent): Promise<void> {
     if (this.#held.has(offer.hash)) return;
     if (offer.size > HELD_BYTES) return this.#takeLarge(offer);
@@ -48,7 +48,10 @@ export class StoreAnew {
     for (const [hash, { where }] of held) this.#stored(hash, where);
   }
 
-  /** Nothing is written before the whole was hashed once; what differs the second time is given up. */
+  /**
+   * Stores a large content. Nothing is written before the whole was hashed once; if the bytes differ the second time,
+   * it is given up.
+   */
   async #takeLarge(offer: OfferedContent): Promise<void> {
     const digest = createHash("sha256");
     const isRead = await readBounded(offer, (piece) => digest.update(piece));
@@ -72,7 +75,7 @@ async function bytesOf(offer: OfferedContent): Promise<Buffer | undefined> {
   return isRead ? Buffer.concat(held) : undefined;
 }
 
-/** False: it could not be read, or is longer than was said. */
+/** Reads an offer; returns false if it could not be read, or is longer than announced. */
 async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => void): Promise<boolean> {
   let left = offer.size;
   try {
@@ -88,7 +91,7 @@ async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => v
   }
 }
 
-/** Gives the pieces of an offer to the store, and tells what goes wrong with the one from what goes wrong with the other. */
+/** Passes the pieces of an offer to the store, and tells faults of the offer from faults of the store. */
 class SourceOfBatch {
   readonly #offer: OfferedContent;
   #hasFailed = false;
@@ -97,7 +100,7 @@ class SourceOfBatch {
     this.#offer = offer;
   }
 
-  /** `undefined`: the offer could not be read to its end. */
+  /** Resolves to `undefined` if the offer could not be read to its end. */
   async into<T>(put: (pieces: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T | undefined> {
     try {
       return await put(this.#pieces());

@@ -6,25 +6,25 @@ import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A state that a history can go on from. */
+/** A state on which a history can go on. */
 export interface BaseState {
   /** The last iteration of each path, in path order; deleted ones too. */
   readonly rows: readonly IterationRow[];
   /** By ascending seq. */
   readonly records: readonly BaseRecord[];
-  /** Ids of the tracked roots; undefined: the first one. */
+  /** Ids of the tracked roots; `undefined`: the first one. */
   readonly roots: readonly (string | undefined)[];
 }
 
-/** A base that is in the store, durable. */
+/** A base that is durable in the store. */
 export interface StoredBase {
   readonly base: Hash;
   readonly root: Hash;
 }
 
 /**
- * Writes a state as a base. `expect` is asked before anything is written whether the root is the right one, and throws if
- * not. Hold a lease.
+ * Writes a state as a base. `expect` is called with the root before anything is written, and throws if it is not the
+ * right one. Hold a lease.
  */
 export async function storeBase(
   blobs: BlobStore,
@@ -43,7 +43,7 @@ export async function storeBase(
   }
 }
 
-/** Writes a state as a base, if it is this one. Is it? Hold a lease. */
+/** Writes a state as a base if it is the wanted one; returns whether it is. Hold a lease. */
 export async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
   const tree = treeOf(state);
   if (tree.root !== wanted.root) return false;

@@ -14,12 +14,12 @@ type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back what the pruning of this event, and those since, have given up: an event says that what was kept before it is kept again,
- * beside what is kept now, which may be more already. Returns the events of all prunings that give nothing up any more.
- * Throws `NOT_FOUND` where its contents may have been freed.
+ * Brings back what the pruning of this event, and those since, have given up. An event says that what was kept before
+ * that pruning is kept again, beside what is kept now, which may already be more. Returns the events of all prunings
+ * that no longer give anything up. Throws `NOT_FOUND` if its contents may have been freed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
-  // Nothing is freed by what was found out before.
+  // The lease keeps a collector from freeing contents by what it found out before.
   using _lease = await context.blobs.lease();
   return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");
@@ -54,7 +54,7 @@ function isSame(a: Kept, b: Kept): boolean {
   return isSameFloor && a.kept.join() === b.kept.join() && a.keptActions.join() === b.keptActions.join();
 }
 
-/** Is everything there still that was kept before the first of them? */
+/** True if everything that was kept before the first of these prunings is still there. */
 function isKept(since: readonly LoggedPruning[], now: number): boolean {
   const [first] = since;
   return first?.cause === "asked" && !isGraceOver(first.ts, now) && since.every((one) => one.now !== true);

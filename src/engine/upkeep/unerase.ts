@@ -7,17 +7,17 @@ import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 
-/** The erasures in force, oldest first. */
+/** Returns the erasures in force, oldest first. */
 export async function listErasures(context: Context): Promise<ErasureShape[]> {
   return (await erasuresInForce(context)).all.map((one) => shapeOf(context, one));
 }
 
 /**
- * Takes an erasure back, by its id or the unique beginning of it: what it had erased is there again. Throws `NOT_FOUND`,
- * `AMBIGUOUS`, and `REFUSED` once its time is over, or a content of it is gone.
+ * Takes an erasure back, by its id or the unique beginning of it: its contents are there again. Throws `NOT_FOUND`,
+ * `AMBIGUOUS`, and `REFUSED` once its grace period is over, or if a content of it is gone.
  */
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
-  // From the look at the contents until the event: no collector.
+  // The lease keeps collectors out from the check of the contents until the event.
   using _lease = await context.blobs.lease();
   return withCommit(context, async (commit) => {
     const one = meantBy((await erasuresInForce(context)).all, asked);
@@ -47,7 +47,7 @@ async function refuseGone(context: Context, { until, contents }: LoggedErasure):
   }
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));
-  // What an origin has erased may never have been here.
+  // A content that an origin has erased may never have been here.
   const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
   if (gone.length === 0) return;
   throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {

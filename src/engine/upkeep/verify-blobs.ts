@@ -6,14 +6,14 @@ import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
 
 export interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly needed: ReadonlyMap<Hash, Need>;
-  /** Only ask whether each content is there; read none. */
+  /** True to check only whether each content is there, and read none. */
   readonly quick: boolean;
   readonly problems: Problem[];
 }
 
-/** What verifying the contents has found. */
+/** The result of verifying the contents. */
 export interface BlobFindings {
-  /** Contents that are needed, and bytes that were read. */
+  /** The numbers of needed contents, and of bytes that were read. */
   readonly count: number;
   readonly bytes: number;
   /** Contents that are missing or damaged, also those that other workspaces need. */

@@ -7,16 +7,16 @@ import { IndexAudit } from "./index-audit.ts";
 import { verifyLog, type Need } from "./verify-log.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where what is found goes. */
+/** Receives the findings. */
 export interface CopyFindings {
   readonly problems: Problem[];
   readonly notes: string[];
-  /** As `VerifyLogOptions.placesOf`. */
+  /** See `VerifyLogOptions.placesOf`. */
   readonly placesOf: ReadonlySet<Hash>;
 }
 
 /**
- * Verifies what a replica holds of its origin's history, as its own is: every line, link and hash, every root that it
+ * Verifies a replica's copy of its origin's history like its own history: every line, link and hash, every root that it
  * states. Returns the contents that must be there: without those that were left out on purpose.
  */
 export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
@@ -64,7 +64,10 @@ function within(copy: string, need: Need): Need {
   return { ...need, where: `${copy}${need.where}`, ...optional({ places }) };
 }
 
-/** What is needed of a history, without what is not here by right: of a copy all that was left out, else what only tells of an origin's states. */
+/**
+ * Returns the needed contents without those that may rightly be missing: in a copy all that were left out, else those
+ * that only tell of an origin's states.
+ */
 export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const { isCopy = false, store } = context;
   const withheld = store.withheld();

@@ -8,7 +8,7 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 import { verify } from "./verify.ts";
 
-/** How many faults are named in the message; all are in its data. */
+/** The number of faults that are named in the message; its data holds all. */
 const MOST_NAMED = 3;
 
 /** Recomputes the whole chain from its files, and the links between actions. Throws `INTEGRITY_VIOLATION`. */
@@ -24,14 +24,17 @@ export async function verifyIntegrity(context: Context): Promise<void> {
   });
 }
 
-/** Each action names the one begun before it, pruned or not; that of the first one may be compacted away. */
+/**
+ * Returns the broken links. Each action names the one begun before it, pruned or not; that of the first one may be
+ * compacted away.
+ */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
   const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));
   const actions = (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
   const begins = (await indexedFrom(context)) ?? 1;
   return actions.flatMap((action, i) => {
     const before = actions[i - 1];
-    // What was begun before the history begins may have stood next to one that it does not hold any more.
+    // An action begun before the history begins may have followed one that the history does not hold any more.
     if (before === undefined || before.seq < begins || action.previous === before.hash) return [];
     const detail = `it does not name the one before it, ${before.id}`;
     return [{ kind: "action-link", where: `action ${action.id}`, detail }];

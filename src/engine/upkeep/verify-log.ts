@@ -34,25 +34,25 @@ import { OwnContents } from "./verify-plans.ts";
 import { anchorFaults, faultOf, heldFaults } from "./verify-start.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where a content is needed: the first place found. */
+/** The first place found that needs a content. */
 export interface Need {
   readonly where: string;
-  /** In bytes, where a record says it. */
+  /** In bytes, if a record says it. */
   readonly size: number | undefined;
-  /** Of contents that were asked about: all places, of many the first ones. */
+  /** For the contents in `placesOf`: all places, or the first ones of many. */
   readonly places?: readonly string[];
-  /** Nothing needs it but what tells of an origin's states (`NeededContent`). */
+  /** True if nothing needs it but records of an origin's states (`NeededContent`). */
   readonly isUpstream: boolean;
 }
 
-/** What the log held at a seq of interest. */
+/** The log's hash and roots at a seq of interest. */
 export interface LogAt {
   readonly hash: Hash;
   readonly logRoot: Hash;
   readonly root: Hash | undefined;
 }
 
-/** What verifying the log has found. */
+/** The result of verifying the log. */
 export interface LogFindings {
   readonly events: number;
   /** The oldest event that is there: 1, or the sentinel of a compaction whose archive is gone. */
@@ -61,30 +61,33 @@ export interface LogFindings {
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly at: ReadonlyMap<number, LogAt>;
-  /** The hash of an event, where it is known. */
+  /** Returns the hash of an event, if it is known. */
   readonly hashes: (seq: number) => Hash | undefined;
-  /** Not all of it could be replayed. */
+  /** True if not all of it could be replayed. */
   readonly broken: boolean;
-  /** What the history itself is read with. */
+  /** The contents that are needed to read the history itself. */
   readonly own: OwnContents;
-  /** A part that was cut off the log, as the log names it. */
+  /** The parts that were cut off the log, as the log names them. */
   readonly recoveries: readonly RecordBody[];
-  /** Whose keys sign its heads, the last one in force. */
+  /** The signers whose keys sign its heads; the last one is in force. */
   readonly signers: readonly LoggedSigner[];
 }
 
 export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly problems: Problem[];
-  /** Gets what is not wrong, but worth knowing. */
+  /** Receives what is not wrong, but worth knowing. */
   readonly notes: string[];
-  /** Events up to here were recorded for certain: what is bad behind them was torn by a crash, and is cut off by the next command. */
+  /**
+   * The event up to which events were certainly recorded: a bad line behind it was torn by a crash, and the next
+   * command cuts it off.
+   */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
-  /** Contents of which all places are to be told. */
+  /** Contents of which all places are to be reported. */
   readonly placesOf?: ReadonlySet<Hash>;
   /** Compares an index with what is replayed. */
   readonly audit?: IndexAudit;
-  /** Is given the replayed state at the end, if everything could be replayed. */
+  /** Called with the replayed state at the end, if everything could be replayed. */
   readonly atEnd?: (index: IndexStore) => Promise<void>;
 }
 
@@ -94,13 +97,13 @@ export const NO_HASH = "0".repeat(64) as Hash;
 const UNCHECKED_ANCHOR =
   "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it shows only at the origin's next compaction";
 
-/** How many events are replayed at once. */
+/** Events that are replayed at once. */
 const BATCH = 2_000;
 
-/** How many names are hashed before others have a turn. */
+/** Names that are hashed before other tasks have a turn. */
 const NAMES_AT_ONCE = 4_096;
 
-/** So many places are told of one content. */
+/** The number of places that are reported for one content. */
 const MOST_PLACES = 20;
 
 /** Reads the log from its files, line by line, replays it, and recomputes every root that it states. */
@@ -110,13 +113,13 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const givenUp = await givenUpIn(context);
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
-    // Its whole history is only needed where a compaction's base, or the caller, is held against it. A log that is sealed from here on is
-    // read to where it ended, without that base.
+    // The whole history is only indexed if a compaction's base, or the caller, is compared with it. A log that is
+    // sealed from here on is read to its present end, without that base.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(lines);
-    // What was recorded for certain was not torn, and stays where it is: it is damaged, and named as that.
+    // Events that were certainly recorded were not torn: such a tail stays where it is and is reported as damaged.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
         `${end.tornBytes} bytes behind the last whole commit were torn by a crash; the next command moves them away`,
@@ -134,7 +137,7 @@ interface HowToVerify extends LoggedGivenUp {
   readonly isIndexed: boolean;
 }
 
-/** A sound line of the commit that has no end so far. */
+/** A sound line of the commit that has no end yet. */
 interface OpenLine {
   readonly placed: PlacedEvent;
   readonly where: string;
@@ -154,7 +157,7 @@ class LogVerifier {
   readonly #pruning: LoggedGivenUp["pruning"];
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
-  /** Events whose records were reported: no rule is held against them. */
+  /** Events whose records were reported: no rule is applied to them. */
   readonly #unsound = new Set<number>();
   readonly #own = new OwnContents();
   readonly #recoveries: RecordBody[] = [];
@@ -168,15 +171,15 @@ class LogVerifier {
   #events = 0;
   /** The sentinel on which the history begins, if it does not begin at event 1. */
   #start: Sentinel | undefined;
-  /** What the history starts on, if neither at event 1 nor with a compaction. */
+  /** The anchor on which the history starts, if it starts neither at event 1 nor with a compaction. */
   #anchored: HistoryAnchor | undefined;
-  /** Were events removed on purpose, as a sentinel says? */
+  /** True if events were removed on purpose, as a sentinel says. */
   #dropped = false;
   /** The file that is being read, its first event, and that of the file before. */
   #file = { name: "", first: 0, before: 0 };
-  /** After a break in the chain nothing can be replayed any more; lines are still checked one by one. */
+  /** True after a break in the chain: nothing can be replayed any more, but lines are still checked one by one. */
   broken = false;
-  /** The rest of the log was torn by a crash, and never acknowledged. */
+  /** True if the rest of the log was torn by a crash, and never acknowledged. */
   torn = false;
 
   constructor(context: Context, options: VerifyLogOptions, { isIndexed, pruning, erasures }: HowToVerify) {
@@ -187,7 +190,7 @@ class LogVerifier {
     this.#needs = new HistoryNeeds({ pruning, erasures }, (content) => this.#need(content));
   }
 
-  /** Takes a history up behind the event that it starts on: that is where what can be proved begins. */
+  /** Starts a history behind its anchor: only what follows can be proved. */
   async startOn(anchor: HistoryAnchor): Promise<void> {
     const { seq, hash, root, base, frontier } = anchor;
     const where = `base behind event ${seq}`;
@@ -210,7 +213,7 @@ class LogVerifier {
     const faults = await despiteDamage(() => checkBase(this.#context.blobs, base, { root, onRows }));
     for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
     if (faults !== undefined) addAll(this.#options.problems, anchorFaults(anchor, own));
-    // One that is missing or damaged is reported with the other contents; nothing can be recomputed without it.
+    // A missing or damaged base is reported with the other contents; nothing can be recomputed without it.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
     this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
@@ -253,11 +256,12 @@ class LogVerifier {
     };
   }
 
-  /** A copy is never given what was kept aside. */
+  /** Notes the private contents that are needed. A copy is never given what was kept aside. */
   async #needPrivate(): Promise<void> {
     if (this.#context.isCopy === true) return;
     const { blobs } = this.#context;
-    // A plan that is damaged is reported with the other contents; what it names is needed again once it is mended.
+    // A damaged plan is reported with the other contents; the contents that it names are needed again once it is
+    // healed.
     const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
     try {
       for await (const one of privateContents(plans, this.#needs, this.#context.now()))
@@ -272,28 +276,28 @@ class LogVerifier {
     return (this.#anchored?.seq ?? this.#start?.size ?? 0) + 1;
   }
 
-  /** The events before a history's first sentinel are not there: dropped on purpose, or lost. */
+  /** Reports that the events before a history's first sentinel are missing: dropped on purpose, or lost. */
   #tellStart({ size }: Sentinel): void {
     const what = `events 1..${size} were compacted away by event ${size + 1}`;
     if (this.#dropped) this.#options.notes.push(`${what}, and their archive was dropped: the history begins there`);
     else this.#report("archive-missing", "archive/", `${what}, and are not in the archive, though nobody dropped it`);
   }
 
-  /** A line on which no history can begin; those behind it are still checked one by one. */
+  /** Reports a line on which no history can begin; the lines behind it are still checked one by one. */
   async #badBeginning(line: RawLine, fault: string): Promise<void> {
     this.#events += 1;
     this.#report("sentinel-wrong", `${line.file}:${line.lineNumber}`, fault);
     await this.#breakAt(line);
   }
 
-  /** A history that was not begun as one says so for ever, unless a person has accepted what there is. */
+  /** Reports a wrong beginning of the history, each time, unless a person has accepted its present state. */
   #tellBeginning(): void {
     const wrong = this.#rules?.beginning;
     if (wrong === undefined || this.#signers.some(({ why }) => why === "accepted")) return;
     this.#report("rule-broken", "event 1", wrong);
   }
 
-  /** Takes a history up where its first line says that it begins. Throws for a sentinel that is none. */
+  /** Starts a history at the beginning that its first line names. Throws for an unsound sentinel. */
   #begin(line: RawLine): void {
     const checked = checkLine(line.bytes, EMPTY_HEAD);
     const event = "event" in checked ? checked.event : checked.fault.event;
@@ -305,7 +309,7 @@ class LogVerifier {
     this.#whole = this.#prev.seq;
     const { size, head, frontier, root } = this.#start;
     this.#tree = new LogTree(frontier, size);
-    // What the sentinel says of the event before it can be held to a head of that very size.
+    // The sentinel's statements about the event before it can be compared with a head of that very size.
     this.#at.set(size, { hash: head, logRoot: this.#tree.root(), root });
   }
 
@@ -332,7 +336,10 @@ class LogVerifier {
     if (isEnd) await this.#endCommit();
   }
 
-  /** The event of a line, and whether it ends a commit. Behind damage, and in a copy, each line counts by itself. */
+  /**
+   * Returns the event of a line, and whether it ends a commit. Behind damage, and in a copy, each line counts by
+   * itself.
+   */
   #check(line: RawLine): { event: LogEvent; isEnd: boolean } | { fault: { kind: string; detail: string } } {
     const checked = checkLine(line.bytes, this.#prev);
     if ("fault" in checked) return checked;
@@ -355,7 +362,7 @@ class LogVerifier {
     await this.#breakAt(line);
   }
 
-  /** Takes the events of a commit in. */
+  /** Takes the events of a commit. */
   async #endCommit(): Promise<void> {
     const open = this.#open;
     this.#open = [];
@@ -368,20 +375,20 @@ class LogVerifier {
     this.#whole = event.seq;
     if (this.#options.seqsOfInterest.has(event.seq)) this.#hashes.set(event.seq, event.hash);
     const isSound = this.#collect(event, where);
-    // Of a state that cannot be told, nothing follows.
+    // Nothing can be derived from a state that is unknown.
     if (!isSound && (event.recordId.startsWith("file") || event.op === "compact")) {
       await this.#replay();
       this.broken = true;
     }
     if (!this.broken) {
-      // Alone, so that the log tree and the index stand right before it.
+      // A compaction is replayed alone, so that the log tree and the index stand right before it.
       if (event.op === "compact") await this.#replay();
       this.#pending.push(placed);
       if (this.#pending.length >= BATCH || this.#isMilestone(event)) await this.#replay();
     }
   }
 
-  /** Is a bad line part of the last commit, which a crash has torn? Else it is damaged. */
+  /** True if a bad line is part of the last commit, which a crash has torn; else it is damaged. */
   async #isTorn({ offset }: RawLine): Promise<boolean> {
     const { log, isCopy } = this.#context;
     const bad = { seq: this.#prev.seq + 1, offset };
@@ -389,7 +396,7 @@ class LogVerifier {
     return isCopy === true || (await laterCommitEnd(log, bad, this.#whole + 1)) === undefined;
   }
 
-  /** Goes on behind a bad line with whatever its own seq and hash claim, so that later damage is found too. */
+  /** Continues behind a bad line with the seq and hash that it claims, so that later damage is found too. */
   async #breakAt(line: RawLine): Promise<void> {
     await this.#replay();
     this.broken = true;
@@ -421,7 +428,7 @@ class LogVerifier {
     return known;
   }
 
-  /** What the event says by itself. Is it sound? */
+  /** Notes what the event says by itself; returns whether it is sound. */
   #collect(event: LogEvent, where: string): boolean {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
     if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);
@@ -519,7 +526,7 @@ class LogVerifier {
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
-        // One that is named later has no place there, which is told.
+        // A base that is named later has no place there, which is reported as such.
         const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
@@ -536,7 +543,7 @@ class LogVerifier {
     this.#needs.rows(batch, event, `base of event ${event.seq}`);
   }
 
-  /** The sentinel is replayed; the log tree stands right before it. */
+  /** Checks a sentinel that is replayed; the log tree stands right before it. */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const sentinel = decodeSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
@@ -559,7 +566,7 @@ class LogVerifier {
         if (isStart) this.#rules?.rows(batch);
         if (isStart) addAll(this.#options.problems, heldFaults(batch, `base of event ${event.seq}`, event.seq));
         for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
-        // Behind its sentinel, events of the log itself may have named another one by now.
+        // Behind its sentinel, events of the log itself may already have named another signer.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
         this.#needRows(batch, event);
       },
@@ -568,7 +575,7 @@ class LogVerifier {
     if (faults !== undefined && root !== sentinel.root) {
       this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
     }
-    // A base that is missing is reported with the other contents.
+    // A missing base is reported with the other contents.
     for (const fault of (faults ?? []).filter((one) => one.where !== "root" || root === sentinel.root)) {
       this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
     }
@@ -592,7 +599,7 @@ class LogVerifier {
   }
 }
 
-/** `undefined`: the content is damaged. */
+/** Returns `undefined` if the content is damaged. */
 async function despiteDamage<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();

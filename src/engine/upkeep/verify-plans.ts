@@ -7,7 +7,7 @@ import { decodePlan } from "../../core/tree/plan.ts";
 import type { Context } from "../log/context.ts";
 import { readFilters } from "../log/filters.ts";
 
-/** Contents that the history itself is read with, and the first place that names each. */
+/** Contents that are needed to read the history itself, and the first place that names each. */
 export class OwnContents {
   readonly #filters = new Map<Hash, string>();
   readonly #open = new Map<string, readonly [plan: Hash, where: string]>();
@@ -16,12 +16,12 @@ export class OwnContents {
     return this.#filters;
   }
 
-  /** Of operations that are open. */
+  /** The plans of operations that are open. */
   get plans(): ReadonlyMap<Hash, string> {
     return new Map(this.#open.values());
   }
 
-  /** The next record. */
+  /** Notes the next record. */
   note({ recordId, record }: Pick<LogEvent, "recordId" | "record">, where: string): void {
     const [filter, plan] = [hashIn(record["filter"]), hashIn(record["plan"])];
     const isFiltered = recordId.startsWith("snapshot:") || recordId.startsWith("coverage:");
@@ -37,7 +37,7 @@ function hashIn(value: Json | undefined): Hash | undefined {
 }
 
 /**
- * Reads filters and plans as whoever needs them would: a filter for each root, and the paths of a plan in order. One that is
+ * Reads filters and plans as their users would: a filter for each root, and the paths of a plan in order. One that is
  * missing or whose bytes are damaged is reported with the other contents.
  */
 export async function verifyPlans(
@@ -67,7 +67,7 @@ async function planFault({ blobs }: Context, hash: Hash): Promise<string | undef
   return isOrdered ? undefined : "its paths are not in order";
 }
 
-/** Damaged bytes are no fault of what they should say. */
+/** Returns the fault of a content. Damaged bytes are none here: they are reported with the other contents. */
 async function faultOf(look: () => Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await look();

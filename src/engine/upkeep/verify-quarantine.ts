@@ -2,14 +2,16 @@ import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
 import type { Context } from "../log/context.ts";
 import type { LogFindings } from "./verify-log.ts";
 
-/** Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes. */
+/**
+ * Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes.
+ */
 export async function checkQuarantine(
   { log }: Pick<Context, "log">,
   { recoveries }: Pick<LogFindings, "recoveries">,
 ): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const { kept_as: name, bytes, sha256 } of recoveries) {
-    // One that was compacted away with its archive, or was written without, says nothing of the bytes.
+    // A recovery that was compacted away with its archive, or names no part, says nothing about the bytes.
     if (typeof name !== "string" || !isPartName(name)) continue;
     const where = `quarantine/${name}`;
     const part = await log.quarantined(name);
@@ -23,7 +25,7 @@ export async function checkQuarantine(
   return problems;
 }
 
-/** A name from a log is no path. */
+/** True if a name from the log is that of a part, and so not a path. */
 function isPartName(name: string): boolean {
   return /^[0-9.-]+\.part$/.test(name);
 }

@@ -4,17 +4,18 @@ import type { Context, KeptHead } from "../log/context.ts";
 import type { LoggedSigner } from "../log/signing-fault.ts";
 import type { LogFindings } from "./verify-log.ts";
 
-/** What the log says of its signers, and what is kept apart from it, held against each other. */
+/** The result of comparing the signers in the log with the key and head that are kept apart from it. */
 export interface SigningFindings {
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
-  /** The kept head, where its signature is one of this history's. */
+  /** The kept head, if its signature is one of this history's. */
   readonly head: KeptHead | undefined;
 }
 
 /**
- * A history names its signer, whose key and head must be there. Nothing here is asked of the index. Of a copy its origin keeps
- * the head. `kept`: the kept head as it was before the log was read; another one may be kept meanwhile.
+ * Checks that the key and the head of the signer that a history names are there. Does not use the index. The head of a
+ * copy is kept by its origin. `kept`: the kept head as it was before the log was read; another one may be kept
+ * meanwhile.
  */
 export function verifySigning(
   context: Context,
@@ -26,7 +27,7 @@ export function verifySigning(
   const notes: string[] = [];
   const tell = (kind: string, where: string, detail: string): void => void problems.push({ kind, where, detail });
   const signer = signers.at(-1);
-  // Nothing was recorded, or that line is among those that are damaged.
+  // If there is no signer, nothing was recorded, or its line is among those that are damaged.
   if (signer === undefined && lastSeq > 0 && !broken)
     tell("signer-missing", "events.wal", "no event names whose key signs the heads of this history");
   const head = lastSeq === 0 ? kept : checkHead(context, { signers, kept }, tell);

@@ -6,9 +6,9 @@ import { leafHash } from "../../core/log/log-tree.ts";
 import { displayPath } from "../../core/values/path.ts";
 import { checkHeldRecord } from "./check-record.ts";
 
-/** What a history starts on that does not have the events before it. */
+/** Checks the state on which a history starts that does not have the events before it. */
 
-/** Why something does not do what it should; `undefined`: it does. */
+/** Returns the message of the error that a check throws; `undefined` if it throws none. */
 export function faultOf(check: () => void): string | undefined {
   try {
     check();
@@ -20,8 +20,8 @@ export function faultOf(check: () => void): string | undefined {
 }
 
 /**
- * What is wrong with the rows of the base `at` on which a history goes on with event `seq`, where nothing else tells of the
- * events before it: none of them may be younger, and each record is what its id says.
+ * Returns the faults in the rows of the base `at` on which a history goes on with event `seq`, if nothing else tells of
+ * the events before it: none of the rows may be younger, and each record must be what its id says.
  */
 export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string, seq: number): Problem[] {
   const kind = "base-wrong";
@@ -39,8 +39,8 @@ export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string
 }
 
 /**
- * What of an anchor contradicts its base, where `own` is the workspace's record: its workspace and its time are those of that
- * record, and a frontier of an odd size ends with the anchor's own event.
+ * Returns the contradictions between an anchor and its base, in which `own` is the workspace's record: the anchor's
+ * workspace and time must be those of that record, and a frontier of an odd size must end with the anchor's own event.
  */
 export function anchorFaults({ workspace, ts, seq, hash, frontier }: HistoryAnchor, own?: BaseRecord): Problem[] {
   const [kind, where] = ["anchor-wrong", "anchor.json"];

@@ -8,7 +8,7 @@ import { compact } from "./compact.ts";
 import { verify } from "./verify.ts";
 import { presentOf } from "./verify-copy.ts";
 
-/** A replica in conflict with an origin that had freed its side before it came. */
+/** Makes a replica in conflict with an origin that had freed its side before it came. */
 async function disputed(): Promise<{ readonly replica: ReplicaRig; readonly withhold: (entry: Entry) => void }> {
   const replica = await ReplicaRig.open({ a: "mine" });
   const wanted: Entry = { ...(await replica.file("a", "mine")), hash: sha256("freed") };

@@ -22,19 +22,22 @@ export type Problem = VerifyProblemShape;
 
 /**
  * Recomputes everything from the files themselves and lists what is wrong: every line, link and hash, every content,
- * every root and head. Changes nothing, and believes nothing because the index says so.
+ * every root and head. Changes nothing, and does not trust the index.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
 }
 
-/** What was found, with what a repair needs of it. */
+/** The result, with what a repair needs of it. */
 export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
   readonly shape: VerifyShape;
   readonly needed: ReadonlyMap<Hash, Need>;
 }
 
-/** As `verify`. `placesOf`: contents of which everything that needs them is told. */
+/**
+ * Does the same as `verify`, and returns what a repair needs. `placesOf`: contents for which everything that needs them
+ * is reported.
+ */
 export async function examine(
   context: Context,
   options: VerifyOptions & Pick<VerifyLogOptions, "placesOf">,
@@ -44,7 +47,7 @@ export async function examine(
   const problems: Problem[] = [];
   const notes: string[] = [];
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
-  // Asked before the log is read: others may go on meanwhile.
+  // Read before the log is: others may go on meanwhile.
   const audit = await IndexAudit.begin(context.index);
   const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
   const indexed = await context.index.head();
@@ -92,7 +95,10 @@ export async function examine(
   return { shape, needed, hurt: blobs.hurt, files: blobs.files };
 }
 
-/** What a workspace needs and what its copy of an origin's history does; of a content that both do, all places. */
+/**
+ * Joins what a workspace needs and what its copy of an origin's history needs; a content that both need gets the places
+ * of both.
+ */
 function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const needed = new Map([...copied, ...own]);
   for (const [hash, { places }] of copied) {
@@ -126,16 +132,19 @@ interface Claim {
   readonly where: string;
 }
 
-/** What heads are held to, and where to say what cannot be told. */
+/** The log with which heads are compared, and the notes on what cannot be told. */
 interface Held {
   readonly log: LogFindings;
   readonly notes: string[];
 }
 
-/** A log that begins behind a head shows nothing of it: whoever forges one can begin it anywhere. */
+/**
+ * The kind of problem for a head before the log's beginning. The log proves nothing about it: whoever forges a log can
+ * begin it anywhere.
+ */
 const UNHELD = "head-unheld";
 
-/** Does the log hold what a head says? */
+/** Returns the problems if the log does not hold what a head says. */
 function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   const { where, seq } = claim;
   if (log.lastSeq < seq) {
@@ -177,7 +186,7 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   return problems;
 }
 
-/** The head beside the history moves on with a compaction: an older one is only told. */
+/** Checks the head beside the history. A compaction moves it on, so an older one is only noted. */
 function checkKept({ workspaceId }: Context, { log, notes }: Held, kept: KeptHead | undefined): Problem[] {
   if (kept === undefined) return [];
   const problems = checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
@@ -189,7 +198,7 @@ function claimOf({ seq, hash, logRoot, root }: KeptHead): Omit<Claim, "where"> {
   return { seq, hash, logRoot, root };
 }
 
-/** Holds the log to a head that somebody kept. From one with a wrong signature nothing is concluded. */
+/** Compares the log with a head that somebody kept. Nothing is concluded from one with a wrong signature. */
 function checkExpected(
   context: Context,
   held: Held,
@@ -210,7 +219,7 @@ const INVALID_EXPECTED: Problem = {
   detail: "the signature of the expected head does not verify: the log was not held to it",
 };
 
-/** Anybody can sign with a key of their own: such a note proves nothing, whatever its content is. */
+/** Anybody can sign with a key of their own: such a note proves nothing, whatever its content. */
 const UNKNOWN_EXPECTED: Problem = {
   kind: "head-unknown-key",
   where: "--expect",
@@ -218,7 +227,9 @@ const UNKNOWN_EXPECTED: Problem = {
     "the expected head is signed by a key that this history does not name, and not by yours: give what `chronicle head --json` printed there, which holds the key",
 };
 
-/** By our own key, those of the signers that the log names, and the one that was kept with the head. */
+/**
+ * Checks a signature by our own key, those of the signers that the log names, and the key that was kept with the head.
+ */
 function checkSignature(
   context: Context,
   { log, notes }: Held,
@@ -239,7 +250,7 @@ function checkSignature(
   return "valid";
 }
 
-/** Whether our own key can be read is said beside. */
+/** Returns our own key, if it can be read; a failure is reported elsewhere. */
 function ownKey({ heads }: Context): string | undefined {
   try {
     return heads.verifierKey();
@@ -256,7 +267,7 @@ function checkContent(context: Context, held: Held, given: ExpectedHead): Proble
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
-/** The index is not believed, but where it says something else than the log, somebody should know. */
+/** The index is not trusted, but a contradiction between it and the log is reported. */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";
@@ -270,7 +281,7 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
     ];
   }
   const at = log.hashes(head.seq);
-  // A line that cannot be read is named by itself: no other event stands there.
+  // A line that cannot be read is reported by itself: no other event stands there.
   if (at !== undefined && at !== head.hash && at !== NO_HASH) {
     return [{ kind: "log-replaced", where, detail: `event ${head.seq} is ${at}, but the index knows ${head.hash}` }];
   }

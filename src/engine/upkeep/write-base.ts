@@ -7,12 +7,12 @@ import { readEvent } from "../log/read-events.ts";
 import { storeBase, storeBaseIf, type BaseState, type StoredBase } from "./store-base.ts";
 import { rootToState } from "../state/root-to-state.ts";
 
-/** How many paths are asked for at once. */
+/** Paths that are read at once. */
 const BATCH = 10_000;
 
 /**
- * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the last
- * event of every other record. It is read back and verified before it is given out. With the lock held.
+ * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the
+ * last event of every other record. It is read back and verified before it is returned. With the lock held.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);
@@ -35,14 +35,14 @@ function indexWrong(seq: number): ChronicleError {
   });
 }
 
-/** What a base is made from. */
+/** The parts of the context from which a base is made. */
 type Based = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
 
 /**
- * Writes the base that a compaction behind `seq` (the head) names, where the history before it amounts to just that: then it
- * need not be had from elsewhere. Does it? Hold a lease.
+ * Writes the base that a compaction behind `seq` (the head) names, if the history before it amounts to exactly that
+ * base, which then need not be fetched. Returns whether it does. Hold a lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
