@@ -59,7 +59,7 @@ describe("Truth: a dry run of what is read-only or damaged", () => {
     await box.must(["run", "--", "sh", "-c", "echo 2 > a; echo 2 > b"]);
     rot(box.store, CONTENT);
     const forcedDry = await box.call([...args, "--force", "--dry-run"]);
-    await expectSame(box, args, 6);
+    await expectSame(box, args, 4);
     const forced = await box.call([...args, "--force", "-y"]);
     expect(forced.code).toBe(forcedDry.code);
   });
