@@ -6,7 +6,7 @@ import { openStore } from "../src/open.ts";
 import type { Bench, BenchContext } from "./lib/bench.ts";
 import { withWorkspace } from "./lib/open-workspace.ts";
 
-/** Nothing is pruned: what is counted is what is recorded. */
+/** Nothing is pruned, so that everything recorded is counted. */
 const KEEP_ALL = { max_snapshots: 0, max_age_days: 0 };
 const SHORT = 1_000;
 const LONG = 10_000;
@@ -52,7 +52,7 @@ interface Found {
   readonly ms: number;
 }
 
-/** One session of so many actions, in a store of its own. */
+/** One session of `actions` actions, in a store of its own. */
 async function session(context: BenchContext, actions: number): Promise<Found> {
   const tree = context.scratch.fresh("action-session-tree");
   const home = context.scratch.fresh("action-session-store");

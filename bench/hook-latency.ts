@@ -14,7 +14,7 @@ const WITH_PROCESS = 60;
 const WITHOUT = 15;
 /** The corpus that is as large as many a project: 7,000 files. */
 const ORDINARY: CorpusName = "S";
-/** So many calls are checked at the end. */
+/** Number of calls that are checked at the end. */
 const LAST = 30;
 const SESSION = "bench";
 

@@ -67,7 +67,7 @@ if (options.list) {
 }
 await runAll(BENCHES.filter((bench) => options.names.length === 0 || options.names.includes(bench.name)));
 
-/** Runs the benches one after the other. One that fails is told at the end; the others still run. */
+/** Runs the benches one after the other. If one fails, the others still run, and the failure is reported at the end. */
 async function runAll(chosen: readonly Bench[]): Promise<void> {
   delete process.env["NODE_EXTRA_CA_CERTS"]; // makes every start of Node three times slower
   using scratch = openScratch(cacheFolder(), options.scratch);

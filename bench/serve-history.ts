@@ -10,7 +10,7 @@ const ITERATIONS = 10_000;
 const AT_ONCE = 50;
 const TIMES = 50;
 const PATH = "src/much-changed.txt";
-/** A page of the API, where nobody says how long. */
+/** Default length of a page of the API. */
 const PAGE = 100;
 
 export const serveHistory: Bench = {

@@ -4,7 +4,7 @@ import { BenchServer } from "./lib/bench-server.ts";
 import { percentile } from "./lib/result.ts";
 
 const WORKSPACES = 1_000;
-/** A server closes what was not used for two minutes. */
+/** A server closes workspaces that were unused for two minutes. */
 const IDLE_MS = 125_000;
 const MIB = 2 ** 20;
 

@@ -43,7 +43,7 @@ interface Asked {
 async function inTurn(context: BenchContext, ours: Asked, others: readonly StaticServer[]): Promise<ReadLoad[][]> {
   const sides = [ours, ...others.map(({ url }) => ({ url: `${url}/${PATH}` }))];
   const loads: ReadLoad[][] = sides.map(() => []);
-  // Code that has run for a while is what a server has.
+  // Warms the code up, as in a server that has run for a while.
   for (const side of sides) await readLoad({ ...side, connections: CONNECTIONS, seconds: 3, expect: TEXT });
   for (let round = 0; round < context.options.rounds; round++) {
     for (const [i, side] of sides.entries()) {

@@ -105,7 +105,7 @@ function latency(what: string, loads: readonly WriteLoad[], of: (load: WriteLoad
   return { what, unit: "ms", samples: loads.map(of) };
 }
 
-/** What git takes for one file, as it is by default and with everything synced. */
+/** Times git for one file, in its default settings and with everything synced. */
 function gitCommits(context: BenchContext): Row[] {
   const tree = context.scratch.fresh("serve-write-git-tree");
   const [add, commit] = gitTool.begin(tree, context.scratch.fresh("serve-write-git")).record();

@@ -102,7 +102,7 @@ async function betweenUnisons(context: BenchContext, { from }: SyncPair): Promis
   for (let round = 0; round <= context.options.rounds; round++) {
     await using wire = await CountingWire.between({ host: "127.0.0.1", port: counted }, { host: "127.0.0.1", port });
     const roots = [from, `socket://127.0.0.1:${counted}/${to}`];
-    // Not `runCommand`: this process has to pass on what it says.
+    // Not `runCommand`: this process has to pass the output on.
     const [code] = await once(spawn("unison", [...roots, "-batch", "-auto", "-silent"], { env }), "exit");
     if (code !== 0) throw new Error(`unison ended with ${String(code)}`);
     // The first round fills it.

@@ -85,7 +85,7 @@ async function writtenHosted(context: BenchContext): Promise<number[]> {
   syncTree(pair.from);
   await using _running = await hostedPeer.start(pair);
   await firstSync(pair);
-  // Waited for here: what runs ends with this block.
+  // Awaited here because the peers stop at the end of this block.
   return await written(context, pair, HOSTED);
 }
 

@@ -14,13 +14,13 @@ import { syncthingPeer } from "./lib/syncthing-peer.ts";
 const PER_SECOND = 5_000;
 const SECONDS = 40;
 const MOST_LAG_SECONDS = 2;
-/** Of the last third of the time beside the one before. */
+/** Largest ratio of the memory in the last third of the time to that in the third before. */
 const MOST_GROWTH = 1.15;
 const GIVE_UP_MS = 600_000;
 const MIB = 2 ** 20;
 const PEERS: readonly SyncPeer[] = [rsyncLoopPeer, syncthingPeer(1)];
 
-/** What came of the edits. */
+/** The outcome of the edits. */
 interface Followed {
   readonly load: EditLoad;
   /** Seconds after the last edit, until both folders were equal. */

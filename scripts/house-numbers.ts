@@ -18,7 +18,7 @@ function readSource(path: string): Source {
   return { path, lines: text.replace(/\n$/, "").split("\n"), imports: [...new Set(imports)] };
 }
 
-/** Production code: neither tests nor what only tests use. */
+/** Production code: without tests and their helpers. */
 function production(): Source[] {
   const paths = globSync("src/**/*.ts").filter(
     (path) => !path.endsWith(".test.ts") && !path.startsWith("src/testing/"),

@@ -36,7 +36,10 @@ export const WALLS: readonly Wall[] = [
 
 const ENGINE_ROOMS = ["log", "state", "commit", "facts", "capture", "actions", "read", "undo", "write", "upkeep"];
 
-/** The rooms of a folder in their order: a room sees those before it, and the folder's own files see all of them. */
+/**
+ * The subfolders of a folder, in order: each may import those before it, and the folder's own files may import all of
+ * them.
+ */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   core: ["values", "text", "tree", "filter", "shell", "log", "records"],
   worktree: ["files", "git", "scan", "apply", "outside", "memory", "disk"],

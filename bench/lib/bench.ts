@@ -2,11 +2,11 @@ import type { BenchOptions } from "./options.ts";
 import type { Result } from "./result.ts";
 import type { Scratch } from "./scratch.ts";
 
-/** What a bench is given. */
+/** The input of a bench. */
 export interface BenchContext {
   readonly options: BenchOptions;
   readonly scratch: Scratch;
-  /** Says what is going on, on stderr. */
+  /** Reports progress on stderr. */
   say(words: string): void;
 }
 

@@ -10,7 +10,7 @@ const POLL_MS = 5;
 
 const LIMITS_OFF = ["--max-entries", "0", "--max-bytes", "0", "--max-file-size", "0"];
 
-/** Where the origin's server of a pair is asked. */
+/** The socket of the server of a pair's origin. */
 export function originSocket({ home }: SyncPair): string {
   return join(home, "run-origin", "s.sock");
 }
@@ -33,10 +33,12 @@ export function inOrigin(pair: SyncPair): (...args: string[]) => Command {
   return commandsOf(pair).origin;
 }
 
-/** The name of a workspace without a folder that begins with what lies in `from`. */
+/** The name of a workspace without a folder that begins with the files of `from`. */
 export const HOSTED = "hosted";
 
-/** Records what lies in `from`, where that was not done before, and serves it. `isHosted`: with the workspace `HOSTED`. */
+/**
+ * Records the files of `from`, unless that was done before, and serves them. `isHosted`: with the workspace `HOSTED`.
+ */
 export function startOrigin(pair: SyncPair, { isNew = true, isHosted = false } = {}): Background {
   const { origin } = commandsOf(pair);
   if (isNew) runCommand(origin("init", ...LIMITS_OFF));
@@ -48,14 +50,16 @@ export function startOrigin(pair: SyncPair, { isNew = true, isHosted = false } =
   return new Background(argv, pair.home, { env: env ?? {}, log: "origin.log" });
 }
 
-/** Has `to` follow an origin, by default the one of the pair. What it says is JSON, in `replica.log` of the pair's home. */
+/**
+ * Has `to` follow an origin, by default the one of the pair. Its output is JSON, in `replica.log` of the pair's home.
+ */
 export function startReplica(pair: SyncPair, socket = originSocket(pair), workspace?: string): Background {
   const which = workspace === undefined ? [] : ["--workspace", workspace];
   const { argv, env } = commandsOf(pair).replica("replicate", pair.to, "--connect", socket, ...which, "--json");
   return new Background(argv, pair.home, { env: env ?? {}, log: "replica.log" });
 }
 
-/** How often the replica of a pair has said that it has everything. */
+/** Number of times that the replica of a pair reported to be in sync. */
 export function timesInSync({ home }: SyncPair): number {
   return readFileSync(join(home, "replica.log"), "utf8").split(/"state": ?"in-sync"/).length - 1;
 }
@@ -87,7 +91,9 @@ export const chroniclePeer: SyncPeer = {
   },
 };
 
-/** The same where the origin's files are only in its history: what is written there has no folder to go into but the replica's. */
+/**
+ * The same with an origin whose files are only in its history: the replica's folder is the only one that writes go to.
+ */
 export const hostedPeer: SyncPeer = {
   name: "chronicle, an origin without a folder",
   missing: () => undefined,

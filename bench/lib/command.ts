@@ -51,7 +51,7 @@ const POLL_MS = 10;
 
 /**
  * Runs a command and returns its peak resident memory in bytes: the largest high-water mark (VmHWM) of the program and
- * of each of its descendants. Linux only. The mark only rises, so what is missed is what comes in the last 10 ms.
+ * of each of its descendants. Linux only. The mark only rises, so at most a peak in the last 10 ms is missed.
  */
 export async function peakMemory(command: Command): Promise<number> {
   const [program = "", ...args] = command.argv;

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, writeFi
 import { join } from "node:path";
 import type { CorpusName } from "./options.ts";
 
-/** What the corpora are made of: big, well-known packages, pinned. */
+/** The packages of the corpora: big, well-known and pinned. */
 const SMALL = ["lodash@4.17.21", "rxjs@7.8.1", "core-js@3.37.1", "typescript@5.4.5"];
 const MEDIUM = [
   ...SMALL,

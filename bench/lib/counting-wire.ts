@@ -4,16 +4,16 @@ import { connect, createServer, type ListenOptions, type Server, type Socket, ty
 /** A place that connections are made to: a Unix socket, or a port of loopback. */
 export type WireEnd = { readonly path: string } | Pick<TcpNetConnectOpts, "host" | "port">;
 
-/** So much of what is sent is kept. */
+/** Keeps this many bytes of the data sent, or slightly more. */
 const KEPT_BYTES = 64 * 1024;
 
-/** Passes connections on as they are, and counts what goes over them. */
+/** Passes connections on unchanged, and counts the bytes in both directions. */
 export class CountingWire implements AsyncDisposable {
-  /** Bytes to whoever is connected to. */
+  /** Bytes to the server. */
   sent = 0;
   /** Bytes from there. */
   received = 0;
-  /** What was sent first. */
+  /** The first bytes sent. */
   begin = Buffer.alloc(0);
   readonly #to: WireEnd;
   readonly #server: Server;

@@ -1,6 +1,6 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 
-/** Milliseconds of each of 100 appends that are durable: what the disk takes, whatever a program does. */
+/** Milliseconds of each of 100 durable appends: the cost of the disk alone, for any program. */
 export function diskSyncs(file: string): number[] {
   const fd = openSync(file, "a");
   const samples = Array.from({ length: 100 }, () => {

@@ -6,7 +6,7 @@ import type { SyncPair } from "./sync-peer.ts";
 export const TREE_FILES = 10_000;
 const PER_FOLDER = 25;
 
-/** Fills a folder with so many small files. */
+/** Fills a folder with small files. */
 export function syncTree(folder: string, files = TREE_FILES): void {
   for (let i = 0; i < files; i++) {
     if (i % PER_FOLDER === 0) mkdirSync(join(folder, folderOf(i)), { recursive: true });
@@ -21,7 +21,7 @@ export function nameOf(i: number): string {
   return `${folderOf(i)}/file-${i}.ts`;
 }
 
-/** Waits until a file has this content; milliseconds of waiting, or undefined after so many. */
+/** Waits until a file has this content. Returns the milliseconds of waiting, or undefined after `withinMs`. */
 async function waitForContent(file: string, content: string, withinMs: number): Promise<number | undefined> {
   const started = performance.now();
   for (;;) {
@@ -40,7 +40,7 @@ export function contentOf(file: string): string | undefined {
   }
 }
 
-/** How often, and how long at most. */
+/** Number of edits, and their time limit. */
 export interface EditPlan {
   readonly edits: number;
   /** No further edit is begun after this time, in ms. */
@@ -64,7 +64,7 @@ export async function editLatency(pair: SyncPair, plan: EditPlan): Promise<numbe
     if (plan.write === undefined) writeFileSync(join(pair.from, path), content);
     const writing = plan.write?.(path, content);
     const begun = performance.now() - started;
-    // Who has written is answered once it is in the origin's folder, too, which may be later.
+    // A write is answered once it is in the origin's folder, too, which may be later.
     const [seen] = await Promise.all([waitForContent(join(pair.to, path), content, GIVE_UP_MS), writing]);
     if (seen === undefined) throw new Error(`${path} was not seen in the other folder within ${GIVE_UP_MS} ms`);
     found.push(begun + seen);

@@ -1,4 +1,4 @@
-/** The process of `editLoad`: argv has the plan, stdout gets what came of it. */
+/** The process of `editLoad`: argv has the plan, stdout gets the outcome. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** The process of `eventLoad`: argv has the plan, stdout gets what came of it. */
+/** The process of `eventLoad`: argv has the plan, stdout gets the outcome. */
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventLoad, EventPlan } from "./event-load.ts";

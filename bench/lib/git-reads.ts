@@ -9,9 +9,9 @@ import type { Row } from "./result.ts";
 const TIMES = 50;
 
 /**
- * Milliseconds that git takes for what a server of files is asked: the content of a path at a commit, the list of paths,
- * and what `git http-backend` has of it. That one serves objects by their hash, packed as they lie, to a client that has
- * to find the hash by reading the commit and the trees first: one object is the least it can be asked for.
+ * Milliseconds that git needs for the requests to a file server: the content of a path at a commit, the list of paths,
+ * and an object from `git http-backend`. The latter serves objects by their hash, packed as stored; its client must
+ * first read the commit and the trees to find the hash. One object is the smallest request to it.
  */
 export function timeGitReads(context: BenchContext, path: string, text: string): Row[] {
   const tree = context.scratch.fresh("git-reads-tree");

@@ -4,8 +4,8 @@ import { baseEnv, runCommand, type Command } from "./command.ts";
 import type { Kept, Tool } from "./tool.ts";
 
 /**
- * git with its repository beside the tree. Its automatic collection is off: it would run in the background of what is
- * timed next, and its loose objects are what the promise compares with.
+ * git with its repository beside the tree. Its automatic collection is off: it would run in the background of the next
+ * measurement, and the promise compares with git's loose objects.
  */
 export const gitTool: Tool = {
   name: "git",

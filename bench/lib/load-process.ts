@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 
 /**
- * Runs a program of this folder with a plan as its argument, in a process of its own, so that who puts load on a server is
- * not measured along. Resolves to what it prints as JSON; rejects if it fails.
+ * Runs a program of this folder in a process of its own, with a plan as its argument, so that the work of the load
+ * generator is not measured as the server's. Resolves to the JSON it prints; rejects if it fails.
  */
 export async function loadProcess<Found>(program: string, plan: object): Promise<Found> {
   const argv = [join(import.meta.dirname, program), JSON.stringify(plan)];

@@ -2,7 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Background, isInstalled, type SyncPeer } from "./sync-peer.ts";
 
-/** lsyncd, which starts rsync for what has changed: one way only. `delay`: so many seconds after the first change; its default is 15. */
+/**
+ * lsyncd, which starts rsync for changed files: one way only. `delay`: seconds after the first change; its default is
+ * 15.
+ */
 export function lsyncdPeer(delay: number): SyncPeer {
   return {
     name: `lsyncd + rsync, delay ${delay} s`,

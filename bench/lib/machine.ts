@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { cpus, platform, release, totalmem } from "node:os";
 
-/** What the figures were measured on and against. */
+/** The machine of the measurements, and the versions compared with. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;

@@ -3,8 +3,8 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openStore } from "../../src/open.ts";
 
 /**
- * Records a tree in a new store beneath `home`, without limits, and gives the open workspace to `work`: what a program
- * pays that keeps it open.
+ * Records a tree in a new store beneath `home`, without limits, and gives the open workspace to `work`: measures the
+ * cost for a program that keeps it open.
  */
 export async function withWorkspace<T>(
   home: string,

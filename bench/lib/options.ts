@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 
-/** Which corpus a bench runs on: S ≈ 7,000 files / 40 MB, M ≈ 51,000 / 613 MB, L ≈ four times M. */
+/** The corpus of a bench: S ≈ 7,000 files / 40 MB, M ≈ 51,000 / 613 MB, L ≈ four times M. */
 export type CorpusName = "S" | "M" | "L";
 
-/** What the caller of `npm run bench` asked for. */
+/** The options of `npm run bench`. */
 export interface BenchOptions {
   /** Benches by name; empty means all. */
   readonly names: readonly string[];
@@ -12,7 +12,7 @@ export interface BenchOptions {
   readonly rounds: number;
   readonly json: boolean;
   readonly list: boolean;
-  /** Where trees and repositories are made. Undefined: a file system image of its own where that is possible. */
+  /** The folder for trees and repositories. Undefined: a file system image of its own if possible. */
   readonly scratch: string | undefined;
 }
 
@@ -21,7 +21,7 @@ const USAGE = `npm run bench -- [NAME…] [--corpus S|M|L] [--rounds N] [--scrat
 Without --scratch and as root on Linux, everything happens on a journaled ext4 in a loop-mounted image in bench/.cache,
 because creating files soon after a mass delete is ten times slower on some file systems, and would be measured.`;
 
-/** Reads the command line. Throws for what it does not know. */
+/** Reads the command line. Throws for unknown words. */
 export function parseBenchOptions(argv: readonly string[]): BenchOptions {
   const { values, positionals } = parseArgs({
     args: [...argv],

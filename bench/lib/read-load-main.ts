@@ -1,4 +1,4 @@
-/** The process of `readLoad`: argv has the plan, stdout gets what came of it. */
+/** The process of `readLoad`: argv has the plan, stdout gets the outcome. */
 import autocannon from "autocannon";
 import type { ReadLoad, ReadPlan } from "./read-load.ts";
 

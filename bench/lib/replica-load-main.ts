@@ -1,4 +1,4 @@
-/** The process of `replicaLoad`: argv has the plan, stdout gets what came of it. */
+/** The process of `replicaLoad`: argv has the plan, stdout gets the outcome. */
 import { createClient } from "../../src/client/node.ts";
 import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";

@@ -1,6 +1,6 @@
 import { loadProcess } from "./load-process.ts";
 
-/** Replicas that hold what they get in memory, and somebody who writes to their origin. */
+/** Replicas that hold their content in memory, and a client that writes to their origin. */
 export interface ReplicaPlan {
   /** The Unix socket of the origin's server. */
   readonly socket: string;
@@ -9,11 +9,11 @@ export interface ReplicaPlan {
   readonly writes: number;
 }
 
-/** What came of it. */
+/** The outcome of the load. */
 export interface ReplicaLoad {
   /** From the request of a write until the last replica held it, in ms; one for each write. */
   readonly latency: readonly number[];
-  /** So many replicas had the origin's last head at the end. */
+  /** Number of replicas that had the origin's last head at the end. */
   readonly equal: number;
 }
 

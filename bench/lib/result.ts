@@ -1,4 +1,4 @@
-/** Seconds, milliseconds, MiB …: what one tool needed, over all rounds. */
+/** The seconds, milliseconds, MiB … of one tool, over all rounds. */
 export interface Row {
   readonly what: string;
   readonly unit: string;
@@ -14,7 +14,7 @@ export interface Ratio {
   readonly unit?: string;
 }
 
-/** What a bench found. */
+/** The outcome of a bench. */
 export interface Result {
   readonly rows: readonly Row[];
   readonly ratios: readonly Ratio[];

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { freePort } from "./free-port.ts";
 import { Background } from "./sync-peer.ts";
 
-/** An rsync that serves a folder on loopback; resolves when it answers. What it needs lies in `home`. */
+/** An rsync that serves a folder on loopback; resolves when it answers. Its other files are in `home`. */
 export async function startRsync(folder: string, home: string): Promise<{ daemon: Background; url: string }> {
   const port = await freePort();
   const config = join(home, "rsyncd.conf");

@@ -3,12 +3,12 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "nod
 import { join } from "node:path";
 
 /**
- * Where trees and repositories of one run are made. `fresh` gives a new folder each time, and nothing is deleted before
- * the end: a mass delete would slow down whoever creates files next, on some file systems.
+ * Makes the folders for the trees and repositories of one run. `fresh` gives a new folder each time. Nothing is deleted
+ * before the end: on some file systems, a mass delete slows down the next process that creates files.
  */
 export interface Scratch extends Disposable {
   readonly folder: string;
-  /** What lies under it, for the table. */
+  /** The kind of file system beneath, for the table. */
   readonly kind: string;
   fresh(name: string): string;
   /** Waits until everything written so far is on disk, so that no tool pays for the one before it. */

@@ -1,4 +1,4 @@
-/** The process of `nodeStaticServer`: argv has the folder and the port. What a server of plain files does at the least. */
+/** The process of `nodeStaticServer`: argv has the folder and the port. Does the minimum of a server of plain files. */
 import { readFile, stat } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import { join, normalize } from "node:path";

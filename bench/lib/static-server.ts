@@ -24,7 +24,7 @@ export async function nginxServer(folder: string, scratch: string): Promise<Stat
   const port = await freePort();
   const config = join(scratch, "nginx.conf");
   mkdirSync(join(scratch, "logs"), { recursive: true });
-  // Whoever measures as root lets it read what only root may.
+  // For a measurement as root, nginx must be able to read files of root.
   const user = process.getuid?.() === 0 ? "user root;" : "";
   writeFileSync(
     config,

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { baseEnv } from "./command.ts";
 
-/** Two folders of one machine, and a place for what a tool needs beside them. */
+/** Two folders of one machine, and a place for a tool's other files. */
 export interface SyncPair {
   readonly from: string;
   readonly to: string;
@@ -21,18 +21,18 @@ export function pairIn(folder: string): SyncPair {
 /** A tool that keeps a folder equal to another one. */
 export interface SyncPeer {
   readonly name: string;
-  /** What would have to be installed, where something is missing. */
+  /** The package to install, if the tool is missing. */
   missing(): string | undefined;
   /** Begins; it may take a while until the two are equal. Disposed, nothing of it runs any more. */
   start(pair: SyncPair): Promise<AsyncDisposable>;
 }
 
-/** Is there such a program on the path? */
+/** True if a program of this name is on the path. */
 export function isInstalled(program: string): boolean {
   return spawnSync("which", [program]).status === 0;
 }
 
-/** A program that runs until it is disposed. What it says lies in a file of `home`. */
+/** A program that runs until it is disposed of. Its output goes to a file in `home`. */
 export class Background implements AsyncDisposable {
   readonly #child: ChildProcess;
 

@@ -13,7 +13,10 @@ interface Device {
   readonly gui: number;
 }
 
-/** Two syncthings on loopback, without discovery and relays. `delay`: so many seconds after a change is seen; 1 is the least that it takes, 10 its default. */
+/**
+ * Two syncthings on loopback, without discovery and relays. `delay`: seconds from a change until it is handled; the
+ * minimum is 1, the default 10.
+ */
 export function syncthingPeer(delay: number): SyncPeer {
   return {
     name: `syncthing, delay ${delay} s`,
@@ -24,7 +27,8 @@ export function syncthingPeer(delay: number): SyncPeer {
       const stack = new AsyncDisposableStack();
       for (const device of [one, other]) {
         writeFileSync(join(device.home, "config.xml"), configOf(device, [one, other], delay));
-        // As syncthing does where nobody asked for it: below its marker, a folder that is not there is not deleted everywhere.
+        // Syncthing makes this marker itself in its default setup: if the folder is gone with its marker, its files are
+        // not deleted everywhere.
         mkdirSync(join(device.folder, ".stfolder"), { recursive: true });
         const argv = ["syncthing", "serve", `--home=${device.home}`, "--no-browser", "--no-restart", "--no-upgrade"];
         stack.use(new Background(argv, device.home, { env: { STNORESTART: "1" } }));

@@ -3,15 +3,15 @@ import type { Command } from "./command.ts";
 /** One tool's copy of a workspace with the history it keeps of it. All verbs give commands: the bench runs and times them. */
 export interface Kept {
   readonly tree: string;
-  /** Where the history lies, for `du`. */
+  /** The folder of the history, for `du`. */
   readonly store: string;
   /** Records everything, the first time or again. */
   record(): Command[];
-  /** Says what has changed. Absent where the tool has nothing like it. */
+  /** Lists the changes. Absent if the tool cannot. */
   status?(): Command[];
-  /** Makes the tree equal to what was recorded first, in place, new files removed. */
+  /** Makes the tree equal to the first recorded state, in place, and removes new files. */
   restoreInPlace?(): Command[];
-  /** Fills an empty folder with what was recorded first. */
+  /** Fills an empty folder with the first recorded state. */
   restoreTo(folder: string): Command[];
   /** Makes the store small. */
   collect(): Command[];

@@ -34,7 +34,7 @@ function start(id: string, root: string): void {
 }
 
 function answer(command: string, [id = "", root = ""]: readonly string[]): void {
-  // Any other command means that nobody waits any more.
+  // With any other command, unison no longer waits for changes.
   if (command !== "WAIT") waiting = new Set();
   const replica = replicas.get(id);
   switch (command) {

@@ -1,4 +1,4 @@
-/** The process of `writeLoad`: argv has the plan, stdout gets what came of it. */
+/** The process of `writeLoad`: argv has the plan, stdout gets the outcome. */
 import { createHash, randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
 import { percentile } from "./result.ts";

@@ -7,19 +7,19 @@ export interface WritePlan {
   readonly token: string;
   /** One for each client: where its files lie, as `/v1/workspaces/x/files/folder`. */
   readonly folders: readonly string[];
-  /** Each client goes round so many files. */
+  /** Each client writes this many files in turn. */
   readonly files: number;
   readonly bytes: number;
   readonly seconds: number;
-  /** Stop after so many writes in all. */
+  /** Stop after this many writes in all. */
   readonly most?: number;
 }
 
-/** What is known of one file. */
+/** The writes of one file. */
 export interface WrittenFile {
   /** The last hash that the server acknowledged. */
   readonly acknowledged?: string;
-  /** The hash of what was under way when the server was gone. */
+  /** The hash of the write in flight when the server ended. */
   readonly underWay?: string;
 }
 
@@ -30,7 +30,7 @@ export interface WriteLoad {
   readonly p50: number;
   /** Milliseconds. */
   readonly p99: number;
-  /** Target → what must be there. */
+  /** The expected state of each target. */
   readonly written: Readonly<Record<string, WrittenFile>>;
 }
 

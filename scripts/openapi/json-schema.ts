@@ -1,4 +1,4 @@
-/** A JSON schema, as far as the document's makers look into it. */
+/** A JSON schema; the document's makers read only parts of it. */
 export type JsonSchema = { readonly [key: string]: unknown };
 
 /** Is it an object of JSON, and no array? */

@@ -102,7 +102,7 @@ export function makeDocument(routes: readonly Route[], components: Readonly<Reco
   };
 }
 
-/** Asked by whoever watches over the server, without a token. */
+/** Called by monitoring, without a token. */
 function healthOf(operationId: string, summary: string): JsonSchema {
   const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
   const responses = {

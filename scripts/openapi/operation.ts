@@ -9,7 +9,7 @@ const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${na
 const json = (schema: JsonSchema): JsonSchema => ({ "application/json": { schema } });
 const bytes: JsonSchema = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-/** What the `{names}` of the paths stand for. */
+/** Descriptions of the `{names}` in paths. */
 const PARAMS: Readonly<Record<string, string>> = {
   id: "the workspace: its whole id, or its exact name",
   path: "a path of the workspace, each component percent-encoded; a name that is not UTF-8 as `base64:<bytes>`",

@@ -5,8 +5,8 @@ import { isSchema, type JsonSchema } from "./json-schema.ts";
 const repo = join(import.meta.dirname, "..", "..");
 
 /**
- * The shapes of `reply-shapes.ts`, and of what they are made, as `components.schemas` of OpenAPI 3.1: the types themselves
- * are the source, with their comments.
+ * The shapes of `reply-shapes.ts`, and the types they refer to, as `components.schemas` of OpenAPI 3.1. Their source is
+ * the types themselves, with their comments.
  */
 export function replyComponents(): Record<string, JsonSchema> {
   const generator = createGenerator({

@@ -4,7 +4,7 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { hookEntryPath } from "../daemon/program-paths.ts";
 import { readSmall } from "../daemon/run-folder.ts";
 
-/** What `hook.cjs` exports. */
+/** The exports of `hook.cjs`. */
 interface HookProgram {
   startImage(mark: string): void;
   markOfImage(): string;
@@ -17,8 +17,8 @@ type Wrapped = (exports: object, load: Loader, module: { exports: unknown }, fil
 const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
 
 /**
- * What is run to make an image of the hook: `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads the hook
- * beside it, all its functions compiled, because V8 keeps in an image what is compiled by then.
+ * Makes an image of the hook; run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads the hook
+ * beside it with all its functions compiled, because V8 keeps the code in an image that is compiled by then.
  */
 function makeImage(): void {
   for (const name of USED) process.getBuiltinModule(`node:${name}`);

@@ -9,9 +9,10 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { printable } from "../process/printable.ts";
 
 /**
- * What the installed hook runs where the long-lived process does not answer: `hook.cjs AGENT [--strict] [--direct]
- * [--store DIR] [--parent PID]`. Beside `chronicle hook` because it starts faster: no table of commands, no parser, one
- * file. The script that starts it has an image of it, or its compiled code, in the store's cache.
+ * Entry point of the installed hook, run if the long-lived process does not answer: `hook.cjs AGENT [--strict]
+ * [--direct] [--store DIR] [--parent PID]`. It exists beside `chronicle hook` because it starts faster: no table of
+ * commands, no parser, one file. The script that starts it has an image of it, or its compiled code, in the store's
+ * cache.
  */
 async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   const at = rest.indexOf("--store");
@@ -46,7 +47,7 @@ export function startHook(): void {
   void main(process.argv.slice(2)).then(end);
 }
 
-/** The mark of what is being put into an image. */
+/** The mark of the program that is put into an image. */
 export function markOfImage(): string {
   // The bundle loads these modules when they are first used: that is now.
   crc32("");

@@ -1,5 +1,5 @@
 import { INHERITED } from "../process/inheritance.ts";
 
-// Only now: what the other modules open when they are loaded is not inherited.
+// Imported only now: files that the other modules open on loading are not inherited.
 const { start } = await import("./start.ts");
 process.exitCode = await start(INHERITED);

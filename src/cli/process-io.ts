@@ -64,8 +64,9 @@ function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
 }
 
 /**
- * An error of the system or of a database that nobody has waited for ends nothing: what was acknowledged is durable, and whoever needs the
- * disk next is told by it. Any other one is a mistake in the program: it ends, as it would without this.
+ * Errors of the system or of a database that no code awaited do not end the process: acknowledged writes are durable,
+ * and the next call that needs the disk reports the error. Any other error is a bug in the program, and ends it, as it
+ * would without this handler.
  */
 function onUncaught(callback: (error: unknown) => void): () => void {
   const take = (error: unknown): void => {
@@ -100,7 +101,7 @@ export function processIo(version: string, inherited: Inheritance): Io {
     version,
     out: new StreamSink(process.stdout),
     err: new StreamSink(process.stderr),
-    // Not `process.stdin`: opening it would take what is meant for a child.
+    // Not `process.stdin`: opening it would take input that is meant for a child.
     stdinIsTerminal: isatty(0),
     readStdin,
     streams: () => ({ input: process.stdin, output: process.stdout }),

@@ -72,7 +72,7 @@ function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly stri
   return [...hints, `for ${meant.what}: ${shownCommand(["chronicle", name, meant.flag, args.join(" ")])}`];
 }
 
-/** What commander calls an error, as ours; help and version end quietly. */
+/** Turns an error of commander into ours; help and version end without one. */
 function onExit(
   usage: string,
   help: string,
@@ -80,7 +80,7 @@ function onExit(
 ): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error;
-    // `help nonsense` ends in help that nobody asked for.
+    // `help nonsense` makes commander print help, so it is refused here.
     if (error.code === "commander.help") throw usageError("there is no such command", `help: ${help}`);
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
     throw usageError(message, [...more, ...instead(error), `usage: ${usage}`, `help: ${help}`].join("\n"));
@@ -105,7 +105,7 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
   command.action(() => done({ spec, options: { ...program.opts(), ...givenOptions(command) }, args: command.args }));
 }
 
-/** A command's own options, without defaults that would hide what stood before its name. */
+/** The options given to a command itself. Defaults are left out: they would hide options given before its name. */
 function givenOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.opts();
   const given = Object.entries(all).filter(
@@ -127,7 +127,7 @@ function unknownCommand(word: string): never {
   );
 }
 
-/** Where commander writes help to. */
+/** The target of commander's help. */
 export interface HelpSink {
   readonly columns: number;
   readonly colours: boolean;
@@ -140,7 +140,7 @@ function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) =>
   const paint = paintFor(sink.colours);
   program.configureOutput({
     writeOut: (text) => sink.write(text),
-    // Errors are reported from what is thrown, in one place and one form.
+    // Errors are thrown, and reported in one place and one form.
     writeErr: () => undefined,
     getOutHelpWidth: () => Math.min(sink.columns, 110),
     getOutHasColors: () => sink.colours,

@@ -7,9 +7,9 @@ const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-h
 const MOST_STEPS = 6;
 
 /**
- * The agent's own process, found from the one that started a hook: when it is gone, what it left open is abandoned.
- * `null` where that cannot be told (no /proc, another space of processes): then only its next turn, or the end of its
- * session, says so.
+ * The agent's own process, found from the process that started a hook. When it has ended, the actions it left open are
+ * abandoned. `null` if it cannot be found (no /proc, another PID namespace): then only the agent's next turn, or the
+ * end of its session, tells.
  */
 export function agentProcess(disk: Disk, parent: number | undefined): number | null {
   let pid = parent;

@@ -8,11 +8,11 @@ export interface Question {
   readonly method?: "GET" | "POST";
   readonly body?: string;
   readonly version: string;
-  /** Of a hook: the process that started it. */
+  /** The process that started the hook; only set by hooks. */
   readonly parent?: number;
-  /** How long to wait for the connection, in milliseconds (default 1,000). */
+  /** Connection timeout in milliseconds (default 1,000). */
   readonly connectMs?: number;
-  /** How long to wait for the answer, in milliseconds; default: as long as it needs. */
+  /** Answer timeout in milliseconds; default: none. */
   readonly answerMs?: number;
 }
 
@@ -58,7 +58,7 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
   return promise;
 }
 
-/** How long a process that lives takes to say so, at most, in milliseconds. */
+/** A running server answers a health check within this time, in milliseconds. */
 const HEALTH_MS = 2_000;
 
 /** A process that lives. */
@@ -69,7 +69,7 @@ export interface LivingServer {
   readonly pid: number;
 }
 
-/** Who is there and answers? One who is told of a later version leaves, and counts as nobody. */
+/** Finds the server that answers at `door`. A server that is told of a later version leaves, so it counts as absent. */
 export async function whoAnswers(
   door: string,
   version: string,

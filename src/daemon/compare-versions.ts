@@ -1,4 +1,4 @@
-/** Is version `a` (`1.2.3`) later than `b`? What is behind a `-` or `+` does not count. */
+/** True if version `a` (`1.2.3`) is later than `b`. Anything after `-` or `+` is ignored. */
 export function isLater(a: string, b: string): boolean {
   const [left, right] = [a, b].map((one) => (/^\d+(\.\d+)*/.exec(one)?.[0] ?? "0").split(".").map(Number));
   for (let at = 0; at < 3; at += 1) {

@@ -6,18 +6,18 @@ import { readSmall } from "./run-folder.ts";
 /** Beyond this many bytes the file is begun anew: it tells of the last troubles, not of all. */
 const MOST_BYTES = 256 * 1024;
 
-/** How lines begin that are about calls of hooks. */
+/** Prefix of lines about hook calls. */
 const OF_HOOK = "hook ";
-/** How lines begin about what a replica has said of itself, or of its origin, and about connections that it has lost. */
+/** Prefix of lines about what a replica reported of itself or its origin, and about connections it lost. */
 export const OF_REPLICA = "replica: ";
 
-/** How lines begin about what somebody tried and may not do. */
+/** Prefix of lines about calls that were refused for lack of rights. */
 export const OF_CALLER = "refused: ";
 
-/** Whose trouble a line tells. */
+/** The source of the trouble that a line reports. */
 export type Source = "hook" | "replica" | "caller" | "process";
 
-/** The file that tells what went wrong in hooks and in the long-lived process. */
+/** The file of the diagnostics of hooks and of the long-lived process. */
 export function diagnosticsFile(folder: string): string {
   return join(folder, "diagnostics.log");
 }
@@ -35,7 +35,7 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
     }
     return true;
   } catch {
-    // Where nothing can be written, the message on stderr is all there is.
+    // If the file cannot be written, the message on stderr is the only one.
     return false;
   }
 }

@@ -5,7 +5,7 @@ import { type BookEntry, MemoryIdempotencyStore } from "../server/answers/memory
 import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/idempotency-store.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** Beyond so many bytes the file is written anew, with what is remembered still. */
+/** When the file is larger than this, in bytes, it is rewritten with the keys still remembered. */
 const MOST_BYTES = 16 * 1024 ** 2;
 
 /** A line: a change that was begun (`print`, `at`), or how it ended. */
@@ -48,7 +48,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
     try {
       this.#note({ key, print, at: now }, true);
     } catch (error) {
-      // What could not be begun may be begun again.
+      // The request was not begun, so the same key may be used again.
       this.#memory.end(key, "nothing");
       throw error;
     }
@@ -78,7 +78,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
     this.#isHurt = false;
   }
 
-  /** A disk that takes nothing now keeps nobody from being answered: the next change that is begun writes the file. */
+  /** A full disk must not keep a request from being answered: the next change that is begun rewrites the file. */
   #begunAnew(): number | undefined {
     try {
       return this.#writeAnew();
@@ -126,7 +126,7 @@ function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply }
   return reply === undefined ? {} : { reply };
 }
 
-/** The last line may be half a one: what it began was not begun. */
+/** The last line may be torn: then its request was never begun. */
 function lineIn(text: string): Line | undefined {
   try {
     const line: unknown = JSON.parse(text);

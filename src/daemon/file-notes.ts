@@ -34,7 +34,7 @@ export class FileNotes implements SessionNotes {
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
   }
 
-  /** Removes notes that nobody wrote since a moment (epoch milliseconds): an agent that was killed never says its end. */
+  /** Removes notes not written since a moment (epoch milliseconds): a killed agent never reports its end. */
   removeOlder(since: number): void {
     for (const { name, kind } of this.#disk.list(this.#folder)) {
       if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;
@@ -97,7 +97,10 @@ export class KeptNotes implements SessionNotes {
   }
 }
 
-/** Which of several agents has begun a call, the log does not say: what ends the calls of one needs to know those of the others. */
+/**
+ * The durable part of a note. The log does not record which of several agents began a call, and the end of one agent's
+ * calls needs to know the calls of the others: so with lanes, the open calls are kept, too.
+ */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({
     workspace,

@@ -6,9 +6,9 @@ import type { TokenStore, TokenRecord } from "../server/callers/token.ts";
 import { readSmall } from "./run-folder.ts";
 
 /**
- * Tokens in files: `<folder>/<id>.json` (0600), one each, so that two who make or revoke at once are not in each other's
- * way. What is there is read again when the folder has changed; a change within the clock's tick of a look might show
- * nothing, so a look that was made so soon after a change is not trusted.
+ * Tokens in files: `<folder>/<id>.json` (0600), one file each, so that concurrent creations and revocations do not
+ * disturb each other. The folder is read again when it has changed. A change within the clock's tick of a read might
+ * not show, so a read made that soon after a change is not trusted.
  */
 export class FileTokenStore implements TokenStore {
   readonly #disk: Disk;
@@ -54,7 +54,7 @@ export class FileTokenStore implements TokenStore {
     return join(this.#folder, `${id}.json`);
   }
 
-  /** One that is not called by its id could not be revoked by it: it gives nobody a way in either. */
+  /** A file that is not named by its token's id could not be revoked by that id, so it is ignored. */
   #recordOf(name: string): TokenRecord | undefined {
     const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));
     return record !== undefined && `${record.id}.json` === name ? record : undefined;
@@ -91,7 +91,7 @@ export function makePrivateFolder(disk: Disk, folder: string): void {
   }
 }
 
-/** What is no record (somebody's own file, half a line) gives nobody a way in. */
+/** Text that is no record (a foreign file, half a line) grants no access. */
 function recordIn(text: string | undefined): TokenRecord | undefined {
   let value: unknown;
   try {

@@ -4,15 +4,15 @@ import { isOwnDoor, type RunInputs, syncRunFolder } from "./run-folder.ts";
 import type { FindOther } from "./joined-syncs.ts";
 
 /**
- * Finds who runs a sync of a store in the foreground, by the socket that it has (see `openSyncDoor`). Where it died, nobody
- * answers there.
+ * Finds the process that runs a sync of a store in the foreground, by its socket (see `openSyncDoor`). If that process
+ * has died, nothing answers there.
  */
 export function findSyncProcess(disk: Disk, inputs: RunInputs, version: string): FindOther {
   return async (id) => {
     const run = syncRunFolder(disk, inputs, id);
     const kind = disk.lstat(run.door)?.kind;
     if (kind === undefined || !isOwnDoor(disk, run, inputs.uid)) return undefined;
-    // The name of the door may be longer than an address of a socket can be.
+    // The path of `door` may be longer than a socket's address can be, so a link is resolved first.
     const socket = kind === "symlink" ? disk.readlink(run.door).toString() : run.door;
     const there = await whoAnswers(socket, version);
     if (there === undefined) return undefined;

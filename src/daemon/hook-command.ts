@@ -16,10 +16,10 @@ import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./r
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
-/** How long a hook waits for a lock, in milliseconds: agents give up on hooks after a minute or so. */
+/** A hook waits this long for a lock, in milliseconds: agents give up on hooks after a minute or so. */
 const WAIT_MS = 20_000;
 
-/** What was asked on the hook's command line. */
+/** The arguments of the hook's command line. */
 export interface HookWords {
   readonly agent: string;
   readonly strict: boolean;
@@ -41,9 +41,9 @@ interface Going {
 }
 
 /**
- * Answers one call of an agent's hook: by the long-lived process where there is one, else straight on the store (and
- * starts the process for the next time). Prints what the agent expects, and nothing else, on stdout. Resolves to the exit
- * code: 0, or, where nothing could be done at all, 2 with `strict` (the tool does not run) and 1 without.
+ * Answers one call of an agent's hook: through the long-lived process if there is one, else directly on the store (and
+ * then starts the process for the next time). Prints only what the agent expects on stdout. Resolves to the exit code:
+ * 0, or, if nothing could be done at all, 2 with `strict` (the tool does not run) and 1 without.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
@@ -73,7 +73,9 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
   return 0;
 }
 
-/** There is no store to work with: what that means for this call is decided where every trouble is. */
+/**
+ * There is no store to work with. What that means for this call is decided in the same place as for any other trouble.
+ */
 function withoutStore({ words, adapter, input }: Going, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);

@@ -8,9 +8,9 @@ import { FileNotes, KeptNotes } from "./file-notes.ts";
 import { hookRoute } from "./hook-route.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 
-/** A session of which nothing was heard for so long is over: thirty days. */
+/** A session that was silent for this long, in milliseconds, is over: thirty days. */
 const NOTES_MS = 30 * 86_400_000;
-/** How often the time of an agent's last call is written down. */
+/** The time of an agent's last call is written at most this often, in milliseconds. */
 const REMEMBER_MS = 10_000;
 
 export interface HookDeskOptions {
@@ -19,13 +19,13 @@ export interface HookDeskOptions {
   readonly folder: string;
   readonly version: string;
   readonly workspaces: OpenWorkspaces;
-  /** What the shell lines of agents must not touch. */
+  /** The files and folders that agents' shell commands must not touch. */
   readonly guarded: Guarded;
   /** Takes a line for the diagnostics. */
   readonly diagnose: (line: string) => void;
 }
 
-/** Where the long-lived process answers hooks. */
+/** The endpoint at which the long-lived process answers hooks. */
 export class HookEndpoint {
   readonly route: Route;
   readonly #options: HookDeskOptions;

@@ -1,7 +1,7 @@
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { Io, Sink } from "../process/io.ts";
 
-/** What a hook's command knows of the world. */
+/** The input and output of a hook's command, and its surroundings. */
 export interface HookIo extends Pick<Io, "env" | "userHome" | "version" | "readStdin" | "cwd" | "now"> {
   readonly out: Pick<Sink, "write">;
   readonly err: Pick<Sink, "write">;

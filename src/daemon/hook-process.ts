@@ -62,7 +62,7 @@ export class HookProcess implements HookIo {
     try {
       writeFully(this.#disk, fd, Buffer.from(text), null);
     } catch (error) {
-      // Nobody reads it any more: then nobody misses it.
+      // The reader is gone, so the output is not missed.
       if (errnoOf(error) !== "EPIPE") throw error;
     }
   }

@@ -15,7 +15,7 @@ export type RouteDoors = Omit<HookDoors, "owner" | "open"> & {
   readonly ownerOf: (parent: number) => number | null;
 };
 
-/** `POST /hooks/<agent>[?strict=1]`: what the hook of an agent should print. */
+/** `POST /hooks/<agent>[?strict=1]`: returns the output that the agent's hook should print. */
 export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
   return {
     method: "POST",

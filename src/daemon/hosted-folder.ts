@@ -5,13 +5,13 @@ import type { Disk } from "../disk/disk.ts";
 import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import { logMark } from "./log-mark.ts";
 
-/** A folder that could not be opened again is tried after so long, in milliseconds. */
+/** A folder that could not be opened again is retried after this time, in milliseconds. */
 const RETRY_MS = 5_000;
 
 export interface HostedFolderOptions {
   readonly store: Pick<StoreApi, "home" | "workspaces">;
   readonly disk: Disk;
-  /** Watches what it opens. */
+  /** Opens workspaces, and watches each one it opens. */
   readonly workspaces: OpenWorkspaces;
   readonly folder: string;
 }
@@ -40,7 +40,7 @@ export class HostedFolder {
     return this.#lease?.workspace;
   }
 
-  /** Opens it; its history is begun where there is none. Throws what stands in the way. */
+  /** Opens the folder, and begins its history if there is none. Throws the reason if it cannot. */
   async open(): Promise<WorkspaceApi> {
     const { workspaces, folder } = this.#options;
     const lease = await workspaces.openFolder(folder, true);
@@ -49,8 +49,9 @@ export class HostedFolder {
   }
 
   /**
-   * What was opened anew meanwhile, with other settings or where its folder was moved to, is kept in place of what it was before. What was given up is opened
-   * again, unless it is archived or removed by now. Throws what stands in the way, and tries again later.
+   * Keeps up with other openings. If the workspace was reopened meanwhile, with other settings or because its folder
+   * was moved, replaces the lease held so far. If it was given up, opens it again, unless it is archived or removed by
+   * now. Throws the reason if it cannot, and tries again later.
    */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));
@@ -85,7 +86,7 @@ export class HostedFolder {
       this.#settle({ id, mark, notBefore: 0 });
       return;
     }
-    // Whoever has read it while it was archived has it open without following the folder.
+    // It may have been opened for reading while it was archived, and so without following the folder.
     if (lost.mark !== undefined) workspaces.letGo(id);
     const lease = await workspaces.openKey(id);
     // The server has let go of everything meanwhile.
@@ -106,7 +107,8 @@ export class HostedFolder {
   #keep(lease: Lease): void {
     this.#lease = lease;
     this.#lost = undefined;
-    // Somebody archives or removes it: it is not kept from them. One whose folder was moved is opened anew at the next look.
+    // When it is archived or removed, the lease is given back at once. A workspace whose folder was moved is reopened
+    // by the next `keepUp`.
     const end = (): void => {
       if (wasMoved(lease.gone.reason)) return;
       lease[Symbol.dispose]();

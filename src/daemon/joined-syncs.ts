@@ -18,15 +18,15 @@ export interface OtherProcess extends AsyncDisposable {
   readonly pid: number;
 }
 
-/** Who runs this sync beside the store's process? `undefined`: nobody who answers. */
+/** Finds the process that runs this sync beside the store's process; `undefined` if none answers. */
 export type FindOther = (id: string) => Promise<OtherProcess | undefined>;
 
-/** So many events wait for one who does not ask for them; then the oldest are left out, and states say how it stands. */
+/** Events buffered for a slow reader. Beyond that the oldest are dropped, and states tell the current standing. */
 const MOST_WAITING = 1_000;
 
 /**
- * The syncs of a store, whichever process runs them: those that this one runs, and those that others run in the foreground,
- * which are asked for what concerns theirs. So whoever asks the store's process need not know who runs what.
+ * The syncs of a store, whichever process runs them: those of this process, and those that other processes run in the
+ * foreground, which are asked about theirs. So clients of the store's process need not know which process runs a sync.
  */
 export class JoinedSyncs implements SyncRunner {
   readonly #own: SyncRunner;
@@ -92,7 +92,10 @@ export class JoinedSyncs implements SyncRunner {
     return this.#where(asked, (syncs, id) => syncs.resolve(id, path, resolution));
   }
 
-  /** What another process runs is followed there if it did so from the start, and here once it has ended. */
+  /**
+   * Follows a sync that another process runs there if it ran there from the start, and here once that process has
+   * ended.
+   */
   async *events(asked?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
     const shapes = asked === undefined ? await this.#own.list() : [await this.#own.status(asked)];
     await using others = new AsyncDisposableStack();
@@ -115,7 +118,7 @@ export class JoinedSyncs implements SyncRunner {
     }
   }
 
-  /** What another process says of its sync, and how that stands once the process has ended. */
+  /** Yields the events of a sync that another process runs, then its state once that process has ended. */
   async *#eventsOf(
     id: string,
     syncs: SyncApi,
@@ -162,7 +165,7 @@ export class JoinedSyncs implements SyncRunner {
   }
 }
 
-/** Nobody answers for it: who ran it is gone, or cannot be asked. */
+/** The sync as shown if no process answers for it: the one that ran it is gone, or cannot be asked. */
 function silent(shape: SyncShape): SyncShape {
   const alone = { ...shape };
   delete alone.elsewhere;
@@ -212,7 +215,7 @@ class JoinedFeed {
     this.#taking.push(taking());
   }
 
-  /** Until the last one is over, or it is ended. Throws what one of them does. */
+  /** Yields events until the last source ends, or the feed is ended. Throws the error of any source. */
   async *follow(): AsyncGenerator<SyncEventShape, void> {
     for (let seq = 1; ;) {
       const next = this.#waiting.shift();

@@ -15,10 +15,13 @@ function fileOf(folder: string, agent: string): string {
   return join(folder, `last-${agent}.json`);
 }
 
-/** How the sessions of `agents test` begin: no agent is heard of by them. */
+/** Prefix of the session ids of `agents test`: such sessions do not count as calls of an agent. */
 export const MADE_UP_SESSION = "chronicle-test-";
 
-/** Is a call the agent's own? One that was made up, or that nobody understood, says nothing of whether its hooks fire. */
+/**
+ * True if the agent itself made the call. A test call, or one that could not be understood, does not show that its
+ * hooks fire.
+ */
 export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);
 }

@@ -1,7 +1,7 @@
 import type { OtherIssuer } from "../server/callers/authenticate.ts";
 import type { OidcOptions } from "../server/callers/oidc.ts";
 
-/** The provider of tokens; what checks them is loaded with the first that is in no book. */
+/** The provider of tokens. The code that checks them is loaded with the first token that is in no `TokenStore`. */
 export function lazyIssuer(options: OidcOptions): OtherIssuer {
   let issuer: Promise<OtherIssuer> | undefined;
   return async (token) => {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Disk, FileStat } from "../disk/disk.ts";
 
-/** Where workspaces lie on this machine. */
+/** The location of the workspaces on this machine. */
 export interface StorePlace {
   readonly disk: Disk;
   readonly home: string;

@@ -5,15 +5,15 @@ import { hookImagePath, IMAGE_FLAGS, IS_CURRENT } from "./hook-image.ts";
 import { hookEntryPath, hookImageEntryPath } from "./program-paths.ts";
 import { ownUid, removeSmall } from "./run-folder.ts";
 
-/** It takes half a second of processor time; so much is waited for it, in milliseconds. */
+/** Time limit for making an image, in milliseconds; it takes half a second of processor time. */
 const PATIENCE_MS = 60_000;
-/** What another process began to write so long ago was left behind, in milliseconds. */
+/** A partial image of another process that is older than this, in milliseconds, was left behind. */
 const LEFT_BEHIND_MS = 600_000;
 
 /**
- * Makes the image of the hook for a store (`hookImagePath`), unless the one that is there fits. Returns what there is
- * now: `undefined` if none could be made, where the store has no cache folder, or another user's, or the hook was not built; hooks are slower
- * without, and nothing else. The image was tried before it is put where hooks look for it.
+ * Makes the image of the hook for a store (`hookImagePath`), unless the present one fits. Returns the path of the image
+ * now there; `undefined` if none could be made: the store has no cache folder, or one of another user, or the hook was
+ * not built. Without an image hooks are only slower. The image is tried before it is moved to where hooks look for it.
  */
 export async function makeHookImage(disk: Disk, home: string): Promise<string | undefined> {
   const image = hookImagePath(home);

@@ -8,17 +8,20 @@ import { quotePath } from "../core/shell/quote-command.ts";
 /** `sun_path` of sockaddr_un(7), less the NUL; macOS has less. */
 const LONGEST_SOCKET_PATH = 103;
 
-/** Where the long-lived process of a store and its clients meet. Everything in it may be lost without harm. */
+/**
+ * The files through which clients find the long-lived process of a store. Everything in the folder may be lost without
+ * harm.
+ */
 export interface RunFolder {
   /** `<store>/run`: 0700. */
   readonly folder: string;
-  /** What clients connect to: the socket, or a link to it. */
+  /** The path clients connect to: the socket, or a link to it. */
   readonly door: string;
-  /** Where the socket lies. */
+  /** Path of the socket. */
   readonly socket: string;
 }
 
-/** What decides where the socket lies. */
+/** The inputs that decide the path of the socket. */
 export interface RunInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The store's folder. */
@@ -26,7 +29,7 @@ export interface RunInputs {
   readonly uid: number;
 }
 
-/** What this process is to the owner checks: its user. */
+/** The user of this process, for checks of file owners. */
 export function ownUid(): number {
   return process.getuid?.() ?? 0;
 }
@@ -36,12 +39,12 @@ export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
   return meetingPlace(disk, inputs, { name: "serve.sock", key: inputs.home });
 }
 
-/** Where a process meets its clients that runs one sync of a store by itself. `id`: of the workspace that follows. */
+/** The run folder of a process that runs one sync of a store by itself. `id`: of the workspace that follows. */
 export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFolder {
   return meetingPlace(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
 }
 
-/** `name`: of the door; `key`: of no other door of this user's. */
+/** `name`: file name of `door`; `key`: unique among the `door`s of this user. */
 function meetingPlace(
   disk: Disk,
   { env, home, uid }: RunInputs,
@@ -87,8 +90,8 @@ export function ownFolder(disk: Disk, folder: string, uid: number): void {
 }
 
 /**
- * What is wrong with a folder that should be this user's alone; `undefined`: nothing, or it is not there. One that is meant for
- * everybody (`/tmp`) is left as it is.
+ * Returns what is wrong with a folder that should belong to this user alone; `undefined` if nothing is, or if it does
+ * not exist. A folder meant for everybody (`/tmp`) is left as it is.
  */
 export function folderTrouble(
   disk: Disk,
@@ -111,14 +114,16 @@ export function folderTrouble(
   };
 }
 
-/** Does the door lead to a folder of this user's alone? In any other, somebody else's socket could have the name. */
+/**
+ * True if `door` leads to a folder of this user alone. In any other folder, another user's socket could have the name.
+ */
 export function isOwnDoor(disk: Disk, { door }: RunFolder, uid: number): boolean {
   if (disk.lstat(door)?.kind !== "symlink") return true;
   const folder = dirname(disk.readlink(door).toString());
   return disk.lstat(folder) !== undefined && folderTrouble(disk, folder, uid) === undefined;
 }
 
-/** Is the socket the one that the door leads to? */
+/** True if `door` leads to this socket. */
 export function isOneSocket(disk: Disk, { door, socket }: RunFolder): boolean {
   const [served, asked] = [door, socket].map((path) =>
     disk.lstat(path) === undefined ? undefined : disk.realpath(path),
@@ -155,7 +160,10 @@ export function readSmall(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** Writes a small file (0600) so that a reader sees the old or the new one; what a power failure does to it is no harm. */
+/**
+ * Writes a small file (0600) so that a reader sees either the old or the new content. Losing it in a power failure is
+ * harmless.
+ */
 export function writeSmall(disk: Disk, path: string, text: string): void {
   const fresh = `${path}.${process.pid}`;
   const fd = disk.open(fresh, "update");
@@ -168,7 +176,7 @@ export function writeSmall(disk: Disk, path: string, text: string): void {
   disk.rename(fresh, path);
 }
 
-/** Removes a file if it is there. */
+/** Removes a file if it exists. */
 export function removeSmall(disk: Disk, path: string): void {
   try {
     disk.unlink(path);

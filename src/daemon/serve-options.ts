@@ -15,14 +15,14 @@ export interface PortPlan {
   readonly place: PortPlace;
   readonly hosts: readonly string[];
   readonly sharedWith: readonly string[];
-  /** What is listened on where the machine has it: IPv6's loopback. */
+  /** True if this address is only used where the machine has it: IPv6's loopback. */
   readonly optional?: true;
 }
 
 /** A provider whose tokens are taken. */
 export type OidcPlan = Omit<OidcOptions, "now" | "newKeyMs">;
 
-/** What the one long-lived process of a store is started with. */
+/** The options of the one long-lived process of a store. */
 export interface ServeOptions {
   readonly store: StoreApi;
   readonly configFolder: string;
@@ -31,24 +31,27 @@ export interface ServeOptions {
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly version: string;
-  /** Leave after so long without a request; 0: stay. */
+  /** Leave after this many milliseconds without a request; 0: stay. */
   readonly idleMs: number;
   readonly ports: readonly PortPlan[];
   /** Needed with ports. */
   readonly operatorToken?: string;
   /** A provider whose tokens are taken, too. */
   readonly oidc?: OidcPlan;
-  /** Whoever may connect may ask for the metrics. */
+  /** True if everybody who may connect may read the metrics. */
   readonly metricsPublic?: boolean;
-  /** What the store has recorded, as its `onCommit` has counted. */
+  /** What the store has recorded, counted by its `onCommit`. */
   readonly recorded?: { readonly commits: number; readonly events: number };
   /** A folder to host, whose history is begun where there is none. */
   readonly folder?: string;
-  /** Beside that folder so many of the store are watched all the time (default 32); none by who leaves when it is idle. */
+  /**
+   * Number of the store's folders that are watched all the time, beside `folder` (default 32). A process that leaves
+   * when idle watches none.
+   */
   readonly watchMost?: number;
-  /** Loads what serves replicas. Absent: none are served. */
+  /** Loads the code that serves replicas. Absent: none are served. */
   readonly replicaDoor?: (onError: OnError) => Promise<ReplicaDoor>;
-  /** Loads what runs the store's syncs. Absent: this process runs none. */
+  /** Loads the code that runs the store's syncs. Absent: this process runs none. */
   readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
   readonly limits?: Partial<ServerLimits>;
   /** Takes a line of the diagnostics that the store's disk does not take. */

@@ -35,11 +35,11 @@ import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 import { optional } from "../util/optional.ts";
 
-/** How often the process looks whether it is still wanted, at most, in milliseconds. */
+/** Longest interval at which the process checks whether it is still needed, in milliseconds. */
 const LOOK_MS = 1_000;
-/** So many folders are watched where nobody says how many. */
+/** Default number of watched folders. */
 const WATCH_MOST = 32;
-/** A workspace that was not used for so long is closed. */
+/** A workspace that was unused for this long, in milliseconds, is closed. */
 const CLOSE_AFTER_MS = 120_000;
 
 /** Why the process ended. */
@@ -110,7 +110,7 @@ export class StoreServer {
     this.#code = codeMark(this.#options.disk);
   }
 
-  /** Serves until it is told to leave, or has a reason of its own. Every request that was taken is answered. */
+  /** Serves until it is told to leave, or has its own reason to. Every accepted request is answered. */
   async serve(): Promise<Leaving> {
     const { disk, run, idleMs, onListening } = this.#options;
     this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
@@ -129,7 +129,7 @@ export class StoreServer {
       clearInterval(timer);
       this.#socket?.release();
       await this.#http.close();
-      // Those that the last requests began count, too; once they are closed nobody could tell.
+      // Syncs begun by the last requests count, too. Once they are closed, they cannot be counted.
       this.#leavesSyncs = this.#runsSyncs;
       await this.#syncs?.close();
       this.#hosted?.close();
@@ -224,7 +224,10 @@ export class StoreServer {
     });
   }
 
-  /** Who was started to serve records what people edit, too; who was started by a hook only keeps itself informed. */
+  /**
+   * Follows the folder. A process started to serve also records what people edit; one started by a hook only keeps its
+   * index current.
+   */
   async #follow(workspace: WorkspaceApi): Promise<void> {
     if (workspace.path === "") return;
     try {
@@ -233,7 +236,7 @@ export class StoreServer {
         onError: (error) => (wasMoved(error) ? this.#workspaces.giveUpMoved(workspace, error) : this.#onError(error)),
       });
     } catch (error) {
-      // What is archived stays as it is.
+      // An archived workspace stays as it is.
       if (!(error instanceof ChronicleError && error.code === "READ_ONLY")) throw error;
     }
   }
@@ -315,7 +318,7 @@ export class StoreServer {
     return text === undefined ? undefined : Buffer.from(text);
   }
 
-  /** A look that fails on the disk does not end the process: the next one may succeed. */
+  /** A check that fails because of the disk does not end the process: the next one may succeed. */
   #look(): void {
     try {
       this.#lookAtAll();
@@ -335,7 +338,7 @@ export class StoreServer {
     else this.#keepUp().catch(again);
   }
 
-  /** The store takes writes again: what could not be begun without is begun now. */
+  /** The store takes writes again: begins what could not be begun before. */
   #onHealed({ reason }: StoreTrouble): void {
     this.#diagnostics.addOnce(`the store takes writes again: ${reason} before`);
     const onError = (error: unknown): void => this.#onError(error);
@@ -347,8 +350,8 @@ export class StoreServer {
   }
 
   /**
-   * Somebody else has the name. Who was started to stay gives way only to one who stays, too: another one came while this one
-   * was too busy to answer, and leaves when it sees that the name was taken back.
+   * Another process has the socket's name. A process that was started to stay gives way only to another that stays: any
+   * other one came while this one was too busy to answer, and leaves when it sees that the name was taken back.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;
@@ -377,7 +380,7 @@ export class StoreServer {
     return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
   }
 
-  /** What others may have changed since a workspace was opened: what is tracked, and the files that say how much is kept. */
+  /** The settings that others may change after a workspace was opened: what is tracked, and the retention files. */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     const { disk, configFolder } = this.#options;
     const files = retentionFiles(configFolder, workspace.id).map((path) => {
@@ -415,7 +418,7 @@ export class StoreServer {
     return disk.lstat(store.home)?.kind === "dir" ? undefined : { reason: "the store's folder is not there" };
   }
 
-  /** An error that nobody waited for is reported, and does not end the process. */
+  /** Reports an error that no caller awaited; the process goes on. */
   noteUncaught(error: unknown): void {
     this.#onError(error);
   }
@@ -434,7 +437,9 @@ export class StoreServer {
     this.#diagnose(line);
   }
 
-  /** What a replica says, or what became of it, is told as such: it may be wrong, and is no trouble of this process. */
+  /**
+   * Reports a replica's own message, or what became of it, as such: it may be wrong, and is no trouble of this process.
+   */
   #onReplicaError(error: unknown): void {
     if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);
     this.#diagnose(`${OF_REPLICA}${error.message}${error.hint === undefined ? "" : ` (${error.hint})`}`);

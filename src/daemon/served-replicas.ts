@@ -6,7 +6,7 @@ import type { AdmittedUpgrade } from "../server/http-server.ts";
 import type { ReplicaListener, ReplicaHallOptions } from "../server/replicas/replica-listener.ts";
 
 export interface ServedReplicasOptions extends Omit<ReplicaHallOptions, "door" | "stopping"> {
-  /** Loads what leads the conversations. */
+  /** Loads the code that talks to replicas. */
   readonly door: () => Promise<ReplicaDoor>;
 }
 

@@ -6,7 +6,7 @@ export interface ServedSyncsOptions {
   readonly disk: Disk;
   /** The store's folder. */
   readonly home: string;
-  /** Loads what runs syncs: a process without any need not. */
+  /** Loads the code that runs syncs; a process without syncs never does. */
   readonly load: () => Promise<SyncRunner>;
   readonly onError: (error: unknown) => void;
 }
@@ -22,7 +22,7 @@ export class ServedSyncs {
     this.#options = options;
   }
 
-  /** How many are not stopped: whoever has some stays. */
+  /** Number of syncs that are not stopped; while there are any, the process stays. */
   get active(): number {
     return this.#runner?.active ?? 0;
   }
@@ -41,7 +41,7 @@ export class ServedSyncs {
     if (this.#running !== undefined) return this.#running;
     const running = this.#load();
     this.#running = running;
-    // What fails now may go well for the next who asks.
+    // A failure may pass, so the next call loads again.
     running.catch(() => {
       if (this.#running === running) this.#running = undefined;
     });
@@ -57,7 +57,7 @@ export class ServedSyncs {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // What could not be loaded needs no closing.
+    // If loading failed, there is nothing to close.
     await this.#running?.catch(() => undefined);
     await this.#runner?.close();
   }

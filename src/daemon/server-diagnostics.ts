@@ -3,7 +3,7 @@ import { addDiagnostic } from "./diagnostics.ts";
 
 /** The number of lines that are kept in memory while the disk takes none. */
 const MOST_KEPT = 200;
-/** What a timer meets each time it looks is told again after so long, in milliseconds. */
+/** An error that a timer meets repeatedly is reported again after this time, in milliseconds. */
 const AGAIN_MS = 60_000;
 
 export interface ServerDiagnosticsOptions {
@@ -14,7 +14,10 @@ export interface ServerDiagnosticsOptions {
   readonly say?: (line: string) => void;
 }
 
-/** The diagnostics of a process that stays: what its disk does not take is said at once, and written once the disk takes it. */
+/**
+ * The diagnostics of a long-lived process. A line that the disk does not take goes to stderr at once, and to the file
+ * once the disk takes it.
+ */
 export class ServerDiagnostics {
   readonly #options: ServerDiagnosticsOptions;
   readonly #told = new Map<string, number>();
@@ -25,7 +28,7 @@ export class ServerDiagnostics {
     this.#options = options;
   }
 
-  /** How many lines about troubles there were. */
+  /** Number of trouble lines so far. */
   get count(): number {
     return this.#count;
   }
@@ -35,7 +38,7 @@ export class ServerDiagnostics {
     this.note(line);
   }
 
-  /** As `add`, for what is no trouble of this process. */
+  /** Like `add`, for lines that are no trouble of this process. */
   note(line: string): void {
     this.writeKept();
     if (this.#kept.length === 0 && this.#write(line)) return;
@@ -43,7 +46,7 @@ export class ServerDiagnostics {
     if (this.#kept.length < MOST_KEPT) this.#kept.push(`${line} (at ${new Date().toISOString()})`);
   }
 
-  /** As `add`, for what is met again and again: told once a minute. */
+  /** Like `add`, for an error that recurs: reported once a minute. */
   addOnce(line: string): void {
     const now = performance.now();
     if (now - (this.#told.get(line) ?? -Infinity) < AGAIN_MS) return;
@@ -52,7 +55,7 @@ export class ServerDiagnostics {
     this.add(line);
   }
 
-  /** Writes what the disk did not take before. */
+  /** Writes the lines that the disk did not take before. */
   writeKept(): void {
     while (this.#kept.length > 0 && this.#write(this.#kept[0] ?? "")) this.#kept = this.#kept.slice(1);
   }

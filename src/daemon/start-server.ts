@@ -8,7 +8,7 @@ import { writeSmall } from "./run-folder.ts";
 
 /** Unless somebody is more in a hurry: one that cannot run is not tried with every hook. */
 const AGAIN_MS = 15_000;
-/** The process leaves when it was not asked for so long, in seconds. */
+/** The process leaves after this many seconds without a request. */
 const IDLE_SECONDS = 600;
 
 export interface StartServer {

@@ -4,13 +4,13 @@ import { ChronicleError, codedError, errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { whyNotWritable } from "../disk/probe-writes.ts";
 
-/** With less free space than this a write is tried before anybody is told that the store takes writes, in bytes. */
+/** With less free space than this, in bytes, a test write is made before the store is reported as taking writes. */
 const LITTLE_SPACE = 1024 * 1024;
-/** What a write has said holds for so long, in milliseconds. */
+/** The outcome of a test write is valid for this long, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * A log that stays refused, whatever the disk takes, is told for so long after somebody met it, in milliseconds: a workspace that nobody asks
- * for is closed by then.
+ * A log that stays refused, whatever the disk takes, is reported for this long after it was met, in milliseconds: by
+ * then an unused workspace is closed.
  */
 const STAYS_MS = 150_000;
 
@@ -33,8 +33,8 @@ export interface StoreHealthOptions {
 }
 
 /**
- * Whether a store takes writes. It is assumed to, until something that was tried has failed, or there is little room: only then a write is
- * tried, and again until it succeeds.
+ * Tells whether a store takes writes. It is assumed to, until an operation has failed or space is low: only then a test
+ * write is made, and repeated until it succeeds.
  */
 export class StoreHealth {
   readonly #options: StoreHealthOptions;
@@ -51,7 +51,7 @@ export class StoreHealth {
     return this.#troubles.size > 0;
   }
 
-  /** Takes what went wrong, whatever it is. */
+  /** Takes any error, and notes those that concern the store's writes. */
   note(error: unknown): void {
     const known = diskTrouble(error);
     if (known === undefined) return;

@@ -7,27 +7,27 @@ import type { Disk } from "../disk/disk.ts";
 import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import { logMark, logOf } from "./log-mark.ts";
 
-/** How soon the store may be listed again, in milliseconds. */
+/** Shortest interval between two listings of the store, in milliseconds. */
 const LIST_MS = 1_000;
 /** Listing may take this part of the time at most: somebody may begin thousands of workspaces. */
 const BUSY_FACTOR = 20;
 /** Longer than any clock of a file system ticks, in milliseconds: a folder that was changed so recently may change unseen. */
 const TICK_MS = 2_000;
-/** A log that nothing can be read of after so many milliseconds is not looked into again. */
+/** A log from which nothing could be read for this long, in milliseconds, is not read again. */
 const NEW_MS = 60_000;
-/** So often it is looked whether a folder that could not be watched can be now, in milliseconds. */
+/** Interval at which a folder that could not be watched is checked again, in milliseconds. */
 const AWAY_MS = 5_000;
-/** One that could not be opened, or was listed with what is wrong, is tried again after so long, in milliseconds. */
+/** A workspace that could not be opened, or was listed with a problem, is retried after this time, in milliseconds. */
 const RETRY_MS = 30_000;
-/** And at most after so long, where it fails again and again. */
+/** Longest time between retries when they keep failing, in milliseconds. */
 const LONGEST_RETRY_MS = 600_000;
 
 export interface WatchedFoldersOptions {
   readonly store: Pick<StoreApi, "home" | "workspaces">;
   readonly disk: Disk;
-  /** Watches what it opens. */
+  /** Opens workspaces, and watches each one it opens. */
   readonly workspaces: OpenWorkspaces;
-  /** So many at most. */
+  /** Largest number of watched folders. */
   readonly most: number;
   /** The id of one that is watched without this. */
   readonly except: () => string | undefined;
@@ -43,10 +43,10 @@ export interface WatchedFoldersOptions {
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
   readonly #leases = new Map<string, Lease>();
-  /** Those of which the list is known to say what there is to say. */
+  /** Ids of workspaces that need not be listed again: the list has nothing new about them. */
   #listed: ReadonlySet<string> = new Set();
   #ids: readonly string[] = [];
-  /** Those with a folder that cannot be watched, with what it was that stood in the way: see `#hindranceOf`. */
+  /** Workspaces whose folder cannot be watched, with the reason: see `#hindranceOf`. */
   #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
   #lookAtAwayAt = 0;
   /** Those that were given up: the list says whether they are to be watched again. */
@@ -64,13 +64,16 @@ export class WatchedFolders {
     this.#options = options;
   }
 
-  /** Looks for what is new, and opens anew what others have opened anew. Never rejects; who calls while it works waits for that. */
+  /**
+   * Watches new workspaces, and reopens those that others have reopened. Never rejects. A call during another one waits
+   * for that one.
+   */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));
     return this.#working;
   }
 
-  /** What could not be opened before is tried once more at the next look. */
+  /** Retries workspaces that could not be opened at the next `keepUp`. */
   lookAgain(): void {
     this.#listed = new Set();
     this.#mark = undefined;
@@ -98,7 +101,7 @@ export class WatchedFolders {
     }
   }
 
-  /** Has a workspace come whose history has begun? Its folder is there before its log. */
+  /** True if a workspace may have come whose history has begun. Its folder exists before its log. */
   #isDue(): boolean {
     const { disk, store, most } = this.#options;
     if (this.#isClosed || performance.now() < this.#listAgainAt || this.#leases.size >= Math.max(most, 1)) return false;
@@ -157,18 +160,18 @@ export class WatchedFolders {
     this.#isChosen = true;
     for (const { id } of chosen) {
       if (this.#isClosed) return;
-      // Whoever has read it while it was archived has it open without following the folder.
+      // It may have been opened for reading while it was archived, and so without following the folder.
       if (readAlone.has(id)) this.#options.workspaces.letGo(id);
       await this.#watch(id);
     }
   }
 
-  /** Notes what stands in the way of being watched. Returns those that were archived before. */
+  /** Notes why workspaces cannot be watched. Returns those that were archived before. */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
     const ill = all.filter(({ id, problem }) => problem !== undefined && !this.#leases.has(id));
     for (const one of ill) this.#tellProblem(one);
-    // What is wrong may pass without a trace in the log: another process had the lock.
+    // A problem may pass without a trace in the log, such as a lock held by another process.
     if (ill.length > 0) this.#retryLater();
     const isAway = ({ path, present, archived }: WorkspaceShape): boolean =>
       path !== "" && (!present || archived === true);
@@ -177,7 +180,7 @@ export class WatchedFolders {
     return new Set(before);
   }
 
-  /** Of what was told at the last look, and is the same still, nothing is said. */
+  /** Reports a workspace's problem, unless the last listing found the same one. */
   #tellProblem({ id, path, problem = "" }: WorkspaceShape): void {
     if (this.#away.get(id)?.shape.problem === problem) return;
     const where = path === "" ? "" : ` (${path})`;
@@ -205,7 +208,8 @@ export class WatchedFolders {
       const lease = await workspaces.openKey(id);
       this.#leases.set(id, lease);
       this.#retryMs = RETRY_MS;
-      // Somebody archives or removes it: it is not kept from them. One whose folder was moved is opened anew at the next look.
+      // When it is archived or removed, the lease is given back at once. A workspace whose folder was moved is reopened
+      // by the next `keepUp`.
       const end = (): void => {
         if (wasMoved(lease.gone.reason)) return;
         lease[Symbol.dispose]();

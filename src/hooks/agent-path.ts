@@ -4,8 +4,9 @@ import { resolve } from "node:path";
 const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
 
 /**
- * A path that an agent's tool names, as an absolute one. `/proc/self/cwd` is the agent's folder there, and `/proc/self/root` its
- * root: the process that answers the hook would take them for its own. What else lies in `/proc` stays as it is.
+ * Makes a path that an agent's tool names absolute. In it, `/proc/self/cwd` means the agent's folder and
+ * `/proc/self/root` its root: the process that answers the hook would take them for its own. Other paths in `/proc`
+ * stay as they are.
  */
 export function agentPath(cwd: string, path: string): string {
   const [own = "", which] = OWN.exec(path) ?? [];

@@ -4,30 +4,30 @@ import { notUnderstood } from "./hook-input.ts";
 import { refusePersonsCommand } from "./refuse-persons-commands.ts";
 import { type HookDoors, performHook, SnapshotRefused } from "./perform-hook.ts";
 
-/** What an agent is answered. */
+/** The answer to one call of an agent's hook. */
 export interface HookAnswer {
   /** For the hook's stdout, and nothing else; the exit code is 0 in any case. */
   readonly stdout: string;
   /** The tool does not run. */
   readonly blocked: boolean;
-  /** What went wrong, for stderr and the diagnostics. */
+  /** The trouble, for stderr and the diagnostics. */
   readonly problem?: string;
-  /** What was understood; `undefined` if nothing was. */
+  /** The call as understood; `undefined` if it was not. */
   readonly call?: HookCall;
 }
 
-/** How one call is to be answered. */
+/** One call of a hook that is to be answered. */
 export interface HookRequest extends HookDoors {
   readonly adapter: HookAdapter;
-  /** What the agent wrote on the hook's stdin. */
+  /** The text the agent wrote to the hook's stdin. */
   readonly input: string;
-  /** Whatever goes wrong before a tool, the tool does not run. */
+  /** If true, the tool does not run when anything goes wrong before it. */
   readonly strict: boolean;
-  /** Told what was understood, before anything is done. */
+  /** Called with the call as understood, before anything is done. */
   readonly onCall?: (call: HookCall) => void;
 }
 
-/** Answers a call of a hook. Never throws: what goes wrong is said to the agent as it expects it. */
+/** Answers a call of a hook. Never throws: errors are told to the agent in the form it expects. */
 export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   const { adapter } = request;
   let call: HookCall | undefined;

@@ -3,7 +3,7 @@ import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
 import { readToolCall } from "./read-tool-call.ts";
 import { looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The tools of Claude Code 2, as its hooks name them. What is not here is captured before and after. */
+/** The tools of Claude Code 2, as its hooks name them. For any other tool, the state is captured before and after. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("file_path"),
   Edit: writes("file_path"),
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   PostToolUseFailure: "after",
 };
 
-/** What Claude Code gives to a hook, and what it takes from it (its hooks reference; inputs recorded from 2.1). */
+/** Reads the input that Claude Code gives to a hook (see its hooks reference; inputs recorded from 2.1). */
 export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, ToolReader>>): HookCall {
   const input = asObject(value);
   const event = neededText(input, "hook_event_name");
@@ -61,7 +61,7 @@ export const claude: HookAdapter = {
   title: "Claude Code",
   sequential: true,
   read: (input) => readClaudeStyle(input, TOOLS),
-  // What is printed at a session's start or with a prompt would be read by the model: nothing, unless there is a message.
+  // The model would read any output at a session's start or with a prompt, so print nothing unless there is a message.
   goOn: (message) => (message === undefined ? "" : JSON.stringify({ systemMessage: message })),
   block: (reason) =>
     JSON.stringify({

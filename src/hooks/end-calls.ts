@@ -3,7 +3,10 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { SessionNote } from "./session-note.ts";
 
-/** Codes that say that what a tool destroys, or has left, could not be kept; others are trouble of our own. */
+/**
+ * Error codes that mean that files which a tool destroys, or has left, could not be kept; other codes are our own
+ * trouble.
+ */
 export const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
 /** A session's note, and its workspace. */
@@ -13,8 +16,8 @@ interface Workplace {
 }
 
 /**
- * Records the end of a call. An end that cannot be recorded now stays in the note, and is said again at the next hook: the
- * action would be open, and a rival of all that follows, until the turn ends. Throws what went wrong.
+ * Records the end of a call. If that fails, the end stays in the note and is retried at the next hook: otherwise the
+ * action would stay open, and compete with all later ones, until the turn ends. Throws the error.
  */
 export async function endCall(
   { note, workspace }: Workplace,
@@ -28,7 +31,7 @@ export async function endCall(
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (NOT_KEPT.includes(error.code)) {
-      // It has ended, whether that can be recorded or not; the user is told.
+      // The call has ended whether or not that can be recorded; the user is told.
       await workspace.finishAction(id, { ...end, onFailure: "warn" });
       forgetCall(note, key);
     }
@@ -56,7 +59,7 @@ export function forgetCall(note: SessionNote, key: string): void {
   if (note.unsaid !== undefined) note.unsaid = note.unsaid.filter((one) => one !== key);
 }
 
-/** Ends, before a call of a lane begins, what has ended without that having been recorded. Returns what went wrong. */
+/** Before a call of a lane begins, records the ends that are still unrecorded. Returns the errors. */
 export async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;
   const troubles: string[] = [];
@@ -78,13 +81,13 @@ export async function endEarlier(workplace: Workplace, lane?: string): Promise<s
   return troubles;
 }
 
-/** How a call has ended that nobody has said the end of; `undefined`: it may be going on still. */
+/** Infers how a call ended whose end was never reported; `undefined` if it may still be running. */
 async function endOf(
   { note, workspace }: Workplace,
   { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
 ): Promise<ActionEnd | undefined> {
-  // The agent goes on without having said what came of it: it was denied, or never ran. If its end comes after all, the
-  // agent has run it beside the next one.
+  // The agent went on without reporting the call: it was denied, or never ran. If its end comes after all, the agent
+  // ran it beside the next one.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return { outcome: "denied", reason: "the agent went on without it" };
   }

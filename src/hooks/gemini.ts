@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   AfterTool: "after",
 };
 
-/** Gemini has no ids of calls: before and after are told to belong together by what they are about. */
+/** Gemini has no call ids: before and after are matched by the tool and its input. */
 function callId(tool: string, input: HookInput): string {
   const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
   return safeId(`${tool}-${digest.slice(0, 16)}`);

@@ -1,6 +1,6 @@
 import type { ActionPayload } from "../api/action-api.ts";
 
-/** What a moment in an agent's work means to Chronicle, whatever agent it is. */
+/** The meaning of a hook call to Chronicle, the same for all agents. */
 export type HookKind = "session-start" | "session-end" | "turn-start" | "turn-end" | "before" | "after" | "none";
 
 /** One call of a hook, understood. */
@@ -12,13 +12,13 @@ export interface HookCall {
   readonly turn?: string;
   /** The agent's working folder, absolute. */
   readonly cwd: string;
-  /** Which of the agents of one session it is: empty for the main one, else the sub-agent's id. */
+  /** The agent within the session: empty for the main one, else the sub-agent's id. */
   readonly lane: string;
   /** 0: the main agent; 1: one that it started. */
   readonly depth: number;
-  /** `before` and `after`: the tool call, by the agent's id of it or by what identifies it. */
+  /** `before` and `after`: the tool call, by the agent's id of it, or by the data that identifies it. */
   readonly toolCall?: string;
-  /** `before`: what the tool is about to do, as `snapshotAction` takes it. */
+  /** `before`: the action the tool is about to do, as `snapshotAction` takes it. */
   readonly action?: HookAction;
   /** `after`: how the tool ended. */
   readonly outcome?: "done" | "failed";
@@ -37,18 +37,18 @@ export interface HookAction {
   readonly unsaid?: true;
 }
 
-/** What one agent's hooks look like. One file each; everything else is the same for all. */
+/** The form of one agent's hooks. Each agent has one file; everything else is shared. */
 export interface HookAdapter {
-  /** `claude`: also the actor of what it does. */
+  /** `claude`: also the actor of the agent's changes. */
   readonly name: string;
   /** For people: `Claude Code`. */
   readonly title: string;
   /** Its tool calls never overlap: one that begins proves that the one before it has ended. */
   readonly sequential: boolean;
-  /** Understands what the agent wrote on the hook's stdin. Throws `USAGE` for what is none of its inputs. */
+  /** Parses the text that the agent wrote on the hook's stdin. Throws `USAGE` if it is none of the agent's inputs. */
   read(input: unknown): HookCall;
-  /** What to print so that the work goes on, with a message for the user or without. */
+  /** Returns the output that lets the work go on, with or without a message for the user. */
   goOn(message?: string): string;
-  /** What to print so that the tool does not run. */
+  /** Returns the output that keeps the tool from running. */
   block(reason: string): string;
 }

@@ -7,14 +7,14 @@ import type { Guarded } from "./refuse-persons-commands.ts";
 import type { SessionNote, SessionNotes } from "./session-note.ts";
 import { optional } from "../util/optional.ts";
 
-/** What a hook works with. */
+/** The parts that a hook works with. */
 export interface HookDoors {
   readonly notes: SessionNotes;
-  /** The agent's process: when it is gone, what it left open is abandoned. `null`: not known. */
+  /** The agent's process: when it has ended, the actions it left open are abandoned. `null`: not known. */
   readonly owner: number | null;
   /** The nearest workspace around a folder; `create` begins one there if there is none. Throws `NOT_FOUND`. */
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
-  /** What the shell lines of agents must not touch. */
+  /** The files and folders that agents' shell commands must not touch. */
   readonly guarded: Guarded;
 }
 
@@ -35,13 +35,16 @@ export class SnapshotRefused extends Error {
   }
 }
 
-/** Does what a hook's call asks for. Returns what the user ought to know. Throws `SnapshotRefused` if the tool must not run, `ChronicleError` for trouble. */
+/**
+ * Does the work of a hook's call. Returns a message for the user, if there is one. Throws `SnapshotRefused` if the tool
+ * must not run, `ChronicleError` for trouble.
+ */
 export async function performHook(adapter: HookAdapter, call: HookCall, doors: HookDoors): Promise<string | undefined> {
   const told = await perform({ ...doors, adapter, call });
   return told.length === 0 ? undefined : told.join("; ");
 }
 
-/** Returns what the user ought to know. */
+/** Returns messages for the user. */
 async function perform(going: Going): Promise<readonly string[]> {
   switch (going.call.kind) {
     case "none":
@@ -63,21 +66,21 @@ async function perform(going: Going): Promise<readonly string[]> {
   }
 }
 
-/** That what is recorded is not signed: recording goes on. */
+/** Returns a warning if the recorded history is not signed. Recording goes on. */
 async function unsignedIn(folder: string, { open }: HookDoors): Promise<readonly string[]> {
   const { state, detail, hint } = await (await open(folder, false)).signing();
   return state === "unsigned" ? [`what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})`] : [];
 }
 
-/** Where a session is at work. */
+/** A session's note and its open workspace. */
 interface Workplace {
   readonly note: SessionNote;
   readonly workspace: WorkspaceApi;
 }
 
 /**
- * Returns the workspace's folder. The beginning of a session that goes on is said again when its agent has resumed it, or has made
- * its memory shorter, wherever the agent is then: the session stays where it is, with its turn and what is open.
+ * Returns the workspace's folder. An agent reports the start of a running session again when it has resumed it or
+ * shortened its memory, wherever the agent is then. The session keeps its workspace, its turn and its open actions.
  */
 async function startSession(going: Going): Promise<string> {
   const present = await presentWorkplace(going, (error) => isForgotten(error) || isMissing(error));
@@ -100,8 +103,8 @@ async function beginSession(going: Going): Promise<Workplace> {
 }
 
 /**
- * Where the session is at work. One that is met in the middle is begun: the hooks were installed meanwhile, its note was lost, or
- * somebody had its workspace forgotten.
+ * Returns the session's workplace. A session without one is begun now: the hooks were installed meanwhile, its note was
+ * lost, or its workspace was forgotten.
  */
 async function workplace(going: Going): Promise<Workplace> {
   return (await presentWorkplace(going, isForgotten)) ?? (await beginSession(going));
@@ -131,16 +134,16 @@ function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
-/** Returns the workspace's folder, and what went wrong. */
+/** Returns the workspace's folder, and the troubles. */
 async function beginTurn(going: Going): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
   const { call, notes } = going;
   const { note, workspace } = await workplace(going);
   const troubles = await endEarlier({ note, workspace });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
-  // The turn has begun, whatever becomes of what the one before left open.
+  // The turn has begun, even if ending the calls of the one before fails.
   try {
-    // The turn before was interrupted if its end was not said, with its sub-agents: a call that is open then was denied at a
-    // prompt or stopped, and nobody says which.
+    // If the end of the turn before was not reported, it was interrupted with its sub-agents: a call still open was
+    // denied at a prompt or stopped, and no hook tells which.
     const all = note.isIdle !== true;
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
@@ -150,7 +153,7 @@ async function beginTurn(going: Going): Promise<{ readonly folder: string; reado
   return { folder: note.workspace, troubles };
 }
 
-/** Abandons what an agent of the session has open, and with `all` what its other ones have. */
+/** Abandons the open actions of one agent of the session, and with `all` also those of its other agents. */
 async function abandon(
   { note, workspace }: Workplace,
   { session, lane }: HookCall,
@@ -184,7 +187,7 @@ async function beforeTool(going: Going): Promise<readonly string[]> {
   if (call.lane !== "") note.hasLanes = true;
   try {
     const troubles = await endEarlier({ note, workspace }, adapter.sequential ? call.lane : undefined);
-    // Where the turn's beginning was not seen, it begins with this call.
+    // If the turn's beginning was not seen, the turn begins with this call.
     const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
     const snapshot = await keep(() => workspace.snapshotAction(requestOf(going, turn)));
     if (snapshot !== null) noteOpen(note, key, { id: snapshot.id, isUnsaid: call.action?.unsaid === true });
@@ -223,7 +226,7 @@ async function afterTool(going: Going): Promise<readonly string[]> {
   const { note, workspace } = await workplace(going);
   const key = keyOf(call);
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
-  // A call that nobody announced: the hooks were installed while it ran.
+  // A call whose beginning was not reported: the hooks were installed while it ran.
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
   try {

@@ -2,12 +2,12 @@ import type { HookCall, HookKind } from "./hook-call.ts";
 import { type HookInput, neededText, objectAt } from "./hook-input.ts";
 import { actionOf, type ToolReader } from "./tool-table.ts";
 
-/** How one agent tells of its tool calls. */
+/** How the input of one agent's hooks describes tool calls. */
 export interface ToolCallStyle {
   readonly tools: Readonly<Record<string, ToolReader>>;
-  /** The agent's id of the call, or what identifies it. */
+  /** The agent's id of the call, or the data that identifies it. */
   readonly callId: (tool: string, toolInput: HookInput) => string;
-  /** How the tool failed; `undefined`: it did not. */
+  /** The failure of the tool; `undefined` if it did not fail. */
   readonly failure: () => { readonly reason?: string } | undefined;
 }
 

@@ -4,10 +4,10 @@ import { type GuardedPlace, personsCommandIn } from "../core/shell/persons-comma
 import type { HookCall } from "./hook-call.ts";
 import { optional } from "../util/optional.ts";
 
-/** What the shell lines of an agent must not touch, and the variables that are known where they run. */
+/** The places that an agent's shell commands must not touch, and the variables known where they run. */
 export type Guarded = Omit<GuardedPlace, "cwd">;
 
-/** Where what Chronicle keeps lies. All absolute. */
+/** The folders in which Chronicle keeps its data. All absolute. */
 export interface KeptPlaces {
   readonly home: string;
   readonly configFolder: string;
@@ -28,8 +28,8 @@ export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded
 }
 
 /**
- * Why the tool of a call may not run: its shell line gives a command that only a person may give, or removes what Chronicle keeps.
- * `undefined` for all other calls.
+ * Returns why the tool of a call may not run: its shell command is one that only a person may give, or removes
+ * Chronicle's data. `undefined` for all other calls.
  */
 export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: Guarded): string | undefined {
   const line = action?.payload.command;

@@ -1,12 +1,12 @@
 import type { ActionEnd } from "../api/action-api.ts";
 
-/** What is remembered of an agent's session between two of its hooks. Losing it costs nothing but a look into the log. */
+/** State of an agent's session between two of its hooks. If it is lost, it is read from the log again. */
 export interface SessionNote {
   /** The folder of its workspace: a session stays in the one in which it began, wherever its agent goes. */
   readonly workspace: string;
   /** The turn that is going on, for agents that do not say it with each call. */
   turn?: string;
-  /** The agent itself has ended its turn: what goes on is the work of sub-agents in the background. */
+  /** True if the agent itself has ended its turn: any further work is done by sub-agents in the background. */
   isIdle?: boolean;
   /** Sub-agents have been at work in the session: the end of one agent's turn is not that of the others' calls. */
   hasLanes?: boolean;
@@ -20,7 +20,7 @@ export interface SessionNote {
   ends?: Record<string, ActionEnd>;
 }
 
-/** Where notes are kept: in memory by the long-lived process, in files without it. */
+/** Stores notes: the long-lived process in memory, a hook without it in files. */
 export interface SessionNotes {
   get(session: string): SessionNote | undefined;
   put(session: string, note: SessionNote): void;

@@ -3,10 +3,10 @@ import type { HookAction } from "./hook-call.ts";
 import { type HookInput, textAt } from "./hook-input.ts";
 import { patchPaths } from "./patch-paths.ts";
 
-/** How a tool's input becomes an action. `undefined`: it changes nothing. */
+/** Turns a tool's input into an action; `undefined` if the tool changes nothing. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
 
-/** A tool that only looks, or that changes nothing on disk. */
+/** A tool that only reads, or changes nothing on disk. */
 export const looks: ToolReader = () => undefined;
 
 /** A tool that writes the one file that `key` names. */
@@ -51,7 +51,10 @@ export function patches(key: string): ToolReader {
 /** Tools of Chronicle's own MCP server record what they do by themselves. */
 const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronicle__/;
 
-/** What a tool is about to do; a tool that nobody knows is captured before and after. `undefined`: nothing to keep. */
+/**
+ * Returns the action that a tool is about to do. For an unknown tool, the state is captured before and after.
+ * `undefined`: nothing to keep.
+ */
 export function actionOf(
   table: Readonly<Record<string, ToolReader>>,
   tool: string,

@@ -3,7 +3,10 @@ import { argumentBytes, environmentBytes, inheritedDescriptors, stillOpen } from
 import type { ByteWords } from "../util/byte-words.ts";
 import { optional } from "../util/optional.ts";
 
-/** What the process that started this one has handed to it, and a command that stands in our place must get as well. */
+/**
+ * The state that this process inherited from the one that started it, and that a command run in its place must inherit
+ * as well.
+ */
 export interface Inheritance {
   /** The descriptors from 3 up that are open. */
   descriptors(): readonly number[];

@@ -1,4 +1,4 @@
-/** What stood on the command line, read with types. Names are commander's: `--max-entries` is `maxEntries`. */
+/** The command line, read with types. Names are commander's: `--max-entries` is `maxEntries`. */
 export class Input {
   readonly #options: Readonly<Record<string, unknown>>;
   /** All arguments, those after `--` too. */

@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { Inheritance } from "./inheritance.ts";
 
-/** Where text and bytes go. */
+/** A target of text and bytes. */
 export interface Sink {
   readonly isTerminal: boolean;
   readonly colours: boolean;
@@ -36,10 +36,16 @@ export interface Io {
   /** Epoch milliseconds. */
   now(): number;
   openStore(options: StoreOptions): Promise<StoreApi>;
-  /** Calls back at Ctrl-C, SIGTERM and SIGHUP instead of ending the process. Returns what ends that. */
+  /** Calls back at Ctrl-C, SIGTERM and SIGHUP instead of ending the process. Returns a function that undoes this. */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
-  /** This process ends by the signal that has ended its command, once all is told: a shell's loop goes on after an exit code. */
+  /**
+   * Ends this process by the signal that ended its command, once all output is written: after an exit code, a shell's
+   * loop would go on.
+   */
   endBy(signal: NodeJS.Signals): void;
-  /** Calls back with errors that nobody has waited for; those of the machine do not end the process any more. Returns what ends that. */
+  /**
+   * Calls back with errors that no code awaited; those of the system do not end the process any more. Returns a
+   * function that undoes this.
+   */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

@@ -4,7 +4,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 import { typedPath } from "./typed-path.ts";
 
-/** What decides where things are kept. */
+/** The inputs that decide the folders of the store and the configuration. */
 export interface PlaceInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
@@ -14,21 +14,24 @@ export interface PlaceInputs {
   readonly store: string | undefined;
 }
 
-/** What a variable names; an empty one counts as unset. Throws `USAGE` for a path that is not absolute. */
+/**
+ * The folder that a variable names; an empty variable counts as unset. Throws `USAGE` for a path that is not absolute.
+ */
 function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
   const value = env[name];
   return value === undefined || value === "" ? undefined : wholePath(`$${name}`, value);
 }
 
 /**
- * The store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else `~/.local/state/chronicle`.
- * The key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`. Throws `USAGE` for a variable that is no
- * absolute path: whoever sets one means a certain place, and gets no other. `CHRONICLE_HOME` is looked at with `--store`, too:
- * the installed hook hands it on as that option. A home folder is needed only for what is not named.
+ * The store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else `~/.local/state/chronicle`. The
+ * key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`. Throws `USAGE` for a variable that is no
+ * absolute path: a user who sets one means a certain place, and must get no other. `CHRONICLE_HOME` is checked with
+ * `--store`, too: the installed hook passes it on as that option. A home folder is needed only for folders that are not
+ * named.
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, cwd, store, userHome } = inputs;
-  // Whoever sets it to nothing means a place that there is not, unlike who has none.
+  // An empty `$HOME` names a place that does not exist, so it is refused, unlike an unset one.
   if (env["HOME"] === "") wholePath("$HOME", "");
   const own = folderIn(env, "CHRONICLE_HOME");
   const chosen = store === undefined ? own : typedPath(cwd, "--store", store);
@@ -43,8 +46,9 @@ function usualHome({ env, userHome }: PlaceInputs): string {
 }
 
 /**
- * The folders in which Chronicle keeps its own, for whoever asks before something is written to a place that was named: the store, the
- * configuration folder, and with `--store` also the store that is used without it. Throws `USAGE`, as `placesOf`.
+ * The folders of Chronicle's own data, for a check before a file is written to a place that the user named: the store,
+ * the configuration folder, and with `--store` also the store that is used without it. Throws `USAGE`, as `placesOf`
+ * does.
  */
 export function ownFolders(inputs: PlaceInputs): readonly string[] {
   const { home, configFolder } = placesOf(inputs);

@@ -33,7 +33,7 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   }
 }
 
-/** Is there anything of this name (an absolute path)? */
+/** True if an absolute path exists. */
 export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }

@@ -21,7 +21,10 @@ function withRealFolder(path: string): string {
   }
 }
 
-/** A workspace without a folder has no place on this machine: what begins with `/` was perhaps meant to be a file of it. */
+/**
+ * A workspace without a folder has no place on this machine: a path that begins with `/` was perhaps meant as a path
+ * within it.
+ */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
   return usageError(
@@ -30,7 +33,7 @@ function notFromRoot(typed: string): ChronicleError {
   );
 }
 
-/** What is asked of a workspace about paths. */
+/** The parts of a workspace that are needed to translate paths. */
 export interface PathOwner {
   /** Its own folder; empty where it has none. */
   readonly path: string;
@@ -50,7 +53,9 @@ function beneathRoot({ path: folder, only }: Root, path: string): string | undef
   return only === undefined || inner === only ? inner : undefined;
 }
 
-/** A path beneath the first root as `parseGivenPath` takes it: what begins like a marked path is not one. */
+/**
+ * A path beneath the first root in the form that `parseGivenPath` takes: one that looks like a marked path gets `./`.
+ */
 function unmarked(inner: string): string {
   return /^(?:@|base64:)/.test(inner) ? `./${inner}` : inner;
 }
@@ -64,7 +69,7 @@ export class UserPaths {
   readonly #workspace: PathOwner;
   /** The workspace's folder is on another machine: nothing here says where its links lead. */
   readonly #isRemote: boolean;
-  /** Where the user stands. */
+  /** The user's current folder. */
   readonly #cwd: string;
   /** The workspace's own folder, `/` for one that has none. */
   readonly #root: string;
@@ -84,7 +89,7 @@ export class UserPaths {
 
   /** A path as the user typed it, as the workspace knows it. Throws `USAGE` for one that is outside. */
   async toWorkspace(typed: string): Promise<string> {
-    // Of bytes as base64 a slash is a digit.
+    // In base64, a slash is a digit, so such a path is not resolved.
     if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);

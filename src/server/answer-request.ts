@@ -33,7 +33,7 @@ import { discardRest, TooMuch, uploaded } from "./limits/slow-peer.ts";
 import { withoutFolders } from "./answers/without-folders.ts";
 import { optional } from "../util/optional.ts";
 
-/** What answering a request needs. */
+/** Everything needed to answer a request. */
 export interface Answering extends StoreParts {
   readonly version: string;
   /** The workspace of the folder that the server was started in. */
@@ -54,7 +54,7 @@ export interface Answering extends StoreParts {
   readonly stopping: AbortSignal;
 }
 
-/** What all requests of a server share. */
+/** State shared by all requests of a server. */
 export interface Shared extends Answering {
   readonly refusals: Refusals;
   /** Streams of events of each caller. */
@@ -109,7 +109,10 @@ export class RequestAnswer {
     request.once("close", () => clearTimeout(this.#timer));
   }
 
-  /** What an agent tried and may not do is written down where it tried it: in the workspace's log, or beside the store. */
+  /**
+   * Throws if the caller's role does not suffice. An agent's attempt is written down where it was made: in the
+   * workspace's log, or in the diagnostics beside the store.
+   */
   async #refuseRole(): Promise<void> {
     const { caller } = this.#head.visit;
     const { row, params } = this.#found;
@@ -131,7 +134,10 @@ export class RequestAnswer {
     throw needsRole(row, role);
   }
 
-  /** Whoever asks on behalf of an agent: of a workspace its engine refuses that, and writes it down; of the store this does. */
+  /**
+   * The role to check, lowered to agent for a call made on behalf of an agent. Calls on a workspace keep the token's
+   * role here: the engine refuses them and writes that down.
+   */
   #roleFor({ on }: Route): Role {
     const { role } = this.#head.visit.caller;
     const isForAgent = on !== "workspace" && this.#head.request.headers[ACTING.role] === "agent";
@@ -192,7 +198,7 @@ export class RequestAnswer {
   async #askWorkspace(response: ServerResponse, given: Given): Promise<void> {
     const { params } = this.#found;
     using lease = await openFor(this.#with.workspaces, this.#head.visit.caller, params["id"] ?? "");
-    // Where a folder lies is the operator's to know.
+    // Only operators see the paths of folders.
     const isOperator = mayDo(this.#head.visit.caller.role, "operator");
     if (!isOperator) this.#hidden = [...this.#hidden, ...lease.workspace.roots];
     const on = this.#viewOf(lease);
@@ -218,7 +224,7 @@ export class RequestAnswer {
     throw new ChronicleError("UNAVAILABLE", GONE);
   }
 
-  /** What only an operator does may change what a workspace took over when it was opened. */
+  /** An operator's call may change the settings that a workspace read when it was opened, so they are read again. */
   #after({ role }: Route, id: string): void {
     if (role === "operator") this.#with.workspaces.lookAgain(id);
   }
@@ -291,10 +297,10 @@ export class RequestAnswer {
     throw new ChronicleError("UNAUTHENTICATED", "this token does not hold any more", { hint: "nothing was changed" });
   }
 
-  /** What was done under this key is answered as it was then, also where its workspace is gone since. */
+  /** The reply given earlier under this idempotency key, even if its workspace is gone by now. */
   #replyBefore(body: unknown): KeptReply | undefined {
     const { row } = this.#found;
-    // What a key stands for is known only with the whole body.
+    // A key is matched with the whole body, so a row that takes bytes is not looked up here.
     const change = row.bytes === undefined ? this.#namedChange(row, body) : undefined;
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }
@@ -372,7 +378,7 @@ export class RequestAnswer {
   }
 }
 
-/** What comes with a request once its body is read. */
+/** The parts of a request that are known once its body is read. */
 interface Given {
   readonly body: unknown;
   readonly signal: AbortSignal;
@@ -402,7 +408,7 @@ function restOf({ row, params }: FoundRow): string {
   return row.operation === "fileAtIteration" ? `${path}/at/${n ?? ""}` : path;
 }
 
-/** What passes is worth another try; another token may be, too. */
+/** Headers by which a client may retry: later, if the error passes; with another token, if this one is not accepted. */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
   const isPassing = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
@@ -419,7 +425,7 @@ function wordIn(header: string | string[] | undefined): string | undefined {
   throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
 }
 
-/** What concerns the whole store is not for whoever may see a part of it only. */
+/** Hides facts about the whole store from callers who may see only some workspaces. */
 function seenBy({ workspaces }: Caller, error: unknown): unknown {
   return workspaces === undefined ? error : withoutStoreSize(error);
 }

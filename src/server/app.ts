@@ -18,17 +18,17 @@ import { SAFE_HEADERS, sendProblem } from "./answers/send.ts";
 import { discardRest } from "./limits/slow-peer.ts";
 import { optional } from "../util/optional.ts";
 
-/** What the whole server is made of. */
+/** The parts of the whole server. */
 export interface AppOptions extends Answering {
   readonly routes: readonly Route[];
   /** The OpenAPI document, as it is checked in; `undefined`: it is not at hand. */
   readonly openapi: () => Uint8Array | undefined;
   readonly tally?: RequestTally;
-  /** Of other protocols, on the same ports. */
+  /** Takes upgrades to other protocols on the same ports. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;
 }
 
-/** What is known of a request on its way through the router: who asks, then what will answer. */
+/** State of a request while the router handles it: first the caller, then the answer. */
 interface OnItsWay {
   readonly visit: AdmittedRequest;
   answer?: RequestAnswer;
@@ -41,7 +41,7 @@ interface RecordedRequest extends IncomingMessage {
   [WAY]?: OnItsWay;
 }
 
-/** What is answered beside hooks: every row of the table, on Fastify's router. */
+/** Makes the app that answers everything but hooks: every row of the table, on Fastify's router. */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
     ...options,
@@ -110,7 +110,7 @@ function wayOf(request: RecordedRequest): OnItsWay {
   return way;
 }
 
-/** What needs no router, and has no body to wait for. Never rejects. */
+/** Answers a request that needs no router and has no body. Never rejects. */
 async function answerPlainly(
   head: RequestHead,
   response: ServerResponse,
@@ -181,7 +181,7 @@ function refuse(
   discardRest(request);
 }
 
-/** What Fastify itself refuses: what it says is about the request's form alone. */
+/** Replies to errors of Fastify itself, which only concern the form of the request. */
 function fail(
   { hidden, report }: Answering,
   response: ServerResponse,

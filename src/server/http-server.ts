@@ -19,7 +19,7 @@ import { sniffProtocol } from "./protocol-sniffer.ts";
 import { matchRoute, type Route, type ServerReply } from "./answers/route.ts";
 import { sendProblem } from "./answers/send.ts";
 
-/** What answers whatever the quick routes do not: see `makeApp`. */
+/** Answers all requests that the quick routes do not: see `makeApp`. */
 export interface ServerApp {
   answer(request: IncomingMessage, response: ServerResponse, visit: AdmittedRequest): void;
   /** A request to speak another protocol. Absent: there is none. */
@@ -42,7 +42,7 @@ export interface HttpServerOptions {
   readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
   /** Takes connections of a Unix socket that speak the replication protocol. Absent: they are not told apart from others. */
   readonly replicas?: (socket: Socket) => void;
-  /** What nobody expected; the client gets a 500 without its words. */
+  /** Takes unexpected errors; the client gets a 500 without their words. */
   readonly onError: (error: unknown) => void;
   /** The same, of a request that was told an id; default: `onError`. */
   readonly report?: Report;
@@ -59,7 +59,7 @@ export interface PortPlace {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** What has arrived is read within so many milliseconds. */
+/** Time for reading what has already arrived, in milliseconds. */
 const SETTLE_MS = 20;
 /** A last word reaches the client within so many milliseconds. */
 const FLUSH_MS = 250;
@@ -154,7 +154,7 @@ export class HttpServer {
     await this.#loadApp();
   }
 
-  /** Whoever has no answer by now is told that there will be none. */
+  /** Tells clients that still wait for an answer that there will be none. */
   async #tellLate(): Promise<void> {
     const late = [...this.#unanswered].filter(({ headersSent }) => !headersSent);
     for (const response of late) sendRefusal(response, tooLate(this.#options.limits.drainMs));
@@ -180,7 +180,7 @@ export class HttpServer {
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
       maxHeaderSize: limits.headerBytes,
       noDelay: true,
-      // Whoever is gone without a word is found out by the system.
+      // TCP keep-alive finds clients that vanished without closing.
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
     };
@@ -277,7 +277,7 @@ export class HttpServer {
     { door, isOpen = false }: { readonly door: Listener; readonly isOpen?: boolean },
   ): Promise<AdmittedRequest | Refusal> {
     const admitted = await this.#options.admission.admit(request, door, isOpen);
-    // Whoever asks whether the server lives is answered at once, and needs none.
+    // Health checks are answered at once, and do not count towards the concurrency limit.
     if ("status" in admitted || isOpen) return admitted;
     const seat = this.#seats.take(admitted.caller);
     if (seat === undefined) return TOO_MANY;
@@ -292,7 +292,7 @@ export class HttpServer {
     if (this.#app !== undefined) return this.#app;
     const loading = this.#options.app(this.#stopping.signal);
     this.#app = loading;
-    // What fails now (a full disk, too many open files) may go well for the next who asks.
+    // A failure (a full disk, too many open files) may pass, so the next request loads again.
     loading.catch(() => {
       if (this.#app === loading) this.#app = undefined;
     });

@@ -7,7 +7,7 @@ export function undecodable(): ChronicleError {
   });
 }
 
-/** What stands at the names of a pattern. */
+/** The values of a pattern's names. */
 export type PathParams = Readonly<Record<string, string>>;
 
 /** One part of a pattern: a word, or a name without its braces. */
@@ -38,7 +38,7 @@ export class PathPattern {
       .map(({ at, text }) => ({ at, text: text.slice(1, -1) }));
   }
 
-  /** How much of it is fixed: of two that match, the one with more is meant. */
+  /** Number of fixed parts: if two patterns match, the one with more wins. */
   get weight(): number {
     return this.#fixed.length;
   }
@@ -55,7 +55,7 @@ export class PathPattern {
     const more = given.length - this.#parts.length;
     if (this.#wide < 0 ? more !== 0 : more < 0) return undefined;
     const shift = (at: number): number => (this.#wide >= 0 && at > this.#wide ? at + more : at);
-    // What is fixed first: most patterns end there, before anything is decoded.
+    // Fixed parts first: most patterns fail there, before anything is decoded.
     for (const { at, text } of this.#fixed) if (decoded(given[shift(at)] ?? "") !== text) return undefined;
     const params: Record<string, string> = {};
     for (const { at, text } of this.#named) {

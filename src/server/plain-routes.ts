@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { RowGroup } from "./row-index.ts";
 
-/** What a path may go on with. */
+/** A node of the tree of paths: the parts that may follow. */
 interface Branch {
   readonly fixed: Map<string, Branch>;
   /** Any one part that is not empty. */
@@ -12,7 +12,7 @@ interface Branch {
   wide?: RowGroup;
 }
 
-/** Whatever has to be taken apart or decoded. */
+/** Characters of a URL that must be parsed or decoded. */
 const NOT_PLAIN = /[%?#;\\]/;
 
 /**

@@ -1,13 +1,13 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** What frames of the replication protocol begin with (docs/protocol.md). No method of HTTP does. */
+/** The first bytes of the frames of the replication protocol (docs/protocol.md). No method of HTTP begins with them. */
 const MARK = Buffer.from("CHR");
 
 export interface OtherPeers {
   /** Takes a connection that speaks in frames; what came of it is read from the socket as if nobody had looked. */
   readonly take: (socket: Socket) => void;
-  /** Whoever has not said enough to be told apart by then is cut off, in milliseconds. */
+  /** A connection whose protocol is not known after this time, in milliseconds, is cut off. */
   readonly withinMs: number;
 }
 

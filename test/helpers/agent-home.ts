@@ -16,7 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { askServer } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "./cli-package.ts";
 
-/** How a program ended. */
+/** The end of a program. */
 export interface Ended {
   readonly code: number | null;
   readonly out: string;
@@ -62,7 +62,7 @@ export class AgentHome implements AsyncDisposable {
     return this.#run(this.node, [join(this.package, "bin", "chronicle.js"), ...args], input);
   }
 
-  /** What a command prints with `--json`, whatever its exit code. */
+  /** Returns the output of a command with `--json`, whatever its exit code. */
   json(...args: readonly string[]): unknown {
     const { out, err } = this.chronicle("--json", ...args);
     if (out === "") throw new Error(err);

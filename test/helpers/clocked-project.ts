@@ -13,7 +13,7 @@ export class ClockedProject implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-clock-")));
   readonly folder = join(this.base, "project");
   readonly #opened: (StoreApi | WorkspaceApi)[] = [];
-  /** What the clock says, in milliseconds since 1970. */
+  /** The time of the clock, in milliseconds since 1970. */
   now = Date.parse("2030-01-10T12:00:00Z");
 
   constructor() {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 
-/** Which way bytes go: `up`, from the replica to its origin, or `down`. */
+/** The direction of bytes: `up`, from the replica to its origin, or `down`. */
 export type Way = "up" | "down";
 
 /** A connection that goes through. */
@@ -11,7 +11,7 @@ interface Pair {
   readonly server: Socket;
   /** Ways on which nothing arrives any more, its end included. */
   readonly silent: Set<Way>;
-  /** How it ends with what is sent next. */
+  /** How the connection ends at the next piece sent. */
   cutting: "end" | "reset" | undefined;
 }
 
@@ -19,7 +19,7 @@ const BOTH: readonly Way[] = ["up", "down"];
 
 /** A connection between a replica and its origin, over a Unix socket or TCP, which fails as networks do. */
 export class CutWire implements AsyncDisposable {
-  /** Connections that ended in the middle of what went over them. */
+  /** Number of connections that were cut in the middle of a piece. */
   cuts = 0;
   /** Connections that were ever made. */
   made = 0;
@@ -64,7 +64,10 @@ export class CutWire implements AsyncDisposable {
     for (const pair of this.#pairs) if (pair.silent.size === 0) pair.cutting = how;
   }
 
-  /** Nothing more goes over the present connections, both ways or one, and neither side is told; new ones are as before. */
+  /**
+   * Drops everything on the present connections, in both directions or one, and tells neither side. New connections
+   * work as before.
+   */
   swallow(way?: Way): void {
     for (const pair of this.#pairs) for (const one of way === undefined ? BOTH : [way]) pair.silent.add(one);
   }
@@ -106,7 +109,7 @@ export class CutWire implements AsyncDisposable {
       }
     });
     to.on("drain", () => from.resume());
-    // What was said before the end arrives.
+    // Bytes sent before the end still arrive.
     from.on("end", () => !isSilent() && to.end());
     from.on("close", () => !isSilent() && to.end(() => this.#end(pair)));
     // One that was killed: "close" follows.
@@ -117,7 +120,7 @@ export class CutWire implements AsyncDisposable {
   #cut(pair: Pair, to: Socket, piece: Buffer): void {
     this.cuts += 1;
     const how = pair.cutting;
-    // What comes after it never arrives.
+    // Later bytes never arrive.
     for (const way of BOTH) pair.silent.add(way);
     const half = piece.subarray(0, Math.floor(piece.length / 2));
     if (how === "reset") to.write(half, () => this.#reset(pair));
@@ -137,7 +140,7 @@ export class CutWire implements AsyncDisposable {
 
   #reset(pair: Pair): void {
     this.#pairs.delete(pair);
-    // A Unix socket has no RST: whoever wrote what was not read is told as with one.
+    // A Unix socket has no RST; closing one with unread data tells the writer the same.
     for (const [socket, place] of [
       [pair.client, this.#at],
       [pair.server, this.#to],
@@ -154,7 +157,7 @@ export class CutWire implements AsyncDisposable {
   }
 }
 
-/** A port of 127.0.0.1 on which nobody listens now. */
+/** A port of 127.0.0.1 on which no process listens now. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

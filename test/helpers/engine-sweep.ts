@@ -38,7 +38,7 @@ export function newDisk(): SimDisk {
   });
 }
 
-/** What lies in the other roots. */
+/** The content of the other roots. */
 const ELSEWHERE = { "/two/b.txt": "second root\n", "/two/deep/c.txt": "deep\n", "/etc/one.conf": "a file as a root\n" };
 
 /** A folder, another folder and a single file. */
@@ -134,7 +134,7 @@ export async function acknowledgedHead(workspace: WorkspaceApi): Promise<Fact> {
   return { seq, hash };
 }
 
-/** What must hold on any disk that a disturbance leaves. */
+/** Checks the conditions that must hold on any disk that a disturbance leaves. */
 export async function checkSound(disk: SimDisk, { acknowledged, error }: SweepContext<Fact>): Promise<void> {
   if (errnoOf(error) !== undefined && !isCoded(error))
     throw new Error("a bare system error reached the caller", { cause: error });
@@ -163,7 +163,7 @@ export function logPath(disk: SimDisk): string {
   return `/store/workspaces/${id?.name.toString()}/events.wal`;
 }
 
-/** What the disk of a sweep is seen through: for planted bugs. */
+/** Wraps the disk of a sweep, to plant bugs. */
 export type Through = (disk: SimDisk) => SimDisk;
 
 /** Whole operations of the engine on three roots, each with what must hold wherever it is cut off. */

@@ -10,7 +10,7 @@ import { ServerProcess } from "./server-process.ts";
 /** The ways to an origin. */
 export const WAYS = ["--connect", "--ws-connect"] as const;
 
-/** How long something is waited for that comes by itself. */
+/** Timeout and interval of waiting for an event that comes by itself. */
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
 /** An origin and a folder that follows it, each in a process of its own, over one of the two ways. */
@@ -21,21 +21,21 @@ export class FollowedOrigin implements AsyncDisposable {
   readonly #more: readonly string[];
   #client: ChronicleClient | undefined;
 
-  /** `more`: further options of `replicate`; `folder`: where the desk's is. */
+  /** `more`: further options of `replicate`; `folder`: the replica's folder. */
   constructor(way: (typeof WAYS)[number], more: readonly string[] = [], folder?: string) {
     this.desk = new ReplicateProcess(folder);
     this.#way = way;
     this.#more = more;
   }
 
-  /** The origin, which has its files by now, and then the desk. */
+  /** Starts the origin, which has its files by now, then the replica. */
   async start(): Promise<void> {
     await this.origin.start();
     await this.startDesk();
     await this.flush();
   }
 
-  /** The desk, also once more. */
+  /** Starts the replica, for the first time or again. */
   async startDesk(): Promise<void> {
     const socket = this.origin.socketUrl.slice("unix:".length);
     const token = join(this.desk.base, "desk.token");
@@ -54,7 +54,7 @@ export class FollowedOrigin implements AsyncDisposable {
     return this.#syncs.flush(this.desk.id, { timeoutMs: 120_000 });
   }
 
-  /** Goes on where it was halted: what was lost is put back. */
+  /** Resumes after a halt, and puts the lost files back. */
   async restore(): Promise<void> {
     await this.#syncs.resume(this.desk.id, { accept: "restore" });
     await this.flush();

@@ -65,7 +65,9 @@ export class GitProject implements AsyncDisposable {
     return workspace;
   }
 
-  /** What git takes for a part of the project in a folder: the files that it tracks, and those that no rule leaves out. */
+  /**
+   * The files that git counts as part of the project in a folder: the tracked ones, and those that no rule excludes.
+   */
   gitSees(folder = ""): string[] {
     const at = join(this.top, folder);
     const listed = this.git(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], at);
@@ -92,7 +94,7 @@ export class GitProject implements AsyncDisposable {
   }
 }
 
-/** The files that a workspace has recorded by now, or would: what is on disk is captured. */
+/** Captures the disk, and returns the files that a workspace has recorded. */
 export async function recorded(workspace: WorkspaceApi): Promise<string[]> {
   await workspace.snapshot();
   const { files } = await workspace.manifest("latest");

@@ -75,7 +75,7 @@ export class HostilePeer implements Disposable {
     this.raw(encodeFrame({ head: text, body }, this.#sent));
   }
 
-  /** A frame whose header announces what it likes; its checksum is right. */
+  /** Sends a frame whose header announces these lengths; its checksum is right. */
   announce(headBytes: number, bodyBytes: number, rest: Uint8Array = Buffer.alloc(0)): void {
     const frame = Buffer.concat([Buffer.alloc(28), rest]);
     frame.write("CHR", 0);
@@ -87,7 +87,7 @@ export class HostilePeer implements Disposable {
     this.raw(frame);
   }
 
-  /** Claims to have sent so many bytes more than it has. */
+  /** Claims to have sent this many bytes more than it has. */
   lose(bytes: number): void {
     this.#sent += bytes;
   }

@@ -4,7 +4,7 @@ import { parseLine, sealEvents } from "../../src/core/log/chain.ts";
 import { EMPTY_HEAD, type LogEvent } from "../../src/core/values/event.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
 
-/** Where a store, its key and its heads lie. */
+/** The folders of a store, its key and its heads. */
 export interface KeptPlaces {
   readonly home: string;
   readonly configFolder: string;
@@ -51,12 +51,12 @@ export class KeptHeads {
     return readdirSync(dirname(this.head)).filter((name) => name.startsWith(`${this.id}.former-`));
   }
 
-  /** What every other file says of the log's end. */
+  /** Removes all other files that record the end of the log. */
   dropIndex(): void {
     for (const suffix of ["", "-wal", "-shm"]) rmSync(join(dirname(this.log), `index.db${suffix}`), { force: true });
   }
 
-  /** Leaves the first so many lines. */
+  /** Keeps only the first `lines` lines. */
   cut(lines: number): void {
     const all = readFileSync(this.log, "utf8").split("\n");
     writeFileSync(this.log, `${all.slice(0, lines).join("\n")}\n`);

@@ -8,7 +8,7 @@ import { storeParts } from "./store-parts.ts";
 
 /** A replica that never was. */
 export const REPLICA = "0fd1a2b3-0000-4000-8000-000000000000";
-/** What it wrote. */
+/** The content that it wrote. */
 export const LOST = "what the replica had made of it\n";
 
 /** Has a replica write a file, as if it knew of none there: where one is, its version is lost. */

@@ -11,7 +11,7 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** A tool's answer, in parts that tests look at. */
+/** A tool's answer, in the parts that tests read. */
 export interface ToolAnswer {
   readonly text: string;
   readonly data: Record<string, unknown>;
@@ -105,7 +105,7 @@ export function misfit(schema: object, value: unknown): string | undefined {
   return validators.getValidator(schema)(value).errorMessage;
 }
 
-/** Throws where an answer is not what the tool's own schema says. */
+/** Throws if an answer does not fit the tool's own schema. */
 function mustFit(name: string, { structuredContent }: CallToolResult): void {
   const tool = TOOLS.find((one) => one.name === name);
   const found = tool === undefined ? undefined : misfit(tool.outputSchema, structuredContent);

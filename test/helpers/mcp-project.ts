@@ -73,7 +73,7 @@ async function begun(prepare: (project: Project) => void): Promise<Project> {
   return project;
 }
 
-/** What a server on this project is made with, as the command line makes it. */
+/** The parts of a server on this project, made as the command line makes them. */
 export function serverParts(project: Project): { readonly parts: ServerParts; readonly reports: string[] } {
   const reports: string[] = [];
   const workspace = new LazyWorkspace(async ({ client }) => {

@@ -4,7 +4,10 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** How a disk of each kind is made and mounted. Debian's packages: exfatprogs and exfat-fuse, xfsprogs, e2fsprogs, btrfs-progs, ntfs-3g. */
+/**
+ * The commands that make and mount a disk of each kind. Debian's packages: exfatprogs and exfat-fuse, xfsprogs,
+ * e2fsprogs, btrfs-progs, ntfs-3g.
+ */
 const KINDS = {
   exfat: { size: "64M", make: [["mkfs.exfat"]], mount: ["mount.exfat-fuse"] },
   ntfs: { size: "32M", make: [["mkfs.ntfs", "-Q", "-F"]], mount: ["mount.ntfs-3g"] },
@@ -34,7 +37,7 @@ export class MountedDisk implements Disposable {
     return home;
   }
 
-  /** Of `nfs`: the folder of the server, in which another machine would write. */
+  /** For `nfs`: the server's folder, in which another machine would write. */
   get elsewhere(): string {
     return join(this.#base, "export");
   }

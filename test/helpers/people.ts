@@ -8,19 +8,19 @@ import { chronicleBin } from "./cli-package.ts";
 export const ALICE = 61_001;
 export const BOB = 61_002;
 
-/** How a command ended, and what it wrote to both streams. */
+/** The end of a command, and its output on both streams. */
 export interface Ran {
   readonly code: number | null;
   readonly out: string;
 }
 
-/** How a script runs otherwise. */
+/** Options of running a script. */
 export interface RunHow {
-  /** Whose home folder `$HOME` is. Default: the user's own. */
+  /** The user whose home folder is `$HOME`. Default: the script's own. */
   readonly home?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** What runs the shell: `["unshare", "-m"]`. */
+  /** The command that runs the shell: `["unshare", "-m"]`. */
   readonly within?: readonly string[];
 }
 

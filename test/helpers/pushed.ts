@@ -17,7 +17,7 @@ export interface Ends {
   readonly options?: Partial<ReplicaOptions>;
 }
 
-/** What one conversation has moved. */
+/** The traffic of one conversation. */
 export interface Talked {
   readonly ends: readonly [origin: ChannelEnd, replica: ChannelEnd];
   /** Bytes of all frames, both ways. */

@@ -8,13 +8,13 @@ export function copied(from: string, to: string): void {
   execFileSync("cp", ["-a", `${from}/.`, to]);
 }
 
-/** What is in a folder, the folder itself left in place: a machine that is put back has the same inodes. */
+/** Replaces the content of a folder but not the folder itself: a machine that is put back has the same inodes. */
 export function replaceIn(folder: string, from: string): void {
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
   copied(from, folder);
 }
 
-/** The files of a folder, and what they hold. */
+/** The files of a folder with their content. */
 export function treeOf(folder: string): Record<string, string> {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true });
   const files = names.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));

@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL("../format/replica.py", import.meta.url));
 
 export const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
-/** What is told of a replica. */
+/** The report of a replica. */
 export interface ReplicaReport {
   readonly sandbox_id: string;
   readonly workspace: string;
@@ -20,11 +20,11 @@ export interface ReplicaReport {
   readonly root: string;
   readonly settled: number;
   readonly capabilities: readonly string[];
-  /** The last head that it has compared with what it holds. */
+  /** The last head that it has compared with its own state. */
   readonly witnessed: number;
-  /** How many messages of each type have come. */
+  /** Number of messages received, by type. */
   readonly messages: Readonly<Record<string, number>>;
-  /** By path: the event that was in the way, and what is kept at the origin. */
+  /** By path: the event that conflicted, and the version kept at the origin. */
   readonly conflicts: Readonly<
     Record<string, { readonly current_sequence: number; readonly kept?: { readonly content_hash: string | null } }>
   >;
@@ -32,7 +32,9 @@ export interface ReplicaReport {
   readonly refused: Readonly<Record<string, string>>;
 }
 
-/** What a command is answered. `error`: what the origin has said; `fault`: the code with which the replica has ended it. */
+/**
+ * The answer to a command. `error`: the origin's error; `fault`: the code with which the replica ended the connection.
+ */
 export interface ReplicaAnswer {
   readonly ok?: ReplicaReport;
   readonly ended?: string;
@@ -96,7 +98,7 @@ export class PythonReplica implements AsyncDisposable {
     return readFileSync(join(this.#state, "upstream.wal"), "utf8");
   }
 
-  /** Keeps what it remembers, as a backup would. */
+  /** Saves its state, as a backup would. */
   keep(): void {
     cpSync(this.#state, join(this.base, "kept"), { recursive: true });
   }

@@ -47,7 +47,7 @@ export class RecordFolder implements AsyncDisposable {
     writeFileSync(this.at(name), content);
   }
 
-  /** Takes away what says how long the log was. */
+  /** Removes the files that record the length of the log. */
   forgetBound(): void {
     for (const name of ["head.json", "snapshot.json"]) rmSync(this.at(name), { force: true });
   }

@@ -8,29 +8,32 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import type { ChronicleClient } from "../../src/client/chronicle-client.ts";
 import type { CutWire } from "./cut-wire.ts";
 
-/** So many paths are written to on both sides. */
+/** Number of paths that both sides write to. */
 const SHARED = 4;
 
-/** What can be killed at any moment, and started again. */
+/** A process that can be killed at any moment, and started again. */
 interface Mortal {
   kill(): Promise<unknown>;
   start(): Promise<void>;
 }
 
-/** What can fail, and what goes on meanwhile. */
+/** The parts of a trial: the ones that fail, and the work that goes on meanwhile. */
 export interface Trial {
   readonly origin: Mortal;
   readonly replica: Mortal;
   readonly wire: CutWire;
-  /** What both sides do; it ends before it is told to only with an error. */
+  /** The work of both sides; if it ends before it is told to, it rejects. */
   readonly running: Promise<unknown>;
   readonly status: () => Promise<SyncShape>;
-  /** So many kills. */
+  /** Number of kills. */
   readonly runs: number;
   readonly seed: number;
 }
 
-/** Who was killed, one after the other. Before every other pair of kills the connection has been cut, too. */
+/**
+ * Kills either side again and again; returns which, in order. Before every other pair of kills the connection is cut,
+ * too.
+ */
 export async function killOften(trial: Trial): Promise<string[]> {
   const { origin, replica, wire, running, runs, seed } = trial;
   const chance = random(seed);
@@ -101,9 +104,9 @@ export class SharedPaths {
   }
 }
 
-/** Writes files as programs do: nobody answers. */
+/** Writes files as programs do: without an acknowledgement. */
 export class FolderWriter {
-  /** What is in the files that it has written, in the end. */
+  /** The final content of each file that it wrote. */
   readonly left = new Map<string, string>();
   readonly #folder: string;
   readonly #name: string;
@@ -174,7 +177,7 @@ export function writtenTwice(events: readonly LogEventShape[]): string[] {
       found.push(`${seq}: ${record_id} ${before} then ${iteration}`);
     last.set(record_id, iteration);
     if (replica === undefined) continue;
-    // Folders that were missing on the way have the number of what lies in them.
+    // Missing parent folders have the number of the entry in them.
     const key = `${replica.id} ${replica.local_seq} ${record_id}`;
     if (seen.has(key)) found.push(`${seq}: ${key} once more`);
     seen.add(key);

@@ -10,12 +10,12 @@ import { chronicleBin } from "./cli-package.ts";
 /** `chronicle replicate` in a process of its own, in the foreground, with a home, a store and a folder of its own; it can be killed and started again. */
 export class ReplicateProcess implements AsyncDisposable {
   readonly base: string;
-  /** Of its user, with its store in it. */
+  /** The user's home, with the store in it. */
   readonly userHome: string;
   /** The store. */
   readonly home: string;
   readonly folder: string;
-  /** What it has told since it was last started. */
+  /** The events it reported since it was last started. */
   readonly told: SyncEventShape[] = [];
   #child: ChildProcess | undefined;
   #id = "";
@@ -39,7 +39,7 @@ export class ReplicateProcess implements AsyncDisposable {
     return this.#id;
   }
 
-  /** Where it is steered. */
+  /** The address at which it is steered. */
   get socketUrl(): string {
     return `unix:${join(this.home, "run", `sync-${this.#id}.sock`)}`;
   }

@@ -11,7 +11,7 @@ import { openSqliteIndexStore } from "../../src/storage/sqlite/sqlite-index-stor
 import { SqliteLock } from "../../src/storage/sqlite/sqlite-lock.ts";
 import { newUlid } from "../../src/util/ulid.ts";
 
-/** What a store on the real disk stands on. */
+/** The backends of a store on the real disk. */
 export function storeBackends(): Backends {
   const disk = new NodeDisk();
   return {
@@ -28,7 +28,7 @@ export function storeBackends(): Backends {
   };
 }
 
-/** What a store on the real disk stands on, for those who join engines themselves. */
+/** The parts of a store on the real disk, for tests that assemble engines themselves. */
 export function storeParts(home: string, configFolder: string): Promise<StoreParts> {
   return openParts({ home, configFolder, waitMs: 5_000 }, storeBackends());
 }

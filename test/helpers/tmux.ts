@@ -7,7 +7,7 @@ import { vi } from "vitest";
 /** A shell at work may be slow to answer. */
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** A shell in a terminal (tmux): what is typed goes where a person's keys go, and the screen is what a person sees. */
+/** A shell in a terminal (tmux): input goes the way of a person's keys, and the screen is the one a person sees. */
 export class TmuxTerminal implements Disposable {
   readonly #base = mkdtempSync(join(tmpdir(), "chronicle-tmux-"));
   readonly #env: NodeJS.ProcessEnv;
@@ -46,7 +46,7 @@ export class TmuxTerminal implements Disposable {
     this.#tmux("send-keys", ...keys);
   }
 
-  /** What the screen shows, and what has scrolled off it; long lines in one. */
+  /** The text of the screen and its scrollback; wrapped lines are joined. */
   get screen(): string {
     const text = this.#tmux("capture-pane", "-p", "-J", "-S", "-2000").trimEnd();
     return text.replaceAll(/ +$/gm, "");

@@ -7,7 +7,7 @@ import type { VerifyProblemShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { chronicleBin } from "./cli-package.ts";
 
-/** What tests of failures share: a shell in a mount namespace of its own, and questions to a workspace. */
+/** Helpers for tests of failures: a shell in a mount namespace of its own, and questions to a workspace. */
 
 export const isRoot = process.getuid?.() === 0;
 
@@ -15,7 +15,7 @@ export const isRoot = process.getuid?.() === 0;
 export const canMount =
   isRoot && spawnSync("unshare", ["-m", "sh", "-c", "mount -t tmpfs none /mnt"], { stdio: "ignore" }).status === 0;
 
-/** How a script is run. */
+/** The options of running a script. */
 export interface ShellOptions {
   /** Default: a new one, removed afterwards. */
   readonly folder?: string;
@@ -40,7 +40,7 @@ export function inMountSpace(script: string, options: ShellOptions = {}): string
 function runScript(folder: string, script: string, { user, env }: ShellOptions): string {
   const home = join(folder, "home");
   mkdirSync(home, { recursive: true });
-  // Other users must reach the folder, and own what they work in.
+  // Other users must be able to enter the folder, and to write in it.
   for (const path of [folder, home]) chmodSync(path, 0o777);
   const bin = chronicleBin();
   chmodSync(dirname(dirname(bin)), 0o755);
@@ -69,14 +69,14 @@ export async function contentOf(workspace: WorkspaceApi, path: string, iteration
   return Buffer.concat(pieces);
 }
 
-/** What `verify` finds wrong. */
+/** Returns the problems that `verify` finds. */
 export async function isSound(workspace: WorkspaceApi): Promise<readonly VerifyProblemShape[]> {
   return (await workspace.verify()).problems;
 }
 
 /**
- * A process that runs this JavaScript (CommonJS, `args` at hand) until it is disposed of; ready when it has begun. What it
- * throws is ignored: it works among files that come and go.
+ * A process that runs this JavaScript (CommonJS, `args` at hand) until it is disposed of; ready when it has begun. Its
+ * errors are ignored: the files it works on come and go.
  */
 export async function background(code: string, ...args: readonly string[]): Promise<Disposable> {
   const script = `const fs = require("fs"); const args = process.argv.slice(1);

@@ -13,8 +13,8 @@ interface Process {
 }
 
 /**
- * Two processes of one machine that may have the same workspace open. One of them is at work. Each has an index of its own:
- * what the other one records is as if it had been killed before it could bring it into the index.
+ * Two processes of one machine that may have the same workspace open. One of them is working. Each has its own index:
+ * events of the other one appear as if it had been killed before it could update the index.
  */
 export class TwoProcesses {
   readonly #backends: Backends;
@@ -24,7 +24,7 @@ export class TwoProcesses {
   /** The workspace, once it was begun: a root that is a file may be gone later. */
   #known: string | undefined;
 
-  /** `roots`: what is tracked; the first one is a folder. */
+  /** `roots`: the tracked ones; the first one is a folder. */
   constructor(disk: SimDisk, clock: () => number, roots: readonly string[] = ["/proj"]) {
     this.#roots = roots;
     this.#backends = { ...simBackends(disk, { firstId: 0, clock }), openBlobIndex: sharedBlobIndex() };
@@ -67,7 +67,7 @@ export class TwoProcesses {
   }
 }
 
-/** The index of contents that all processes share; once nobody has it open it is gone, and is made anew. */
+/** The index of contents that all processes share. Once it is no longer open anywhere, it is gone, and is made anew. */
 function sharedBlobIndex(): Backends["openBlobIndex"] {
   let users = 0;
   let index = new SharedBlobIndex(() => {});

@@ -7,16 +7,19 @@ import { join } from "node:path";
 import { vi } from "vitest";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
-/** How long something is waited for, and how often it is looked at. */
+/** Timeout and interval of waiting. */
 const PATIENCE = { timeout: 20_000, interval: 50 };
 
-/** A process of one side; what it says comes piece by piece. */
+/** A process of one side; its output arrives piece by piece. */
 export interface SideProcess {
   readonly child: ChildProcess;
   readonly said: string[];
 }
 
-/** An origin and a replica as real processes, each with a store of its own, in folders `origin` and `desk` of a temporary one. */
+/**
+ * An origin and a replica as real processes, each with a store of its own, in folders `origin` and `desk` of a
+ * temporary one.
+ */
 export class TwoSides implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-sides-")));
   readonly #running: ChildProcess[] = [];
@@ -45,7 +48,10 @@ export class TwoSides implements AsyncDisposable {
     await vi.waitFor(() => assert.equal(this.read(side, path), content, `${side}: ${path}`), PATIENCE);
   }
 
-  /** The origin serves, and the desk follows it, begun by `prefix`. Resolves once the origin can be reached. */
+  /**
+   * Starts the origin's server and the replica that follows it, started by `prefix`. Resolves once the origin can be
+   * reached.
+   */
   async follow(prefix: readonly string[] = []): Promise<SideProcess> {
     const socket = join(this.base, "run/c.sock");
     this.#start("origin", ["serve", "--replication", "--socket", socket]);

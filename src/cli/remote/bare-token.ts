@@ -1,6 +1,6 @@
 import { isLoopback } from "../../server/callers/listener.ts";
 
-/** What to say where a token goes over a network as plain text; `undefined` where it does not. */
+/** A warning if a token goes over a network as plain text; else `undefined`. */
 export function bareTokenNote(url: string, token: string | undefined): string | undefined {
   if (token === undefined || !URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);

@@ -7,7 +7,7 @@ import { usageError } from "../../process/usage-error.ts";
 export interface RemoteAddress {
   /** `http://127.0.0.1:7420`, `https://…`, `unix:/path/of/the/socket`; `unix:` alone: that of this machine's own store. */
   readonly url: string;
-  /** What stood behind `#`: a workspace's id or name. */
+  /** The text behind `#`: a workspace's id or name. */
   readonly workspace: string | undefined;
 }
 
@@ -32,7 +32,7 @@ function refuseNoAddress(url: string, from: string): void {
     throw usageError(`${from}: ${path} is no absolute path of a socket`, FORMS);
   }
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  // What might be a password is not printed again.
+  // The address may contain a password, so it is not printed.
   if (parsed !== undefined && (parsed.username !== "" || parsed.password !== "")) {
     throw usageError(
       `${from}: a server's address has no user and no password in it`,

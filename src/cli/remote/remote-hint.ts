@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** What the command line can do about an answer of a server's; other errors as they are. */
+/** Adds a hint for the command line to a server's `UNAUTHENTICATED`; returns other errors as they are. */
 export function withRemoteHint(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "UNAUTHENTICATED") return error;
   const { code, message, data } = error;

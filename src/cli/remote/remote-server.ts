@@ -14,11 +14,11 @@ import { remoteToken } from "./remote-token.ts";
 import { optional } from "../../util/optional.ts";
 
 const MOST_LISTED = 20;
-/** How long it is waited before a server that is starting is asked again, in milliseconds. */
+/** Delay before a server that is starting is asked again, in milliseconds. */
 const ASK_AGAIN_MS = 500;
 const STARTS = "the server is starting: it opens the folder that it was started in";
 
-/** How a command line asks a server. */
+/** The options for reaching a server. */
 export interface RemoteOptions {
   readonly address: RemoteAddress;
   /** `--token-file`. */
@@ -26,9 +26,9 @@ export interface RemoteOptions {
   /** Instead of it, and of `$CHRONICLE_TOKEN`. */
   readonly token?: string | undefined;
   readonly acting: ActingAs;
-  /** Is told what people should know about the way to the server. */
+  /** Takes notes for the user about the connection to the server. */
   readonly onNote: (note: string) => void;
-  /** Ask once and no more: for what somebody waits for at a keyboard. */
+  /** True to ask only once: the user waits at a keyboard. */
   readonly once: boolean;
 }
 
@@ -42,7 +42,7 @@ export class RemoteServer {
     this.#options = options;
   }
 
-  /** Nothing is asked yet. Throws `USAGE` for what is no address or no token, `UNSAFE` as `ownServer` does. */
+  /** Makes no request yet. Throws `USAGE` for an invalid address or token, `UNSAFE` as `ownServer` does. */
   static of(io: Io, options: RemoteOptions): RemoteServer {
     const { address, tokenFile, token: own, acting, once, onNote } = options;
     const token = own ?? remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
@@ -84,7 +84,7 @@ export class RemoteServer {
     }
   }
 
-  /** Who one is there. Throws `UNAUTHENTICATED`, `UNAVAILABLE`. */
+  /** Returns the caller as the server knows it. Throws `UNAUTHENTICATED`, `UNAVAILABLE`. */
   me(): Promise<MeShape> {
     return this.#client.me();
   }

@@ -4,7 +4,7 @@ import { usageError } from "../../process/usage-error.ts";
 import { isAbsolute, resolve } from "node:path";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** Where the token for a server can come from. */
+/** The possible sources of a server's token. */
 export interface TokenSources {
   /** `--token-file`, as it was typed. */
   readonly file: string | undefined;
@@ -24,7 +24,7 @@ export function remoteToken({ file, given, cwd }: TokenSources): string | undefi
   return given === undefined || given === "" ? undefined : fit(given, "$CHRONICLE_TOKEN");
 }
 
-/** As with the operator's: what others can read is no secret any more. */
+/** As for the operator's token: a file that others can read holds no secret. */
 function refuseShared(file: string, cwd: string): void {
   const stat = new NodeDisk().lstat(resolve(cwd, file));
   if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;

@@ -1,7 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-/** What Node says of a port that it cannot listen on. */
+/** Node's error for a port that it cannot listen on. */
 interface ListenError extends Error {
   readonly code: string;
   readonly syscall: string;
@@ -17,7 +17,10 @@ function isListenError(error: unknown): error is ListenError {
   return isPort || error.syscall === "getaddrinfo";
 }
 
-/** Why a port cannot be listened on, and what to do: `REFUSED` where it is taken or the system's, `USAGE`; other errors as they are. */
+/**
+ * Turns an error of listening into one that says why, and what to do: `REFUSED` if the port is taken or reserved by the
+ * system, `USAGE`; returns other errors as they are.
+ */
 export function listenTrouble(error: unknown): unknown {
   if (!isListenError(error)) return error;
   const { code, address = error.hostname ?? "", port } = error;

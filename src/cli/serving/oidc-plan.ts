@@ -2,7 +2,10 @@ import type { CommandContext } from "../support/context.ts";
 import type { OidcPlan } from "../../daemon/serve-options.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-/** `hasPorts`: tokens are asked for at all. Throws `USAGE` for what would not be safe, or is half said. */
+/**
+ * The OIDC options of a command line. `hasPorts`: there are ports, so tokens are needed at all. Throws `USAGE` for
+ * options that are unsafe or incomplete.
+ */
 export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {
   const issuer = input.text("oidcIssuer");
   const audience = input.text("oidcAudience");

@@ -10,7 +10,7 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 /** A token that somebody chose must be hard to guess, too. */
 const LEAST = 24;
 
-/** Where an operator's token can come from. */
+/** The possible sources of an operator's token. */
 export interface TokenPlaces {
   /** `$CHRONICLE_TOKEN`. */
   readonly given: string | undefined;
@@ -25,7 +25,7 @@ export interface OperatorToken {
   readonly from: string;
 }
 
-/** The file in which the operator's token is kept where nobody gives one. */
+/** The file of the operator's token if none is given. */
 function operatorTokenFile(configFolder: string): string {
   return join(configFolder, "operator.token");
 }

@@ -8,7 +8,7 @@ import { optional } from "../../util/optional.ts";
 
 const MAX_PORT = 65_535;
 
-/** The ports that a command line asks for. Throws `USAGE` for what would not be safe without being said. */
+/** The ports that a command line asks for. Throws `USAGE` if one would be unsafe, unless an option allows it. */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   const port = input.number("port");
   const listen = input.text("listen");

@@ -7,7 +7,7 @@ import { printable } from "../../process/printable.ts";
 import type { OperatorToken } from "./operator-token.ts";
 import type { PortPlan } from "../../daemon/serve-options.ts";
 
-/** What a server listens on. */
+/** The addresses that a server listens on. */
 export interface Listening {
   readonly socket: string;
   readonly urls: readonly string[];
@@ -15,7 +15,7 @@ export interface Listening {
   readonly operator: OperatorToken | undefined;
 }
 
-/** Says what it listens on, and how to ask it. */
+/** Prints the addresses that a server listens on, and how to ask it. */
 export function tellListening(context: CommandContext, { socket, urls, ports, operator }: Listening): void {
   if (context.json) {
     const replication = context.input.flag("replication");
@@ -27,7 +27,7 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
   context.say(`listening on ${printable(socket)}`);
   for (const url of urls) context.say(`listening on ${url}`);
   if (context.input.flag("replication")) {
-    // Whoever types it is elsewhere: no folder of this command belongs to it.
+    // Replicas are started elsewhere, so no option of this command belongs in the line.
     context.say(`replicas: chronicle replicate FOLDER --connect ${shellWord(socket)}`);
   }
   const [url] = urls;
@@ -87,7 +87,7 @@ export function tellAlreadyThere(
   return EXIT.done;
 }
 
-/** What was asked for, and the process that is there does not do. */
+/** Says which of the wanted options the running process does not serve. */
 function whatIsNot(ports: readonly PortPlan[], unserved: string | undefined): string {
   if (ports.length > 0) return "the ports that are asked for are not served";
   return unserved === undefined

@@ -25,7 +25,7 @@ import { optional } from "../../util/optional.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
-/** How a store is opened otherwise than a person does. */
+/** How opening a store differs from a person's way. */
 interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
   /** A server that does not answer is not asked again: somebody waits at a keyboard. */
   readonly once?: boolean;
@@ -39,8 +39,8 @@ interface Asked {
 }
 
 /**
- * What a command works with: its input, the world, and the store, which is opened when it is first asked for; with `--remote`
- * a server stands for the store.
+ * The surroundings of a command: its input, its `Io`, and the store, which is opened on first use. With `--remote`, a
+ * server takes the place of the store.
  */
 export class CommandContext {
   readonly io: Io;
@@ -107,8 +107,8 @@ export class CommandContext {
   }
 
   /**
-   * The workspace that `--workspace` names, else the nearest one around the current folder (of a server: its own choice); one
-   * that is begun (`create`) is told of on stderr.
+   * The workspace that `--workspace` names, else the nearest one around the current folder (of a server: its own
+   * choice). If one is begun (`create`), stderr says so.
    */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
@@ -142,14 +142,17 @@ export class CommandContext {
     return (await this.#server)?.workspace(named);
   }
 
-  /** Who one is for the server that is asked; `undefined`: none is. Throws as `RemoteServer.me`. */
+  /** Returns the caller as the server knows it; `undefined` without a server. Throws as `RemoteServer.me` does. */
   async meThere(): Promise<MeShape | undefined> {
     if (this.remote === undefined) return undefined;
     await this.store();
     return (await this.#server)?.me();
   }
 
-  /** May one give up and free what was recorded? Where not, nobody is asked whether it should be: it is refused in any case. */
+  /**
+   * True if the caller may give up and free what was recorded. If not, no question is asked first: it is refused in any
+   * case.
+   */
   async isOperator(): Promise<boolean> {
     if (await this.isAgent()) return false;
     const me = await this.meThere();
@@ -157,8 +160,8 @@ export class CommandContext {
   }
 
   /**
-   * Does an agent give this command? What `run` has started is told so by a variable. For what only a person may do, the processes around
-   * this one are looked at, too.
+   * True if an agent gives this command. A variable tells so to all that `run` has started. For commands that are for
+   * persons only, the processes around this one are checked, too.
    */
   isAgent(): Promise<boolean> {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
@@ -199,7 +202,7 @@ export class CommandContext {
     return begun;
   }
 
-  /** For commands that only look. */
+  /** Opens the workspace for commands that only read. */
   reading(): Promise<WorkspaceApi> {
     return this.workspace({ readOnly: true });
   }
@@ -209,7 +212,9 @@ export class CommandContext {
     return this.closing(workspace);
   }
 
-  /** Of a server's workspaces it is asked whether what was recorded there is signed; of this machine's the store tells. */
+  /**
+   * Reports whether the changed workspaces of a server are signed. For those of this machine, the store itself does.
+   */
   async #askSigned(): Promise<void> {
     for (const workspace of this.#changed.splice(0)) {
       try {
@@ -224,7 +229,7 @@ export class CommandContext {
     }
   }
 
-  /** Has `close` close it. Of what is returned no agent's command gets the bytes of a secret. */
+  /** Returns the workspace, which `close` will close. Agents' commands get no secret's bytes from it. */
   closing(workspace: WorkspaceApi): WorkspaceApi {
     this.#workspaces.push(workspace);
     return secretsForPeople(workspace, {
@@ -233,7 +238,10 @@ export class CommandContext {
     });
   }
 
-  /** Of a workspace that was named the paths begin at its root, unless one stands in its folder; of a server's in any case. */
+  /**
+   * Translates paths. In a workspace chosen by name they begin at its root, unless the current folder is within it; on
+   * a server they always do.
+   */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);
     if (this.input.text("workspace") === undefined) return new UserPaths(workspace, this.io.cwd());
@@ -284,5 +292,5 @@ export class CommandContext {
   }
 }
 
-/** What a command does. Resolves to the exit code. */
+/** The work of a command. Resolves to the exit code. */
 export type Action = (context: CommandContext) => Promise<number>;

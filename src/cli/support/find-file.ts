@@ -17,7 +17,7 @@ async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<str
   return closestTo(basename(path), [...names.keys()], 3).map((name) => names.get(name) ?? name);
 }
 
-/** What to say when a path was never recorded. */
+/** The error for a path that was never recorded. */
 export async function notRecorded(workspace: WorkspaceApi, typed: string, path: string): Promise<ChronicleError> {
   const candidates = await candidatesFor(workspace, path);
   const hint =

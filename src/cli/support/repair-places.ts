@@ -14,7 +14,7 @@ const OWN_ORIGIN = "origin";
 interface AskedServer {
   readonly address: RemoteAddress;
   readonly token?: string | undefined;
-  /** What its workspace may be called, the likeliest first. */
+  /** Possible names of its workspace, the likeliest first. */
   readonly workspaces: readonly string[];
 }
 

@@ -6,7 +6,7 @@ import { writeJson } from "../render/json.ts";
 import { printable, printableText } from "../../process/printable.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
-/** How an error is told: which form, where to, in which colours. */
+/** The form, target and colours of an error. */
 export interface ReportStyle {
   readonly json: boolean;
   /** JSON goes to stderr: stdout belongs to somebody else's command. */

@@ -10,7 +10,7 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const MOST_LINES = 100;
 
-/** What `--if-match` asks for. */
+/** The condition that `--if-match` sets. */
 export function conditionOf({ input }: CommandContext): { readonly ifMatch?: string } {
   const hash = input.text("ifMatch");
   return hash === undefined ? {} : { ifMatch: hash };
@@ -39,7 +39,10 @@ export async function reportWrite(
   return code;
 }
 
-/** How it is taken back. A workspace without a folder takes no git state: what of it was deleted comes back by no undo. */
+/**
+ * Returns the hint on how to take a write back. A workspace without a folder takes no git state: deleted git files come
+ * back by no undo.
+ */
 async function wayBack(
   workspace: WorkspaceApi,
   result: FileWriteShape,

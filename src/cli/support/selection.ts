@@ -5,7 +5,7 @@ import { usageError } from "../../process/usage-error.ts";
 
 const OPTIONS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
-/** Whose work the command line names, `{}` for nobody's. Throws `USAGE` for more than one. */
+/** The selection that the command line makes, `{}` without one. Throws `USAGE` for more than one. */
 export async function selectionOf(context: CommandContext, workspace: WorkspaceApi): Promise<Selection> {
   const { input } = context;
   const given = OPTIONS.filter((name) => input.text(name) !== undefined);

@@ -27,7 +27,7 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 
-/** How a step is told; `asked`: the changes were shown before. */
+/** How a step is reported; `asked`: the changes were shown before. */
 interface Telling extends Direction {
   readonly asked: boolean;
 }
@@ -44,13 +44,14 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
-  // Where all of it is in conflict, the file is not "like that already". Of somebody's work a note says why nothing was done.
+  // If all of it is in conflict, the file is not "like that already". For a selection, a note says why nothing was
+  // done.
   const isDone = isChanged(result);
   if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
     context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
   else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${done}`);
   if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
-  // Where nothing was changed, there is nothing to bring again or to take back.
+  // Without a change there is nothing to redo or to undo.
   if (result.dry_run || !isDone) return;
   const other = result.direction === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", context.worded(other)));
@@ -61,7 +62,7 @@ function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
   return changes.length + aside.length > 0;
 }
 
-/** What does not merge with later work. */
+/** Lines about files that do not merge with later work. */
 function unmergedLines({ unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
   if (unmerged.length === 0) return [];
   const head = `${dryRun ? "would be" : "these are"} conflicts (the file stays as it is, both contents are kept):`;

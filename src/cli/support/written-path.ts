@@ -5,7 +5,7 @@ import type { Io } from "../../process/io.ts";
 import { ownFolders } from "../../process/places.ts";
 import { typedPath } from "../../process/typed-path.ts";
 
-/** Where a command is given, and with which options. */
+/** The surroundings and options of a command. */
 interface Given {
   readonly io: Io;
   readonly input: Input;

@@ -8,7 +8,7 @@ import { optional } from "../../util/optional.ts";
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 
-/** How a folder is to follow, as the options of `replicate` and `sync start` say. Throws `USAGE`. */
+/** How a folder follows, from the options of `replicate` and `sync start`. Throws `USAGE`. */
 export function followOptions({ input }: CommandContext): SyncSettings {
   const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
   const editorFiles = input.text("editorFiles");

@@ -3,7 +3,7 @@ import type { CommandContext } from "../support/context.ts";
 import { printable } from "../../process/printable.ts";
 import { eventText, originOf, stateText } from "../render/syncs.ts";
 
-/** What is followed, and until when. */
+/** The syncs to follow, and until when. */
 export interface Following {
   /** Only this sync; default: all. */
   readonly id?: string;
@@ -15,8 +15,8 @@ export interface Following {
 }
 
 /**
- * Shows what syncs do until it is ended: with `--json` each event as a line; on a terminal a line for what happened, and
- * below it one that says how it stands now; else lines with their times.
+ * Shows the work of syncs until it is ended. With `--json`: each event as a line. On a terminal: a line for each event,
+ * and below them one with the current state. Else: lines with their times.
  */
 export async function showSyncs(
   context: CommandContext,
@@ -62,7 +62,7 @@ class DirtyPaths {
     this.#draw(event.id);
   }
 
-  /** Beside what happens. */
+  /** Prints a line apart from the events. */
   say(text: string | undefined): void {
     if (text === undefined) return;
     this.#clear();
@@ -73,11 +73,11 @@ class DirtyPaths {
     this.#clear();
   }
 
-  /** How it stands is said below; only how it changes stays on the screen. */
+  /** Text of an event; for states only when the state changes, since the line below shows the current one. */
   #textOf(event: SyncEventShape): string | undefined {
     const { paint } = this.#context;
     const text = eventText(event, paint);
-    // The state that comes with it says so, too, and what to do.
+    // The state event that comes with it says the same, and what to do.
     if (event.kind === "halted") return undefined;
     if (event.kind !== "state") return text;
     const { state } = event.sync;

@@ -15,7 +15,7 @@ import {
   writeWholeFile,
 } from "../../process/user-files.ts";
 
-/** What merges, and where. */
+/** The merge program, and where it runs. */
 export interface MergeTool {
   /** For a shell: it finds files' names in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
   readonly command: string;
@@ -23,8 +23,8 @@ export interface MergeTool {
 }
 
 /**
- * Has somebody's program merge both sides of a conflict. `$MERGED` holds the folder's side at first; what it holds in the
- * end is the result. Throws `REFUSED` where one side is no file, or the program fails or leaves `$MERGED` untouched.
+ * Runs the user's program to merge both sides of a conflict. `$MERGED` begins with the folder's side; its final content
+ * is the result. Throws `REFUSED` if one side is no file, or if the program fails or leaves `$MERGED` untouched.
  */
 export async function mergeByTool(
   workspace: Pick<WorkspaceApi, "blob">,
@@ -52,14 +52,14 @@ export async function mergeByTool(
   });
 }
 
-/** Writes what was merged to a file of its own, which stays; its path. */
+/** Writes a merged content to a file of its own, which stays. Returns its path. */
 export function keepMerged(content: Uint8Array): string {
   const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
   writeWholeFile(path, content);
   return path;
 }
 
-/** Another one after each time that a file is written, also with what was in it before. */
+/** A stamp that changes with each write of a file, even if the content stays the same. */
 function stampOf(path: string): string {
   const stat = new NodeDisk().lstat(path);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
@@ -88,7 +88,7 @@ class ToolFolder implements Disposable {
     return path;
   }
 
-  /** With what the tool has left beside them. */
+  /** Removes the files, and those that the tool left beside them. */
   [Symbol.dispose](): void {
     for (const { name } of new NodeDisk().list(this.#path)) {
       try {
@@ -100,7 +100,7 @@ class ToolFolder implements Disposable {
     try {
       removeEmptyFolder(this.#path);
     } catch (error) {
-      // Whoever made folders in there knows of them.
+      // The user's program made folders here, so they stay.
       if (errnoOf(error) !== "ENOTEMPTY") throw error;
     }
   }

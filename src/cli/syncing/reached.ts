@@ -1,6 +1,6 @@
 import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
 
-/** So long it is waited for an answer of the origin, in milliseconds: whoever is there answers at once. */
+/** Longest wait for an answer of the origin, in milliseconds: a running origin answers at once. */
 const PATIENCE_MS = 2_000;
 /** One that is refused is offline for a moment, until that is written down. */
 const SETTLING_MS = 300;

@@ -70,7 +70,7 @@ export async function settleConflict(
   return EXIT.done;
 }
 
-/** What somebody has merged by hand is not lost with the refusal. Always throws. */
+/** Throws the refusal, after keeping a content that was merged by hand. Always throws. */
 function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
   const isChanged = error instanceof ChronicleError && error.data["changed"] === true;
   if (!isChanged || merged === undefined) throw error;

@@ -41,7 +41,7 @@ export async function startSync(context: CommandContext, args: readonly string[]
   return sync.state === "halted" ? EXIT.failed : EXIT.done;
 }
 
-/** What `start` is asked for. Throws `USAGE`, and `FORBIDDEN` where an agent wants secrets. */
+/** The options of `start`. Throws `USAGE`, and `FORBIDDEN` if an agent asks for secrets. */
 export async function startOptions(
   context: CommandContext,
   { url, workspace }: UpstreamAddress,
@@ -58,7 +58,7 @@ export async function startOptions(
   };
 }
 
-/** What becomes of the folder's files, and of its secrets; a line each. */
+/** Says what happens to the folder's files, and to its secrets; a line each. */
 function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShape): string | undefined {
   const secrets = secretsStay(begun.protected, printable);
   const joined = joinedNote(context, sync, begun.joined);
@@ -68,7 +68,7 @@ function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShap
   return lines.length === 0 ? undefined : lines.join("\n");
 }
 
-/** What becomes of files that were in the folder before. */
+/** Says what happens to files that were in the folder before. */
 function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncShape, joined = 0): string | undefined {
   if (joined === 0) return undefined;
   const files = `${counted(joined, "file")} of ${printable(folder)}`;
@@ -87,8 +87,8 @@ const JOINED: Readonly<Record<SyncMode, string>> = {
 };
 
 /**
- * A person who waits at a terminal sees how the first sync goes, and Ctrl-C ends the waiting, not the sync. A program is told
- * whether the origin can be reached.
+ * At a terminal, shows the first sync; Ctrl-C ends the waiting, not the sync. A program only learns whether the origin
+ * can be reached.
  */
 async function firstSync(context: CommandContext, syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   if (context.json || !context.io.err.isTerminal) return reached(syncs, begun);
@@ -107,7 +107,7 @@ function isBusy(state: SyncShape["state"]): boolean {
   return state === "connecting" || state === "syncing";
 }
 
-/** Runs a sync in this process until Ctrl-C, or `sync stop` from elsewhere, which ends it; what was synced stays. */
+/** Runs a sync in this process until Ctrl-C, or `sync stop` elsewhere, ends it. Synced files stay. */
 export async function runSync(context: CommandContext, options: SyncStart): Promise<number> {
   const { openSyncs } = await import("../../open.ts");
   const store = await context.store();
@@ -138,7 +138,10 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
   }
 }
 
-/** What the store's process went on with, when whoever ran it here was gone, is run here again. */
+/**
+ * Runs a sync here again. If the store's process took it over after its foreground process had gone, it hands the sync
+ * back first.
+ */
 async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
   try {
     return await runner.start(options);
@@ -150,12 +153,14 @@ async function startHere(context: CommandContext, runner: SyncRunner, options: S
   }
 }
 
-/** Does the store's process run it no more? What yet another process runs in the foreground stays where it is. */
+/**
+ * True if the store's process no longer runs the sync. A sync that another process runs in the foreground stays there.
+ */
 async function isHandedOver(context: CommandContext, { folder }: SyncStart): Promise<boolean> {
   try {
     return await hasLetGo(context, folder);
   } catch (error) {
-    // It has ended in this moment, and what it ran with it.
+    // The store's process has just ended, and its syncs with it.
     if (error instanceof ChronicleError && error.code === "UNAVAILABLE") return true;
     throw error;
   }
@@ -183,23 +188,23 @@ interface Followed {
   readonly runner: SyncRunner;
   readonly id: string;
   readonly signal: AbortSignal;
-  /** What is to be said once it is known what the origin lets it do. */
+  /** A note to print once it is known what the origin permits. */
   readonly note: (sync: SyncShape) => string | undefined;
 }
 
-/** Is this one refused for what it is, such as for its token, or its place? Whoever waits in front of that waits for nothing. */
+/** True if the sync is refused for a lasting reason, such as its token or its place: waiting would not help. */
 function isRefused({ halted = "" }: SyncShape): boolean {
   return ["unauthenticated", "forbidden", "not_found", "nested"].includes(halted);
 }
 
-/** Shows what a sync does until the origin refuses it, or somebody ends it, here or from elsewhere; how it stands then. */
+/** Shows the work of a sync until the origin refuses it, or it is ended, here or elsewhere. Returns its last state. */
 async function followed(context: CommandContext, { store, runner, id, ...more }: Followed): Promise<SyncShape> {
   await using _door = await doorFor(context, { store, runner, id });
   await showSyncs(context, runner, { ...more, id, until: (sync) => sync.state === "stopped" || isRefused(sync) });
   return runner.stop(id);
 }
 
-/** A sync goes on, too, where nobody can steer it from elsewhere. */
+/** A sync goes on even if it cannot be steered from other processes. */
 async function doorFor(
   context: CommandContext,
   { store, runner, id }: Pick<Followed, "store" | "runner" | "id">,

@@ -11,18 +11,18 @@ import { startServer } from "../../daemon/start-server.ts";
 import { placesOf } from "../../process/places.ts";
 import { hasReplicas } from "../../daemon/has-replicas.ts";
 
-/** Where syncs are spoken of: the store's process, or this one. */
+/** The API of syncs, of the store's process or of this one. */
 export interface SyncClient extends AsyncDisposable {
   readonly syncs: SyncApi;
 }
 
-/** A process that was started answers within so many milliseconds, or does not come up at all. */
+/** A process just started answers within this time, in milliseconds, or not at all. */
 const START_MS = 20_000;
 const LOOK_MS = 50;
 /** One that died at once is tried again: somebody waits for it. */
 const AGAIN_MS = 3_000;
 
-/** The desk of the store's process, which is started where it is not there. Throws `UNAVAILABLE`, `UNSAFE`. */
+/** Connects to the syncs of the store's process, and starts it if there is none. Throws `UNAVAILABLE`, `UNSAFE`. */
 export async function backgroundDesk(context: CommandContext): Promise<SyncClient> {
   const { io } = context;
   const { home, run } = placeOf(context);
@@ -43,13 +43,16 @@ export async function backgroundDesk(context: CommandContext): Promise<SyncClien
   return clientDesk(run);
 }
 
-/** The desk of the store's process, where that is there. */
+/** Connects to the syncs of the store's process, if it runs. */
 export async function runningDesk(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
   return (await whoAnswers(run.door, context.io.version)) === undefined ? undefined : clientDesk(run);
 }
 
-/** As `backgroundDesk`, for whoever only looks: where the store has no syncs, no process is started, and this is `undefined`. */
+/**
+ * Like `backgroundDesk`, for commands that only read: if the store has no syncs, starts no process and returns
+ * `undefined`.
+ */
 export async function lookingDesk(context: CommandContext): Promise<SyncClient | undefined> {
   const running = await runningDesk(context);
   if (running !== undefined) return running;

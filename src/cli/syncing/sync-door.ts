@@ -17,18 +17,18 @@ import { openSocket } from "../../daemon/server-socket.ts";
 export interface SyncDoorOptions {
   readonly disk: Disk;
   readonly store: StoreApi;
-  /** What this process runs. */
+  /** The syncs that this process runs. */
   readonly syncs: SyncApi;
   readonly run: RunFolder;
   readonly uid: number;
   readonly version: string;
-  /** Is told what nobody expected. */
+  /** Takes unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Lets a sync that runs in this process be steered from elsewhere: `/v1/syncs` on a Unix socket of the owner's alone, until it
- * is disposed of. The store's process passes on what concerns it. Throws `UNSAFE`, system errors.
+ * Lets other processes steer a sync of this one: `/v1/syncs` on a Unix socket for its owner alone, until disposed. The
+ * store's process passes on calls about this sync. Throws `UNSAFE`, system errors.
  */
 export async function openSyncDoor(options: SyncDoorOptions): Promise<AsyncDisposable> {
   const { disk, run, uid, version, onError } = options;
@@ -36,7 +36,7 @@ export async function openSyncDoor(options: SyncDoorOptions): Promise<AsyncDispo
   const now = (): number => Date.now();
   const server = new HttpServer({
     routes: [health(version)],
-    // Nobody comes in by a token: there is no port.
+    // No token is ever accepted, since there is no port.
     admission: new Admission(new Authenticator({ book: new MemoryTokenStore(), now }), { limits: DEFAULT_LIMITS, now }),
     app: (stopping) => appOf(options, stopping),
     onError,

@@ -5,7 +5,7 @@ import type { CommandContext } from "../support/context.ts";
 import { placesOf } from "../../process/places.ts";
 import { troubleLines } from "../render/syncs.ts";
 
-/** What keeps the sync of a workspace from its work, and what to do next, as far as the process that runs it says so now. */
+/** Lines that say what blocks the sync of a workspace, and what to do, as far as the process that runs it knows. */
 export async function syncNotes(context: CommandContext, workspace: string): Promise<string[]> {
   const { io, input, remote } = context;
   if (remote !== undefined) return [];

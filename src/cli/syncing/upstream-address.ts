@@ -2,7 +2,7 @@ import { refuseLongSocket } from "../serving/socket-length.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { typedPath } from "../../process/typed-path.ts";
 
-/** Where an origin is, and which of its workspaces is meant. */
+/** The address of an origin, and the workspace meant there. */
 export interface UpstreamAddress {
   /** `http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH`. */
   readonly url: string;
@@ -24,7 +24,7 @@ export function parseUpstream(text: string, cwd: string): UpstreamAddress {
 export function originUrl(url: string, cwd: string): string {
   if (url.startsWith("unix:")) return socketUrl(url.slice("unix:".length).replace(/^\/\/(?=\/)/, ""), cwd);
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  // What might be a password is not printed again.
+  // The address may contain a password, so it is not printed.
   if (parsed !== undefined && (parsed.username !== "" || parsed.password !== "")) {
     throw usageError(
       "an origin's address has no user and no password in it",
@@ -34,11 +34,11 @@ export function originUrl(url: string, cwd: string): string {
   const isKnown = parsed !== undefined && ["http:", "https:", "ws:", "wss:"].includes(parsed.protocol);
   if (!isKnown || parsed.search !== "" || parsed.hash !== "")
     throw usageError(`${url} is no address of an origin`, meantBy(url));
-  // Where replicas come in is known; `serve` says it, so that it is often given.
+  // The path for replicas is known. `serve` prints it, so people often paste it; it is cut off.
   return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/replicate$/, "")}`;
 }
 
-/** What somebody may have meant who left out the beginning. */
+/** A hint for an address typed without its scheme. */
 function meantBy(text: string): string {
   if (/^\.{0,2}\//.test(text)) return `for a socket: unix:${text}`;
   return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;

@@ -6,21 +6,21 @@ export interface Suggestion {
   readonly about: string;
 }
 
-/** What may stand next; `files`: names of files too. */
+/** The possible next words; `files`: file names as well. */
 export interface Completions {
   readonly words: readonly Suggestion[];
   readonly files: boolean;
 }
 
-/** Looks up what only the store knows: moments, sessions … */
+/** Looks up words that only the store knows: moments, sessions … */
 export type Lookup = (what: Completes) => Promise<Suggestion[]>;
 
-/** Where the word to be completed stands. */
+/** The position of the word to be completed. */
 interface Place {
   readonly command: CommandSpec | undefined;
   /** The option whose value it is. */
   readonly option: OptionSpec | undefined;
-  /** How many arguments of the command stand before it. */
+  /** Number of the command's arguments before it. */
   readonly argument: number;
   /** Only arguments can follow. */
   readonly dashed: boolean;
@@ -60,7 +60,7 @@ function placeAfter(commands: readonly CommandSpec[], words: readonly string[]):
   return { command, option: undefined, argument, dashed: false };
 }
 
-/** What completes the argument at a place: the last one also stands for all that follow it, if it is repeated. */
+/** The completion of the argument at a position; a repeated last argument also covers all that follow. */
 function argumentCompletes(command: CommandSpec, at: number): Completes | undefined {
   const last = command.args.at(-1);
   const arg = command.args[at] ?? (last?.name.includes("...") === true ? last : undefined);
@@ -86,7 +86,10 @@ async function valuesOf(what: Completes | undefined, typed: string, lookup: Look
   return { words: startingWith(typed, await lookup(what)), files: false };
 }
 
-/** What may stand next. `words`: those so far, the last one (perhaps empty) being typed; without the program's name. */
+/**
+ * Returns the possible next words. `words`: those typed so far without the program's name; the last one (perhaps empty)
+ * is incomplete.
+ */
 export async function completionsFor(
   commands: readonly CommandSpec[],
   words: readonly string[],

@@ -159,7 +159,7 @@ export const COMPLETION: CommandSpec = {
   localOnly: { instead: "it is the same wherever the store is: leave --remote out", ignoresEnvironment: true },
 };
 
-/** What the completion scripts call; not for people. */
+/** Called by the completion scripts, not by people. */
 export const COMPLETE: CommandSpec = {
   name: "complete",
   group: GROUP,

@@ -52,7 +52,7 @@ const WANTED: Readonly<Record<ValueKind, string>> = {
   seconds: "a number of seconds",
 };
 
-/** An option's value, or what was wanted instead. */
+/** Parses an option's value; returns it, or a description of the expected form. */
 export function parseValue(kind: ValueKind, text: string): { value: string | number } | { wanted: string } {
   const value = READERS[kind](text);
   return value === undefined ? { wanted: WANTED[kind] } : { value };

@@ -1,8 +1,8 @@
 /**
- * What a command looks like, as plain data: the parser, the help, the completions and `docs/cli.md` are all made from it.
+ * The table of commands as plain data: the parser, the help, the completions and `docs/cli.md` are all made from it.
  */
 
-/** What stands at a place of the command line, for shell completion. */
+/** The kind of word at a position of the command line, for shell completion. */
 export type Completes =
   | "path"
   | "moment"
@@ -13,7 +13,7 @@ export type Completes =
   | "command"
   | readonly string[];
 
-/** How an option's value is read. `count`: a whole number from 0. `size`: bytes, `2GiB`. `seconds`: a number from 0. */
+/** The form of an option's value. `count`: a whole number from 0. `size`: bytes, `2GiB`. `seconds`: a number from 0. */
 export type ValueKind = "text" | "count" | "size" | "seconds";
 
 export interface OptionSpec {
@@ -44,7 +44,7 @@ export interface CommandSpec {
   readonly summary: string;
   /** More than the summary, for `-h` and the reference. */
   readonly details?: string;
-  /** Instead of what commander makes of arguments and options. */
+  /** Replaces the usage that commander makes of arguments and options. */
   readonly usage?: string;
   readonly args: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
@@ -52,20 +52,20 @@ export interface CommandSpec {
   /** Options end at the first argument: the rest belongs to somebody else's command. */
   readonly passThrough?: boolean;
   readonly hidden?: boolean;
-  /** Options that it does not have and people try, and what to say instead: by the flag. */
+  /** Options that people try but the command lacks, each flag with the hint to print. */
   readonly tried?: Readonly<Record<string, string>>;
   /** The option that people mean where they give it arguments, and it takes none. */
   readonly meant?: { readonly flag: string; readonly what: string };
   /** It is about this machine: it cannot be asked of a server. */
   readonly localOnly?: {
-    /** What to do instead. */
+    /** The command to use instead. */
     readonly instead: string;
     /** `$CHRONICLE_REMOTE`, which is meant for other commands, does not stop it. */
     readonly ignoresEnvironment?: true;
   };
 }
 
-/** What an argument or option is for, with the words that can stand there, if only some can. */
+/** The description of an argument or option, with the possible words if they are limited. */
 export function describedWith({ description, completes }: Pick<ArgumentSpec, "description" | "completes">): string {
   if (typeof completes !== "object" || completes.every((word) => description.includes(word))) return description;
   return `${description}: ${completes.join(", ")}`;

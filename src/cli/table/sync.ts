@@ -4,7 +4,7 @@ const GROUP = "Sync";
 
 const MODES = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 
-/** How a folder follows: of `replicate` and of `sync start`. */
+/** Options that say how a folder follows, for `replicate` and `sync start`. */
 const FOLLOWING: readonly OptionSpec[] = [
   {
     flags: "--mode <mode>",

@@ -39,8 +39,8 @@ const COMMAND = new RegExp(
 );
 
 /**
- * How a command line chose its store and workspace, for every command that is printed to whoever typed it: what was given as an
- * option is repeated (a variable of the environment still holds). A command that names a workspace itself keeps it. JSON has commands as they are.
+ * Repeats the options that chose the store and workspace in every command that is printed for the user (variables of
+ * the environment still hold). A command that names a workspace itself keeps it. In JSON, commands stay as they are.
  */
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {

@@ -15,7 +15,7 @@ export interface AdmittedRequest {
 }
 
 /**
- * Who is let in, on every surface: HTTP, and upgrades to WebSocket. Nothing of a request but its head is looked at before.
+ * Admits callers on every surface: HTTP, and upgrades to WebSocket. Before that, only the head of a request is read.
  */
 export class Admission {
   readonly #authenticator: Authenticator;
@@ -57,7 +57,7 @@ export class Admission {
 
   async #isStill(caller: Caller, request: IncomingMessage): Promise<boolean> {
     const again = await this.#authenticator.bearerOf(request.headers.authorization);
-    // Whose token cannot be checked just now was known before.
+    // If the token cannot be checked just now, its earlier check still counts.
     return again === "unavailable" || (again !== undefined && rightsOf(again) === rightsOf(caller));
   }
 }
@@ -70,5 +70,5 @@ function rightsOf({ id, role, workspaces, replicas }: Caller): string {
 /** For those whom no token lets in. */
 const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
 
-/** Whoever asks whether the server lives. */
+/** The caller of a health check. */
 const ANYBODY: Caller = { id: "anybody", name: "anybody", role: "reader", workspaces: [], isOwner: false };

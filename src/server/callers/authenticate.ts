@@ -34,8 +34,9 @@ export class Authenticator {
   }
 
   /**
-   * Who asks, by the `Authorization` header; `address`: where from. Wrong tokens from there are told to wait. A right one is not,
-   * also where it was never seen before: behind a proxy everybody has one address, and no token can be guessed.
+   * Finds the caller by the `Authorization` header; `address`: the caller's. Too many wrong tokens from one address are
+   * told to wait. A right token never is, even one not seen before: behind a proxy all callers share an address, and no
+   * token can be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -54,7 +55,9 @@ export class Authenticator {
     return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from there", headers };
   }
 
-  /** Who bears this token now, for whoever was let in with it before: that is no guess, and counts for none. */
+  /**
+   * The current bearer of a token that was admitted before. This is no guess, so it does not count as a wrong token.
+   */
   async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);
     return token === undefined ? undefined : this.#bearer(token, hashToken(token), this.#options.now());

@@ -8,7 +8,7 @@ import type { Caller } from "./caller.ts";
 import type { OpenWorkspaces } from "./open-workspaces.ts";
 import { mustSee, seesShape } from "./scope.ts";
 
-/** What a server's store stands on. */
+/** The parts of a server's store. */
 export interface StoreParts {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
@@ -38,7 +38,7 @@ export class CallerStore implements StoreApi {
   async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const { store, workspaces } = this.#parts;
     const { from, name } = options;
-    // Whoever is confined to some workspaces makes none that would not exist for them afterwards.
+    // A caller confined to some workspaces may not create one that it could not see afterwards.
     if (this.#caller.workspaces !== undefined && !(name !== undefined && this.#caller.workspaces.includes(name))) {
       throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this would be none of them", {
         hint: "name it as the token has it, or ask with another token",
@@ -53,7 +53,10 @@ export class CallerStore implements StoreApi {
     return this.#parts.store.openById(await mustSee(this.#parts.workspaces, this.#caller, id), options);
   }
 
-  /** Whoever has it open goes on until it is archived: where that is refused, or it is so already, nobody is disturbed. */
+  /**
+   * Archives a workspace. Those who have it open are cut off only once it is archived: if that is refused, or it
+   * already was, nobody is disturbed.
+   */
   async archive(id: string, archived = true): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;
     const whole = await mustSee(workspaces, this.#caller, id);
@@ -90,7 +93,7 @@ export class CallerStore implements StoreApi {
     return Promise.resolve();
   }
 
-  /** Where a folder lies on the server's machine is the operator's to know. */
+  /** Only operators see the paths of folders on the server's machine. */
   #shown(shape: WorkspaceShape): WorkspaceShape {
     return mayDo(this.#caller.role, "operator") ? shape : { ...shape, path: "", roots: [] };
   }

@@ -1,6 +1,6 @@
 import type { Role } from "../../api/routes/role.ts";
 
-/** Who asks, once that is known. */
+/** A known caller. */
 export interface Caller {
   /** Tells callers apart: for limits, and for the keys of repeated requests. No secret. */
   readonly id: string;
@@ -15,5 +15,5 @@ export interface Caller {
   readonly isOwner: boolean;
 }
 
-/** Whoever may connect to the store's own Unix socket: only its owner can. */
+/** The caller on the store's own Unix socket: only its owner can connect there. */
 export const OWNER: Caller = { id: "owner", name: "owner", role: "operator", isOwner: true };

@@ -4,7 +4,7 @@ import { WHO_CAN } from "../../core/values/agents-role.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What a row does, within a sentence. */
+/** The row's summary, for use within a sentence. */
 function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
@@ -18,7 +18,7 @@ export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): Chr
   });
 }
 
-/** Who can, for somebody whose token is the reason: a terminal is nothing that a token leads to. */
+/** Says who can, for a caller refused because of its token: from a token there is no way to a terminal. */
 const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
 
 /**

@@ -11,7 +11,10 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What says on whose behalf, as what, and which request it is: of two, joined, nobody would know which was meant. */
+/**
+ * Headers that may be sent only once: for whom the call is made, in which role, and which request it is. Two values,
+ * joined, would be ambiguous.
+ */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
 /** Keeps other web pages out, by the one rule of all surfaces (`strangerOf`), as a problem. */

@@ -13,7 +13,7 @@ export interface TcpListener extends WebDoor {
   readonly kind: "tcp";
 }
 
-/** How a port is known. */
+/** The scheme, port, host names and allowed origins of a TCP listener. */
 export interface ListenerNames {
   readonly scheme: "http" | "https";
   readonly port: number;

@@ -22,7 +22,7 @@ import { isLoopback } from "./listener.ts";
 export interface OidcOptions {
   /** As the provider calls itself, and as tokens name it: `https://login.example.org`. */
   readonly issuer: string;
-  /** What tokens for this server name as their audience. */
+  /** The audience that tokens for this server must name. */
   readonly audience: string;
   /** Holds `reader`, `agent` or `operator`, or a list in which the last of these counts that there is. */
   readonly roleClaim: string;
@@ -91,7 +91,7 @@ class ProviderKeys {
     }
   };
 
-  /** Whoever comes while somebody else reads goes on with the keys that are known. Throws where none are. */
+  /** Reads the keys again. During another read, goes on with the known keys. Throws if there are none. */
   async #readAgain(): Promise<void> {
     const isKnown = this.#remote.jwks() !== undefined;
     if (isKnown && this.#isReading) return;
@@ -193,7 +193,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   };
 }
 
-/** Of several, the one that may do most. */
+/** The highest role of a claim. */
 function roleOf(claim: unknown): Role | undefined {
   const given = Array.isArray(claim) ? claim : [claim];
   return ROLES.findLast((role) => given.includes(role));
@@ -207,7 +207,7 @@ function workspacesOf(claim: unknown): readonly string[] | "*" {
 
 const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-/** What the provider says of itself, read when it is first needed. */
+/** The OIDC provider, whose metadata is read when first needed. */
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;
@@ -225,7 +225,7 @@ class Provider {
       this.#until = now + KNOWN_MS;
       this.#keys = this.#discover().catch((error: unknown) => {
         this.#until = this.#options.now() + FAILED_MS;
-        // What it said before holds until it says something else.
+        // The keys read before stay valid until newer ones are read.
         if (this.#known !== undefined) return this.#known.keys;
         throw unreachable(this.#options.issuer, error);
       });

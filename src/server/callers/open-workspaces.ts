@@ -34,13 +34,13 @@ export interface OpenWorkspacesOptions {
   /** Epoch milliseconds. */
   readonly now: () => number;
   /**
-   * What a workspace takes over when it is opened (what is tracked, how much is kept), in any form: where that has changed
-   * meanwhile, it is opened anew.
+   * Returns the settings that a workspace reads when it is opened (what is tracked, how much is kept), in any form: if
+   * they differ later, it is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each that has been opened; nobody gets it before this is done. What it throws goes to `onError`. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
-  /** So many are open at once, apart from those in use. Default 256. */
+  /** Largest number of open workspaces, apart from those in use. Default 256. */
   readonly most?: number;
   /** Takes what went wrong where nobody waits for it. */
   readonly onError?: (error: unknown) => void;
@@ -49,9 +49,9 @@ export interface OpenWorkspacesOptions {
 const MOST = 256;
 /** For those that are asked for by id, settings are looked at so often at most, in milliseconds. */
 const LOOK_MS = 1_000;
-/** Whoever opened one has it in hand within so many milliseconds. */
+/** A workspace just opened is in use within this time, in milliseconds. */
 const JUST_OPENED_MS = 1_000;
-/** How long `release` waits for those who have it, in milliseconds. */
+/** `release` waits this long for those who use a workspace, in milliseconds. */
 const RELEASE_MS = 5_000;
 
 /** Keeps the workspaces of a store open between requests, each once; those in use are never closed. */
@@ -62,7 +62,7 @@ export class OpenWorkspaces {
   /** Ids by the names that workspaces were asked for by. */
   readonly #ids = new Map<string, string>();
   readonly #opening = new Map<string, Promise<Held>>();
-  /** How many are giving a workspace up just now, by its id. */
+  /** Number of calls that are giving up a workspace, by its id. */
   readonly #givingUp = new Map<string, number>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -71,7 +71,7 @@ export class OpenWorkspaces {
     this.#options = options;
   }
 
-  /** How many are open. */
+  /** Number of open workspaces. */
   get size(): number {
     return this.#held.size;
   }
@@ -108,7 +108,7 @@ export class OpenWorkspaces {
     return this.#ids.get(key) ?? key;
   }
 
-  /** What it took over when it was opened was changed just now: the next who asks for it gets it as it is then. */
+  /** Notes that a workspace's settings were just changed: the next request for it gets it with the new ones. */
   lookAgain(id: string): void {
     const held = this.#held.get(id);
     if (held !== undefined) held.looked = 0;
@@ -279,7 +279,7 @@ export class OpenWorkspaces {
     return held;
   }
 
-  /** Whoever has the workspace may finish with it, unless its folder is elsewhere. */
+  /** Replaces a workspace. Requests that use the old one may finish, unless its folder was moved. */
   #replace(known: Held, { path }: WorkspaceApi): void {
     if (known.workspace.path !== path) known.gone.abort(movedFolder(known.workspace.path, path));
     this.#drop(known, known.leases === 0);

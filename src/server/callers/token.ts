@@ -6,7 +6,7 @@ import type { Role } from "../../api/routes/route.ts";
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
-/** What is kept of a token: all but the token. */
+/** The record kept of a token: all but the token itself. */
 export interface TokenRecord {
   readonly id: string;
   readonly name: string;
@@ -23,8 +23,8 @@ export interface TokenRecord {
 }
 
 /**
- * Where tokens are kept. Backends: `MemoryTokenStore`; a file in the configuration folder. A server asks for each request,
- * so that a token that was revoked is refused at once: `find` must be cheap.
+ * Stores tokens. Backends: `MemoryTokenStore`; a file in the configuration folder. `find` must be cheap: the server
+ * calls it for each request, so that a revoked token is refused at once.
  */
 export interface TokenStore {
   find(hash: string): TokenRecord | undefined;
@@ -40,7 +40,7 @@ export function newToken(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 }
 
-/** What is kept and compared instead of a token. */
+/** The hash that is kept and compared instead of a token. */
 export function hashToken(token: string): string {
   return sha256(token);
 }

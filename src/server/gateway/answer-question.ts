@@ -7,7 +7,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Question } from "./messages.ts";
 import { shownContent } from "./shown-content.ts";
 
-/** What the answer to a question holds, beside its marks. */
+/** Returns the answer to a question, without its marks. */
 export async function answerQuestion(on: WorkspaceApi, question: Question): Promise<Record<string, unknown>> {
   switch (question.type) {
     case "list_files": {
@@ -41,7 +41,7 @@ async function historyOf(on: WorkspaceApi, path: string, { limit, after }: Histo
   return { path, iterations: items, next: next === null ? null : Number(next) };
 }
 
-/** So many iterations are in such a file, the oldest first; `next` says whether there are more. */
+/** Largest number of iterations in such a file, the oldest first; `next` says whether there are more. */
 const MOST_IN_FILE = 1_000;
 
 async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {

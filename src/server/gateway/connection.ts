@@ -10,12 +10,15 @@ import { answerQuestion } from "./answer-question.ts";
 import { type GatewayMessage, marksOf, type Question, readMessage, type RequestId } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** So many messages of one connection are worked on at once; others wait, and then nothing more is read of it. */
+/**
+ * Messages of one connection that are worked on at once. The others wait, and nothing more is read of the connection
+ * meanwhile.
+ */
 const MOST_AT_ONCE = 8;
 /** Subscriptions of one connection. */
 const MOST_SUBSCRIPTIONS = 1_000;
 
-/** What a connection works with. */
+/** The parts that a connection works with. */
 export interface ConnectionSetting extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
@@ -46,7 +49,7 @@ export class GatewayConnection {
     this.#setting = setting;
     socket.on("message", (data) => this.#take(data));
     socket.on("close", () => this.#end());
-    // What is wrong with it, the protocol tells the client; then it is closed.
+    // The protocol tells the client of the error; then the connection is closed.
     socket.on("error", () => socket.terminate());
   }
 

@@ -11,19 +11,19 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 import { GatewayConnection } from "./connection.ts";
 
-/** Where the messages of a gateway are spoken. */
+/** The path at which gateways connect. */
 const GATEWAY_PATH = "/v1/gateway";
 
 /** Bytes of one message of a client. */
 const MOST_PAYLOAD = 1024 * 1024;
-/** How long a client has to answer that it is told to leave, in milliseconds. */
+/** A client has this long to answer that it is told to leave, in milliseconds. */
 const LEAVE_MS = 1_000;
 
 /** Codes of RFC 6455 §7.4.1. */
 const GOING_AWAY = 1001;
 const NOT_ALLOWED = 1008;
 
-/** What the gateway works with. */
+/** The parts that the gateway works with. */
 export interface GatewayOptions extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
@@ -57,7 +57,7 @@ export class Gateway {
     options.stopping.addEventListener("abort", () => this.#leave());
   }
 
-  /** How many clients there are, and how many subscriptions they have. */
+  /** Number of clients, and of their subscriptions. */
   get load(): { readonly connections: number; readonly subscriptions: number } {
     let subscriptions = 0;
     for (const connection of this.#open.values()) subscriptions += connection.subscriptions;
@@ -79,7 +79,7 @@ export class Gateway {
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
     const seat = (): Disposable | undefined => this.#subscriptions.take(caller.id);
-    // What an operator's own program follows is its own to know: it may stand for thousands of sessions.
+    // Subscriptions of an operator's program are not limited: it may stand for thousands of sessions.
     const limited = mayDo(caller.role, "operator") ? {} : { seat };
     const setting = { workspaces, limits, hidden, report, caller, charge, ...limited };
     const connection = new GatewayConnection(client, setting);

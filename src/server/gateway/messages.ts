@@ -74,7 +74,7 @@ export function readMessage(given: unknown): GatewayMessage {
   });
 }
 
-/** What an answer to something is marked with, as far as it can be made out. */
+/** The marks of the answer to a message, as far as they can be read from it. */
 export function marksOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
   const marks = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
   if (!marks.success) return { request_id: null };

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { FileContent } from "../../api/file-api.ts";
 import { givenOfShown } from "../../core/text/shown-path.ts";
 
-/** So many bytes of a content are in one message at most; the rest is read over HTTP. */
+/** Largest content in one message, in bytes; more is read over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
 /** A content in JSON: text as it is, else base64. */

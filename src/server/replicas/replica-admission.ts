@@ -7,7 +7,7 @@ import type { OpenWorkspaces } from "../callers/open-workspaces.ts";
 import { openFor, seesShape } from "../callers/scope.ts";
 import { agentName } from "../../core/records/actor-name.ts";
 
-/** Where replicas are served from. */
+/** The store and workspaces that replicas are served from. */
 export interface ReplicaSetting {
   readonly store: Pick<StoreApi, "workspaces">;
   readonly workspaces: OpenWorkspaces;
@@ -20,24 +20,24 @@ export function replicaAdmission(setting: ReplicaSetting, caller: Caller, named:
   const isOperator = mayDo(caller.role, "operator");
   return {
     readOnly: !mayDo(caller.role, "agent"),
-    // What an agent does is not told as a person's work.
+    // An agent's changes must not be recorded as a person's.
     ...(isOperator ? {} : { actor: agentName(caller.name) }),
     presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
     place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
   };
 }
 
-/** So long a workspace may take to be opened before a replica is told why it waits, in milliseconds. */
+/** If opening a workspace takes longer than this, in milliseconds, the replica is told why it waits. */
 const OPENING_MS = 5_000;
 
-/** What is opened too late is given back: it stays open for a while, for the replica comes again. */
+/** Gives a workspace back that is opened too late. It stays open for a while, since the replica comes again. */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     reject(starting());
     opening.then(
       (place) => place[Symbol.dispose](),
-      // Whoever comes again is told.
+      // The replica is told the error when it comes again.
       () => undefined,
     );
   }, OPENING_MS);
@@ -55,7 +55,10 @@ function starting(): ChronicleError {
   });
 }
 
-/** Where neither names one, it is that of the server's own folder, else the only one there is. */
+/**
+ * Opens the workspace of a replica. If neither the replica nor the address names one, takes that of the server's own
+ * folder, else the only one there is.
+ */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
   // The server may be about to begin the history of its folder: it is no workspace before that.

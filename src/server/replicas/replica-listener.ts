@@ -15,7 +15,7 @@ const MOST_PAYLOAD = 4 * 1024 ** 2;
 /** The codes of docs/protocol.md for a token that does not hold any more, and for one replica too many. */
 const UNAUTHENTICATED = 4401;
 const RATE_LIMITED = 429;
-/** So long at most a replica goes on reading and writing with a token that was revoked, in milliseconds. */
+/** A replica may go on with a revoked token for at most this long, in milliseconds. */
 const REVOKED_MS = 1_000;
 
 export interface ReplicaHallOptions extends ReplicaSetting {

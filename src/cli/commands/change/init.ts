@@ -99,7 +99,7 @@ export async function init(context: CommandContext): Promise<number> {
     ...context.progress(),
   });
   context.closing(workspace);
-  // A workspace that stood already keeps its own options, except for what was asked for now.
+  // An existing workspace keeps its options, except for those given now.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);

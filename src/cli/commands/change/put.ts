@@ -7,7 +7,10 @@ import { usageError } from "../../../process/usage-error.ts";
 import { filePieces } from "../../../process/user-files.ts";
 import { conditionOf, reportWrite } from "../../support/report-write.ts";
 
-/** So much is held at once, and can be sent again where a connection breaks; what is larger goes as it is read. */
+/**
+ * A content up to this size, in bytes, is held whole, so that it can be sent again after a lost connection; larger ones
+ * are streamed.
+ */
 const AT_ONCE = 1024 * 1024;
 
 function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permissions"> {
@@ -56,7 +59,7 @@ export async function put(context: CommandContext): Promise<number> {
   const [typed = "", file = "-"] = context.input.args;
   const options = { ...permissionsOf(context), ...conditionOf(context) };
   if (file === "-" && context.io.stdinIsTerminal) context.say("reading what is typed here; Ctrl-D ends it");
-  // What cannot be read is said before anything is opened.
+  // Read the content first: a file that cannot be read is reported before the workspace is opened.
   const content = await wholeOrPieces(contentOf(context, file));
   const workspace = await context.workspace({});
   const path = await context.paths(workspace).toWorkspace(typed);

@@ -40,7 +40,7 @@ const SENTENCES: Readonly<Record<ResolveOptions["keep"], string>> = {
   merged: "settled: the merged content was taken",
 };
 
-/** Of a folder that follows an upstream. */
+/** Sentences for a folder that follows an upstream. */
 const OF_SYNC: typeof SENTENCES = {
   current: "settled: what is there goes to the upstream",
   undo: "settled: the upstream's side was taken",

@@ -26,7 +26,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   };
 }
 
-/** A server cannot reach a folder of this machine: what it has is fetched, and put there from here. */
+/** A server cannot write to a folder of this machine, so the client fetches the files and writes them there. */
 function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
   return async (moment, how = {}) => {
     const { to } = how;
@@ -48,7 +48,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: Restore
   if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
 }
 
-/** Shows what would happen and asks. */
+/** Shows the changes that a restore would make, and asks. */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };

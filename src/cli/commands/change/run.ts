@@ -25,7 +25,10 @@ interface Recorded {
   readonly away: string | undefined;
 }
 
-/** What `undo` would take back after a run that changed nothing. Where that cannot be read, the summary is said without. */
+/**
+ * Describes the operation that `undo` would take back after a run that changed nothing. If it cannot be read, the
+ * summary goes without it.
+ */
 async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
   try {
     const { undoable } = await workspace.recent(0);
@@ -50,7 +53,7 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   const result = await workspace.run({
     command,
     ...optional({ within }),
-    // From here to the end of this process an interrupt is the command's alone: what it leaves is recorded and told
+    // From here to the end of this process only the command reacts to interrupts: its changes are recorded and reported
     // even if Ctrl-C is typed again.
     onStart: () => void io.onInterrupt(() => undefined),
     cwd,
@@ -156,8 +159,8 @@ function refuseKept({ input, json }: CommandContext): void {
 }
 
 /**
- * Runs a command and records nothing of it. Where a workspace stands, what the command has changed is noted, so that the next
- * command does not record it; where that cannot be, the command is not started.
+ * Runs a command off the record. In a workspace, the paths it changed are noted, so that the next command does not
+ * record them; if they cannot be noted, the command is not started.
  */
 async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
   const { io } = context;
@@ -168,7 +171,8 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
     const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1", [ROLE_VARIABLE]: "agent" } };
     if (workspace === undefined) return await runUnrecorded(command, quiet);
     await workspace.offRecord(async () => {
-      // Up to the end of this process an interrupt is the command's alone: what it leaves is noted even if Ctrl-C is typed again.
+      // From here to the end of this process only the command reacts to interrupts: its changes are noted even if
+      // Ctrl-C is typed again.
       io.onInterrupt(() => undefined);
       code = await runUnrecorded(command, quiet);
     });
@@ -202,7 +206,7 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
   }
 }
 
-/** An error at the close is told; the exit code stays the command's. */
+/** An error on closing is reported; the exit code stays the command's. */
 async function closeQuietly(context: CommandContext): Promise<void> {
   try {
     await context.close();

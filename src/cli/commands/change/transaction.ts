@@ -42,9 +42,9 @@ async function begin(context: CommandContext): Promise<number> {
     throw usageError("--keep says what becomes of it when its process is gone", "add --pid <pid>");
   const options: TransactionOptions = {
     ...optional({ name, session }),
-    // A person begins it for what is done to the folder from here on, also where a server keeps the history.
+    // The transaction covers changes of the folder from here on, even if a server keeps the history.
     scope: "folder",
-    // This process ends at once: without another owner it stays until it is told.
+    // This process ends at once. Without another owner, the transaction stays open until it is ended explicitly.
     pid: input.number("pid") ?? null,
     onOwnerDeath: input.flag("keep") ? "keep" : "rollback",
   };
@@ -63,7 +63,7 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
   return EXIT.done;
 }
 
-/** The changes of a transaction, whoever made them, and the way to take them back. */
+/** Describes the changes of a transaction, whoever made them, and how to take them back. */
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
   const { id, parent, run, changed = 0, snapshots } = done;
   // A savepoint is no step of its own.

@@ -5,7 +5,7 @@ import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { counted } from "../../render/counted.ts";
 
-/** Only `--yes`, or somebody at the terminal, removes what nothing brings back. */
+/** Asks for consent to remove contents for good: by `--yes`, or at the terminal. */
 async function agreed(context: CommandContext): Promise<boolean> {
   if (context.input.flag("yes")) return true;
   if (!context.canAsk) {

@@ -11,7 +11,7 @@ function shown(value: ConfigShape[keyof ConfigShape]): string {
   return Array.isArray(value) ? value.map(printable).join("  ") : String(value);
 }
 
-/** What the command line asks to change, if it does. */
+/** The change that the command line asks for, if any. */
 function wantedChange(context: CommandContext, key: keyof ConfigShape | undefined): Partial<ConfigShape> | undefined {
   const values = context.input.args.slice(1);
   const clear = context.input.flag("clear");
@@ -22,7 +22,7 @@ function wantedChange(context: CommandContext, key: keyof ConfigShape | undefine
   return configChange(key, values);
 }
 
-/** How much is kept, and where each limit comes from. */
+/** Prints the retention limits, and the source of each. */
 async function printRetention(context: CommandContext, workspace: WorkspaceApi): Promise<void> {
   const { sources, ...limits } = await workspace.retention();
   const rows = Object.entries(sources).map(([name, source]) => {

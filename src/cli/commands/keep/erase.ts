@@ -13,7 +13,7 @@ import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** So many contents are shown line by line. */
+/** Largest number of contents that are shown line by line. */
 const MOST_SHOWN = 20;
 const MOST_PATHS = 3;
 
@@ -32,7 +32,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   };
 }
 
-/** No option stands for a person here: what starts commands can give options, too. */
+/** Requires a person. No option can stand for one: a program that starts commands can give options, too. */
 function refuseWithoutPerson(context: CommandContext): void {
   if (context.remote !== undefined)
     throw usageError("--now is about a store of this machine", "run it there, in a terminal");
@@ -75,7 +75,7 @@ function more(total: number): string[] {
   return total > MOST_SHOWN ? [`  and ${total - MOST_SHOWN} more`] : [];
 }
 
-/** What is erased, and what is not. */
+/** Lines about the erased contents, and about those that stay. */
 function told({ paint }: CommandContext, shape: EraseShape): string[] {
   const { total, bytes, contents, kept, total_kept: stay, kept_aside: aside, untracked, elsewhere } = shape;
   const again = shape.already === 0 ? "" : ` (${shape.already} were erased before)`;

@@ -62,7 +62,7 @@ function sentence(result: PruneShape): string {
   return `gave up ${given(result)} (event ${result.event}); ${kept}${young}`;
 }
 
-/** What becomes of it. Of a store elsewhere: it is brought back there. */
+/** Says what happens to the freed contents. In another machine's store, they are brought back there. */
 function afterwards(context: CommandContext, workspace: WorkspaceApi, result: PruneShape): string {
   if (result.dry_run || result.event === null) return "";
   const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
@@ -71,7 +71,7 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
   return `; for 24 hours \`${back}\` brings it back, then chronicle gc frees ${contents}`;
 }
 
-/** Only `--yes`, or somebody at the terminal, gives up what is brought back for a day only. */
+/** Asks for consent to give up states that can be brought back for one day only: by `--yes`, or at the terminal. */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");
   if (now) refuseWithoutPerson(context, "a part of a history");

@@ -13,7 +13,7 @@ import { usageError } from "../../../process/usage-error.ts";
 
 interface Verb {
   readonly readOnly: boolean;
-  /** How many arguments it takes behind its name. */
+  /** Number of arguments after its name. */
   readonly takes: number;
   readonly usage: string;
   readonly run: (context: CommandContext, records: RecordStoreApi) => Promise<number>;
@@ -62,7 +62,7 @@ async function put(context: CommandContext, records: RecordStoreApi): Promise<nu
   return EXIT.done;
 }
 
-/** Strict, so that nothing is kept that is not what was typed. */
+/** Strict: nothing is stored that differs from the typed text. */
 function parseRecord(text: string): RecordBody {
   const hint = `a record is a JSON object: '{"text": "the sky is blue"}'`;
   try {

@@ -15,7 +15,7 @@ const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;
 const MOST_FILES = 20;
 
-/** Actions, newest first; with an id that one, beside what is there now. */
+/** Lists actions, newest first; with an id, shows that one beside the current files. */
 export async function actions(context: CommandContext): Promise<number> {
   const [id] = context.input.args;
   return id === undefined ? listAll(context) : showOne(context, id);
@@ -132,7 +132,7 @@ function named(name: string, value: string | null): string[] {
 
 const SIGNS = { created: "+", modified: "~", deleted: "-", permissions_changed: "m" } as const;
 
-/** What is there now beside what was kept. */
+/** Compares the current files with those kept. */
 function diffLines(
   { paint }: CommandContext,
   { changes }: ActionDiffShape,

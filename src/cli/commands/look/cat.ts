@@ -24,7 +24,7 @@ async function isRecorded(workspace: WorkspaceApi, path: string): Promise<boolea
   }
 }
 
-/** A file as it was typed, and what that means. */
+/** A file as typed, and its meaning. */
 interface Target {
   readonly typed: string;
   readonly path: string;
@@ -37,7 +37,7 @@ async function open(workspace: WorkspaceApi, target: Target): Promise<ContentStr
   } catch (error) {
     if (!(error instanceof ChronicleError) || !isUnknownPath(error)) throw error;
     if (await isRecorded(workspace, target.path)) {
-      // The engine names paths from the workspace's root: whoever types one may stand elsewhere.
+      // The engine names paths from the workspace's root, but the user may be in another folder.
       const hint = `\`chronicle history ${quotePath(target.typed)}\` lists them`;
       throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
     }

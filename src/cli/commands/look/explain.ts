@@ -17,7 +17,7 @@ function ruleText(result: ExplainShape): string {
     : whole;
 }
 
-/** Why what is there now is left out, although the rules take it in. */
+/** Says why a path is left out although the rules include it. */
 function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainShape["omitted"]>): string {
   // The detail names the kind of the special file, or the link on the way.
   if (reason === "special") return `: ${printable(detail)}`;
@@ -28,7 +28,7 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
 
 /** Is anything there, which the rules do not say? Elsewhere that cannot be looked at. `folder`: the workspace's, empty where it has none. */
 function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
-  // Without a folder, what is there is what is recorded.
+  // Without a folder, the current state is the recorded one.
   if (folder === "") return "nothing";
   if (/^(?:@[a-z0-9][a-z0-9-]*:|base64:)/.test(path) || context.remote !== undefined) return "something";
   return new NodeDisk().lstat(join(folder, path)) === undefined ? "nothing" : "something";

@@ -11,7 +11,7 @@ import { optional } from "../../../util/optional.ts";
 
 const LETTERS = { file: "-", symlink: "l", dir: "d" } as const;
 
-/** What is beneath a folder; a file, as a list of one. */
+/** Lists the entries beneath a folder; for a file, only that file. */
 async function listed(
   workspace: WorkspaceApi,
   path: string | undefined,

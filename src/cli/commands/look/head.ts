@@ -16,7 +16,7 @@ export async function head(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Only `--yes`, or somebody at the terminal, goes on from a history that nobody can prove. */
+/** Asks for consent to go on from a history that cannot be proved: by `--yes`, or at the terminal. */
 async function agreed(context: CommandContext, { detail }: SigningShape): Promise<boolean> {
   if (context.input.flag("yes")) return true;
   if (!context.canAsk) {

@@ -18,8 +18,8 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * So many events as are asked for, in the order that is asked for: the newest, or where the first event is named, those from there
- * on, so that a program goes on by `--from`.
+ * Returns `limit` events in the wanted order: the newest ones, or those from `--from` on if it is given, so that a
+ * program can page by it.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);

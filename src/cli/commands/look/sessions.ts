@@ -53,7 +53,7 @@ function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] 
   ];
 }
 
-/** What it ran is known at the replica alone. */
+/** The row of a replica's session. Only the replica knows the command. */
 function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
   return [
     paint("dim", printable(session.session_id)),

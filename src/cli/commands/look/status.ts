@@ -19,10 +19,10 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
   return [`${label.padEnd(10)} ${first}`, ...rest];
 }
 
-/** How a status is told. */
+/** The form in which a status is printed. */
 interface StatusStyle extends ChangesStyle {
   readonly worded: WithGlobalOptions;
-  /** Of a workspace without a folder, if it has one. */
+  /** Name of a workspace without a folder, if it has one. */
   readonly name: string | undefined;
 }
 
@@ -59,7 +59,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   ];
 }
 
-/** Of a root that is a single file the file: nothing else of its folder is tracked. */
+/** The path of a root; for a single file the file's, since nothing else of its folder is tracked. */
 function rootPath({ path, only }: StatusShape["roots"][number]): string {
   return only === undefined ? path : join(path, only);
 }

@@ -32,7 +32,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   for (const line of anchorLines(result)) context.print(line);
 }
 
-/** What was healed, and what still is not, each with what needs it. */
+/** Prints the healed contents and the missing ones, each with the places that need it. */
 function printRepair(context: CommandContext, { healed, missing, set_aside: aside, failed }: RepairShape): void {
   const { paint } = context;
   for (const { hash, needed_by: needs, from } of healed)
@@ -52,7 +52,7 @@ function printContent(context: CommandContext, line: string, needs: readonly str
   if (needs.length === 0) context.print("    needed by nothing of this workspace");
 }
 
-/** What is missing is the proof, not what was recorded. */
+/** Problems that concern the proof, not the recorded data. */
 const UNPROVED: readonly string[] = [
   "head-missing",
   "head-unheld",
@@ -77,7 +77,7 @@ const SIGNATURE = {
   none: "not signed",
 } as const;
 
-/** What the log was held to. Of a damaged one it is not said as if that made it good. */
+/** Says which heads the log was checked against. For a damaged log the words do not suggest that this made it good. */
 function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShape): string[] {
   const lines: string[] = [];
   if (ok && anchor !== null) lines.push(`held to the signed head at seq ${anchor}`);

@@ -10,7 +10,7 @@ import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
-/** Of a replica's id, as everywhere. In characters. */
+/** Characters shown of a replica's id, as everywhere. */
 const SHORT = 8;
 
 export async function versions(context: CommandContext): Promise<number> {
@@ -45,7 +45,10 @@ async function list(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Nothing is left out of a file that there never was, and a replica does not know what its origin has left out. */
+/**
+ * Says that there are no versions. Throws for a file that never existed, and a replica does not know what its
+ * origin left out.
+ */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });
   context.print("nothing that a replica wrote was left out");

@@ -11,7 +11,7 @@ import { usageError } from "../../../process/usage-error.ts";
 
 type Verb = (context: CommandContext, workspace: string | undefined) => Promise<number>;
 
-/** Of `list`; left out where no workspace has a name. */
+/** A column of `list`, left out if no workspace has a name. */
 const NAME_COLUMN = 3;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -35,7 +35,7 @@ export async function workspaces(context: CommandContext): Promise<number> {
   return verb(context, workspace);
 }
 
-/** For people: its name, its folder, and what is the matter with it. */
+/** For people: name, folder, and problems of a workspace. */
 function labels(context: CommandContext, item: WorkspaceShape): [name: string, place: string, matter: string] {
   const { paint } = context;
   const named = item.name === undefined ? "" : printable(item.name);

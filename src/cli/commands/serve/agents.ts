@@ -17,7 +17,7 @@ import { usageError } from "../../../process/usage-error.ts";
 
 const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
 
-/** A project's files may be committed, and what they name is there for one person alone. */
+/** A project's files may be committed, but the programs that they name exist for one person only. */
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
 /** Its file follows. */

@@ -42,7 +42,7 @@ async function looked(what: Completes, context: CommandContext): Promise<Suggest
   return [];
 }
 
-/** What may stand there; where that cannot be looked up (no workspace yet, say) nothing is offered, and nothing is said. */
+/** Returns the possible words. If they cannot be looked up (no workspace yet, say), returns none and prints nothing. */
 async function offered(what: Completes, context: CommandContext): Promise<Suggestion[]> {
   try {
     return await looked(what, context);

@@ -4,7 +4,7 @@ import { hookCommand } from "../../../daemon/hook-command.ts";
 import { placesOf } from "../../../process/places.ts";
 import { readTextIfThere } from "../../../process/user-files.ts";
 
-/** What a plugin calls where there is no fast hook: it makes one for the next time. */
+/** Answers a hook. A plugin calls this if there is no fast hook yet; it installs one for the next time. */
 export async function hook({ io, input }: CommandContext): Promise<number> {
   const store = input.text("store");
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store });

@@ -45,7 +45,7 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
   }
 }
 
-/** Whoever asks did not choose the workspace, and cannot choose another. */
+/** Adapts the hint for a client that did not choose the workspace and cannot choose another. */
 function withWhoChose(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;
   const hint =

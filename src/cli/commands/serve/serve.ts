@@ -35,14 +35,20 @@ import { tellAlreadyThere, tellListening } from "../../serving/tell-serving.ts";
 import { typedPath } from "../../../process/typed-path.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** How long after its start the process looks after the hook's image, in milliseconds. */
+/** Delay after the start until the process checks the hook's image, in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
-/** One who listens, but does not answer for so long, is as good as gone; where nobody listens that is known at once. */
+/**
+ * A process that listens but does not answer for this long, in milliseconds, counts as gone. If none listens, that is
+ * known at once.
+ */
 const PATIENCE_MS = 5_000;
-/** How long whoever has the name may take to look for the syncs that it is to go on with. */
+/** Time limit for the process that has the name to find the syncs it is to continue, in milliseconds. */
 const TAKE_UP_MS = 60_000;
 
-/** Of a history that is not signed its clients are told: how this process ends says nothing about their work. */
+/**
+ * Counts commits and events. Warnings about unsigned histories go to the clients: the exit of this process says nothing
+ * about their work.
+ */
 function countingInto(recorded: { commits: number; events: number }): Pick<StoreOptions, "onCommit" | "onUnsigned"> {
   return {
     onCommit: ({ events }) => {
@@ -70,7 +76,7 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // A process of an older version is told so by being asked, and leaves; one that a hook started makes way.
+  // Asking also tells a process of an older version to leave. A process that a hook started makes way.
   const there = isOwnDoor(disk, run, uid) ? await whoAnswers(run.door, io.version, PATIENCE_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
@@ -83,7 +89,7 @@ export async function serve(context: CommandContext): Promise<number> {
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...optional({ oidc }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
-    // Who was started by a hook is started anywhere.
+    // A hook starts the process in an arbitrary folder, which is not hosted.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => {
       tellListening(context, { socket: run.socket, urls, ports, operator });
@@ -138,8 +144,8 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 }
 
 /**
- * Syncs go on: the next process takes them up. One that is there already may have looked for syncs before these were begun here,
- * so it is asked for them: that has it look again.
+ * Syncs go on: the next process takes them up. One that already runs may have listed its syncs before these began, so
+ * it is asked for them, and lists them again.
  */
 async function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnDoor(disk, run, ownUid())) {
@@ -162,7 +168,10 @@ async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther):
   return new JoinedSyncs((await import("../../../open.ts")).openServedSyncs(store, onError), findOther);
 }
 
-/** The first signal lets what was taken be answered; the second ends it where it stands: what was acknowledged is durable. */
+/**
+ * The first signal lets accepted requests be answered. The second ends the process at once: acknowledged writes are
+ * durable.
+ */
 function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   let isTold = false;
   return io.onInterrupt(() => {

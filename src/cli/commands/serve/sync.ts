@@ -11,7 +11,7 @@ import { backgroundDesk, lookingDesk } from "../../syncing/sync-client.ts";
 import { targetOf } from "../../syncing/sync-target.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
-/** What is asked of a desk; `typed`: the one argument behind the word. */
+/** A subcommand of `sync`; `typed`: the one argument behind its name. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -72,7 +72,7 @@ function againText(at: string, { io, worded }: CommandContext): string {
 /** The number of refused paths that are named; `sync conflicts` has more. */
 const MOST_REFUSED = 3;
 
-/** `most`: so many of what stays where it is are named. */
+/** `most`: largest number of refused paths that are named. */
 function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_REFUSED): void {
   const { paint } = context;
   for (const [index, line] of syncLines(all, paint).entries()) {
