@@ -36,26 +36,29 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   }
 }
 
-/** Ends at once. Nothing is left to be done: taking the engine down in good order would take a tenth of the hook's time. */
+/**
+ * Ends the process at once. Nothing is left to do: closing the engine in good order would take a tenth of the hook's
+ * time.
+ */
 function end(code: number): void {
   // oxlint-disable-next-line unicorn/no-process-exit
   process.exit(code);
 }
 
-/** The file itself was started: the bundle ends with a call of this. */
+/** Called at the end of the bundle, when the file itself was started. */
 export function startHook(): void {
   void main(process.argv.slice(2)).then(end);
 }
 
 /** The mark of the program that is put into an image. */
 export function markOfImage(): string {
-  // The bundle loads these modules when they are first used: that is now.
+  // The bundle loads these modules on first use: that is now.
   crc32("");
   homedir();
   return programMark(new NodeDisk());
 }
 
-/** A process was started with an image, in which this is called; `mark` was put in when it was made. */
+/** Called in a process that was started with an image; `mark` was put in when the image was made. */
 export function startImage(mark: string): void {
   if (markOfImage() !== mark) end(STALE_EXIT);
   else if (process.argv[2] === IS_CURRENT) end(0);

@@ -2,7 +2,7 @@ import type { Action } from "./support/context.ts";
 
 type Loader = () => Promise<Action>;
 
-/** Each command's code is read only when it is run: a command line should start at once. */
+/** Each command's code is loaded only when it is run, so that a command line starts at once. */
 const LOADERS: Readonly<Record<string, Loader>> = {
   actions: async () => (await import("./commands/look/actions.ts")).actions,
   agents: async () => (await import("./commands/serve/agents.ts")).agents,

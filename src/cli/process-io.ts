@@ -9,7 +9,10 @@ import { retentionDefaults } from "../process/retention-defaults.ts";
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
-/** A stream of the process. Its reader may go at any time (`chronicle log | head`): that ends the writing, not the work. */
+/**
+ * A stream of the process. Its reader may close it at any time (`chronicle log | head`): that ends the writing, not the
+ * work.
+ */
 class StreamSink implements Sink {
   readonly #stream: WriteStream;
   #broken = false;

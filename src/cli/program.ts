@@ -9,7 +9,7 @@ import { usageError } from "../process/usage-error.ts";
 import { shownCommand } from "../process/printable.ts";
 import { greatestOf } from "../util/long-lists.ts";
 
-/** A command line that was understood: which command, with which options and arguments. */
+/** A parsed command line: the command, with its options and arguments. */
 export interface Parsed {
   /** `undefined`: a bare `chronicle`. */
   readonly spec: CommandSpec | undefined;
@@ -44,7 +44,7 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-/** `own`: options of the command, which mean what it says where they have the name of one of these. */
+/** `own`: the command's options; if one has the name of a global option, the command's applies. */
 function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   const taken = new Set(own.map((spec) => optionOf(spec).long));
   for (const spec of GLOBAL_OPTIONS) {
@@ -65,7 +65,7 @@ function examplesOf(spec: CommandSpec): string {
   return `\nExamples:\n${lines.join("\n")}`;
 }
 
-/** The hints for a command that was given options or arguments which it does not take. */
+/** The hints after options or arguments that a command does not take. */
 function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly string[], error: CommanderError): string[] {
   const hints = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
   if (meant === undefined || error.code !== "commander.excessArguments") return hints;
@@ -134,7 +134,7 @@ export interface HelpSink {
   write(text: string): void;
 }
 
-/** The parser for all commands; `done` gets the command line once it is understood. */
+/** The parser for all commands; `done` gets the parsed command line. */
 function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) => void): Command {
   const program = new Command("chronicle");
   const paint = paintFor(sink.colours);
@@ -166,7 +166,7 @@ function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) =>
   return program;
 }
 
-/** Understands a command line. `undefined`: help or the version was printed. Throws `USAGE`. */
+/** Parses a command line. Returns `undefined` if help or the version was printed. Throws `USAGE`. */
 export function parseCommandLine(argv: readonly string[], version: string, sink: HelpSink): Parsed | undefined {
   let parsed: Parsed | undefined;
   const program = buildProgram(version, sink, (result) => {

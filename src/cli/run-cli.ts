@@ -56,7 +56,7 @@ function inputOf(parsed: Parsed, argv: readonly string[]): Input {
   return new Input(parsed.options, args, behind);
 }
 
-/** Runs one command line. Resolves to the exit code; never throws for what a user or a disk can cause. */
+/** Runs one command line. Resolves to the exit code; never throws for a user's mistake or a disk's error. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
   let style: ReportStyle = {

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import type { Disk } from "../disk/disk.ts";
 import { orNothing, procText } from "./proc.ts";
 
-/** Programs that stand between an agent and its hook, and end with it. */
+/** Programs that may run between an agent and its hook, and end with the hook. */
 const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-hook|perl)$/;
 const MOST_STEPS = 6;
 
@@ -24,7 +24,10 @@ export function agentProcess(disk: Disk, parent: number | undefined): number | n
   return null;
 }
 
-/** A script has its own name, and runs in a shell: a wrapper around the hook, whatever it is called. */
+/**
+ * True for a process between agent and hook. A script has its own name but runs in a shell: it is a wrapper of the
+ * hook.
+ */
 function isBetween(disk: Disk, pid: number, name: string): boolean {
   if (BETWEEN.test(name)) return true;
   const program = orNothing(() => disk.readlink(`/proc/${pid}/exe`).toString());

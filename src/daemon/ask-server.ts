@@ -22,7 +22,7 @@ export interface ServerAnswer {
   readonly problem: string | undefined;
 }
 
-/** Asks the long-lived process; `undefined`: it does not answer. */
+/** Sends one request to the long-lived process; `undefined` if it does not answer. */
 export function askServer(question: Question): Promise<ServerAnswer | undefined> {
   const { promise, resolve } = Promise.withResolvers<ServerAnswer | undefined>();
   const { door, path, method = "POST", body = "", version, connectMs = 1_000 } = question;
@@ -63,9 +63,9 @@ const HEALTH_MS = 2_000;
 
 /** A process that lives. */
 export interface LivingServer {
-  /** It was started to stay; otherwise a hook started it, and it leaves when it is idle. */
+  /** True if it was started to stay; otherwise a hook started it, and it leaves when idle. */
   readonly stays: boolean;
-  /** Its number; 0 where it does not say. */
+  /** Its process id; 0 if it does not say. */
   readonly pid: number;
 }
 
@@ -80,7 +80,7 @@ export async function whoAnswers(
   return { stays: /"stays":true/.test(answer.body), pid: Number(/"pid":(\d+)/.exec(answer.body)?.[1] ?? 0) };
 }
 
-/** Is somebody there who answers? */
+/** True if a process answers at `door`. */
 export async function isAnswered(door: string, version: string): Promise<boolean> {
   return (await whoAnswers(door, version)) !== undefined;
 }

@@ -2,8 +2,8 @@ import { fileURLToPath } from "node:url";
 import type { Disk } from "../disk/disk.ts";
 
 /**
- * Changes when this program is installed anew: an installed program that was replaced has chunks that this process cannot load
- * any more.
+ * A mark that changes when this program is installed anew: after that, this process cannot load the old program's
+ * chunks any more.
  */
 export function codeMark(disk: Disk): string {
   const stat = disk.lstat(fileURLToPath(import.meta.url));

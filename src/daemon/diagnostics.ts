@@ -3,7 +3,7 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** Beyond this many bytes the file is begun anew: it tells of the last troubles, not of all. */
+/** A file larger than this, in bytes, is begun anew: it holds the last troubles, not all. */
 const MOST_BYTES = 256 * 1024;
 
 /** Prefix of lines about hook calls. */
@@ -22,7 +22,7 @@ export function diagnosticsFile(folder: string): string {
   return join(folder, "diagnostics.log");
 }
 
-/** Adds a line. Diagnostics that cannot be written must not stop anything: returns false. */
+/** Adds a line. Returns false if it cannot be written: diagnostics must not stop anything. */
 export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
   const path = diagnosticsFile(folder);
   try {
@@ -40,7 +40,7 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
   }
 }
 
-/** The lines since a moment, oldest first, by whose trouble they tell. */
+/** The lines since a moment, oldest first, by source. */
 export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
   const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
   const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());

@@ -18,7 +18,7 @@ export interface DirectHook {
   readonly store: StoreOptions;
 }
 
-/** Answers a hook in this process, straight on the store: slower, and always there. */
+/** Answers a hook in this process, directly on the store: slower, but always possible. */
 export async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer> {
   let close = (): Promise<void> => Promise.resolve();
   const { adapter, input, strict, owner, disk, run } = hook;

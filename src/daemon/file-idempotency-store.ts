@@ -18,15 +18,15 @@ interface Line {
 }
 
 /**
- * Replies in a file of JSON lines. The line that begins a change is synced before the change is tried; the one that ends
- * it need not be: without it the change counts as begun, and is not done again.
+ * Replies in a file of JSON lines. The line that begins a change is synced before the change is tried. The line that
+ * ends it need not be: without it, the change counts as begun and is not done again.
  */
 export class FileIdempotencyStore implements IdempotencyStore {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #memory = new MemoryIdempotencyStore();
   #size: number;
-  /** A line could not be written, or half of it was: the file is written anew before it is relied on. */
+  /** True if a line could not be written, or only half of it: the file is rewritten before it is relied on. */
   #isHurt = false;
 
   /** `path`: absolute, in a folder of the user's alone. */
@@ -61,7 +61,8 @@ export class FileIdempotencyStore implements IdempotencyStore {
     try {
       this.#note(how === "nothing" ? { key, nothing: true } : { key, reply: how }, false);
     } catch {
-      // The change is done or refused, and that is to be told. The next one that is begun writes this end down as well.
+      // The change is done or refused, and the client must be told so. The next change that is begun writes this end as
+      // well.
     }
   }
 

@@ -4,7 +4,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
 
-/** Notes in small files, one a session: what one hook's process leaves for the next. */
+/** Notes in small files, one for each session: the state that one hook's process leaves for the next. */
 export class FileNotes implements SessionNotes {
   readonly #disk: Disk;
   readonly #folder: string;
@@ -28,7 +28,7 @@ export class FileNotes implements SessionNotes {
     removeSmall(this.#disk, this.#path(session));
   }
 
-  /** The mark of the note's file, which another writing of it changes; `undefined`: there is no file. */
+  /** A mark of the note's file that changes when another process writes it; `undefined` if there is no file. */
   markOf(session: string): string | undefined {
     const stat = this.#disk.lstat(this.#path(session));
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
@@ -49,17 +49,17 @@ export class FileNotes implements SessionNotes {
   }
 }
 
-/** A note in memory, and what its file was like when it was last read or written. */
+/** A note in memory, and the state of its file when it was last read or written. */
 interface KeptNote {
   readonly note: SessionNote;
   readonly file: string | undefined;
-  /** The part of a note that stands in the file alone, and not in the log. */
+  /** The part of a note that is only in the file, and not in the log. */
   readonly durable: string;
 }
 
 /**
- * Keeps notes in memory; the file has those that another process will need when this one is gone. A hook that this process did
- * not answer in time was answered by another one, which has written the file: then the file is right.
+ * Keeps notes in memory, and in files those parts that another process needs once this one has ended. If this process
+ * answers a hook too late, another one answers it and writes the file: then the file is right.
  */
 export class KeptNotes implements SessionNotes {
   readonly #files: FileNotes;
@@ -82,7 +82,7 @@ export class KeptNotes implements SessionNotes {
   put(session: string, note: SessionNote): void {
     const durable = durableOf(note);
     const known = this.#known.get(session);
-    // The calls of an agent that is alone are found in the log, if need be: they are not worth a write each.
+    // The calls of a single agent can be found in the log, so they are not worth a write each.
     if (known?.durable === durable) {
       this.#known.set(session, { ...known, note });
       return;

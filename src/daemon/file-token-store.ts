@@ -80,7 +80,7 @@ export class FileTokenStore implements TokenStore {
 /** Longer than any clock of a file system ticks, in milliseconds. */
 const TICK_MS = 2_000;
 
-/** A folder for this user alone; those on the way are made. */
+/** Makes a folder for this user alone, and missing parents. */
 export function makePrivateFolder(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makePrivateFolder(disk, join(folder, ".."));

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 
-/** Has a store a workspace that follows, or followed, another one's? Told by its folders, without opening anything. */
+/**
+ * True if a workspace of the store follows, or followed, another one. Judged by its folders, without opening anything.
+ */
 export function hasReplicas(disk: Disk, home: string): boolean {
   const folder = join(home, "workspaces");
   return namesIn(disk, folder).some((id) => disk.lstat(join(folder, id, "upstream"))?.kind === "dir");

@@ -25,9 +25,9 @@ export interface HookWords {
   readonly strict: boolean;
   /** `--store`. */
   readonly store: string | undefined;
-  /** Do it here: neither ask the long-lived process nor start it. */
+  /** True to answer in this process, neither asking the long-lived process nor starting it. */
   readonly direct: boolean;
-  /** The process that started the installed hook; default: the one that started this. */
+  /** The process that started the installed hook; default: the parent of this one. */
   readonly parent?: number;
 }
 
@@ -66,7 +66,7 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== "";
 }
 
-/** The agent works off the record: its tools go on, and nothing of it is stored. */
+/** The agent works off the record: its tools run, and nothing is stored. */
 function goOn(io: HookIo, adapter: HookAdapter): number {
   const stdout = adapter.goOn();
   if (stdout !== "") io.out.write(`${stdout}\n`);
@@ -85,7 +85,7 @@ function withoutStore({ words, adapter, input }: Going, places: KeptPlaces, erro
 async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
   if (words.direct || disk.lstat(run.door) === undefined || !isOwnDoor(disk, run, ownUid())) return undefined;
   const { askServer, isAnswered } = await import("./ask-server.ts");
-  // One that was stopped takes connections, and never answers.
+  // A stopped process accepts connections but never answers.
   if (!(await isAnswered(run.door, io.version))) return undefined;
   const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
   const answer = await askServer({

@@ -5,6 +5,6 @@ import type { Io, Sink } from "../process/io.ts";
 export interface HookIo extends Pick<Io, "env" | "userHome" | "version" | "readStdin" | "cwd" | "now"> {
   readonly out: Pick<Sink, "write">;
   readonly err: Pick<Sink, "write">;
-  /** `once`: for one call out of many, of a process that ends when the store is closed. */
+  /** `once`: for a single call, in a process that ends when the store is closed. */
   openStore(options: StoreOptions, once?: boolean): Promise<StoreApi>;
 }

@@ -13,8 +13,8 @@ const STDOUT = 1;
 const STDERR = 2;
 
 /**
- * The world of a process that answers one hook and ends. Reads and writes by descriptor: Node's streams take as long to
- * load as all the rest of an answer.
+ * The surroundings of a process that answers one hook and ends. Reads and writes by descriptor: loading Node's streams
+ * takes as long as all the rest of an answer.
  */
 export class HookProcess implements HookIo {
   readonly version: string;
@@ -38,7 +38,7 @@ export class HookProcess implements HookIo {
         pieces.push(piece.subarray(0, count));
       }
     } catch (error) {
-      // Somebody made it one that does not wait: the stream knows how to.
+      // The descriptor was made non-blocking; the stream can handle that.
       if (errnoOf(error) !== "EAGAIN") throw error;
       for await (const piece of process.stdin) pieces.push(Buffer.from(piece));
     }

@@ -5,13 +5,13 @@ import type { HookDoors } from "../hooks/perform-hook.ts";
 import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import type { Route } from "../server/answers/route.ts";
 
-/** A tool's input and response are in the call; files of tens of megabytes are written by agents now and then. */
+/** The call contains a tool's input and response; agents sometimes write files of tens of megabytes. */
 const MAX_BODY = 256 * 1024 * 1024;
 
-/** As for every hook; whose process it is comes with each. */
+/** The parts that all hooks share; the agent's process comes with each call. */
 export type RouteDoors = Omit<HookDoors, "owner" | "open"> & {
   readonly workspaces: OpenWorkspaces;
-  /** The agent's process, by that of the program which started its hook. */
+  /** Finds the agent's process from the program that started its hook. */
   readonly ownerOf: (parent: number) => number | null;
 };
 

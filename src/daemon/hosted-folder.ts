@@ -16,12 +16,12 @@ export interface HostedFolderOptions {
   readonly folder: string;
 }
 
-/** The workspace that is to be open again, since it was lost. */
+/** A lost workspace that is to be opened again. */
 interface Lost {
   readonly id: string;
-  /** Its log as it was when it was found archived or removed: nothing is to be done until that changes. */
+  /** The mark of its log when it was found archived or removed: it is not opened until the mark changes. */
   readonly mark?: string;
-  /** Not before that, by `performance.now`. */
+  /** Not opened before this moment, by `performance.now`. */
   readonly notBefore: number;
 }
 
@@ -89,7 +89,7 @@ export class HostedFolder {
     // It may have been opened for reading while it was archived, and so without following the folder.
     if (lost.mark !== undefined) workspaces.letGo(id);
     const lease = await workspaces.openKey(id);
-    // The server has let go of everything meanwhile.
+    // The server was closed meanwhile.
     if (this.#lost === undefined) lease[Symbol.dispose]();
     else this.#keep(lease);
   }

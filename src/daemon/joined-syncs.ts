@@ -14,7 +14,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 /** A process that runs a sync by itself, such as `chronicle replicate`. */
 export interface OtherProcess extends AsyncDisposable {
   readonly syncs: SyncApi;
-  /** Its number; 0 where it does not say. */
+  /** Its process id; 0 if it does not say. */
   readonly pid: number;
 }
 
@@ -180,7 +180,7 @@ function isGone(error: unknown): boolean {
   return error instanceof ChronicleError && (error.code === "UNAVAILABLE" || error.code === "NOT_FOUND");
 }
 
-/** Several streams of events as one, with numbers of its own. */
+/** Merges several streams of events into one, with its own numbering. */
 class JoinedFeed {
   readonly #ended: AbortSignal;
   readonly #waiting: SyncEventShape[] = [];
@@ -193,7 +193,7 @@ class JoinedFeed {
     this.#ended = ended;
   }
 
-  /** `isLast`: when this one is over, all is. `except`: states of these are left out. */
+  /** `isLast`: when this stream ends, the feed ends. `except`: states of these syncs are left out. */
   take(
     events: AsyncIterable<SyncEventShape>,
     { isLast = false, except }: { readonly isLast?: boolean; readonly except?: (id: string) => boolean } = {},
@@ -226,7 +226,7 @@ class JoinedFeed {
     }
   }
 
-  /** Resolves once no stream is read any more: they end with the signal. */
+  /** Resolves once no stream is read any more; they end with the signal. */
   async settled(): Promise<void> {
     await Promise.all(this.#taking);
   }

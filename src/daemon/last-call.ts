@@ -3,7 +3,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { HookCall } from "../hooks/hook-call.ts";
 import { readSmall, writeSmall } from "./run-folder.ts";
 
-/** When an agent's hooks were last heard of. `doctor` compares it with the agent's own files. */
+/** The last call of an agent's hooks. `doctor` compares it with the agent's own files. */
 export interface LastCall {
   /** ISO-8601. */
   readonly at: string;
@@ -26,7 +26,7 @@ export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);
 }
 
-/** Remembers that an agent's hook was called by the agent (`isOwnCall`). */
+/** Records a call that the agent itself made (`isOwnCall`). */
 export function rememberCall(disk: Disk, folder: string, agent: string, call: LastCall): void {
   writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
 }

@@ -7,13 +7,13 @@ export interface StorePlace {
   readonly home: string;
 }
 
-/** A workspace's log; `undefined`: its history has not begun, or was removed. */
+/** A workspace's log; `undefined` if its history has not begun, or was removed. */
 export function logOf({ disk, home }: StorePlace, id: string): FileStat | undefined {
   const stat = disk.lstat(join(home, "workspaces", id, "events.wal"));
   return stat === undefined || stat.size === 0 ? undefined : stat;
 }
 
-/** Text that changes with each event of a workspace, and when its history goes or comes. */
+/** A mark that changes with each event of a workspace, and when its history is removed or begun. */
 export function logMark(place: StorePlace, id: string): string {
   const stat = logOf(place, id);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;

@@ -19,7 +19,7 @@ export async function makeHookImage(disk: Disk, home: string): Promise<string | 
   const image = hookImagePath(home);
   const builder = hookImageEntryPath();
   const folder = disk.lstat(dirname(image));
-  // Node writes it, as this process's user: root's code has no place in another user's store.
+  // Node writes the image as this process's user: root's code must not be in another user's store.
   if (folder?.uid !== ownUid() || disk.lstat(builder) === undefined) return undefined;
   if (disk.lstat(image) !== undefined && (await isCurrent(image))) return image;
   removeLeftovers(disk, dirname(image));
@@ -27,7 +27,7 @@ export async function makeHookImage(disk: Disk, home: string): Promise<string | 
   try {
     const made = await run(["--snapshot-blob", fresh, "--build-snapshot", builder]);
     if (!made || !(await isCurrent(fresh))) return undefined;
-    // Half an image would not be refused: it would crash.
+    // A torn image would not be rejected: it would crash.
     syncFile(disk, fresh);
     disk.rename(fresh, image);
     return image;
@@ -40,7 +40,7 @@ function isCurrent(image: string): Promise<boolean> {
   return run([...IMAGE_FLAGS, "--snapshot-blob", image, hookEntryPath(), IS_CURRENT]);
 }
 
-/** Runs Node, which needs nothing of this process; whether it ended well. */
+/** Runs Node, which needs nothing of this process. Resolves to whether it succeeded. */
 function run(args: readonly string[]): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const child = spawn(process.execPath, args, { env: {}, stdio: "ignore", timeout: PATIENCE_MS });

@@ -4,7 +4,7 @@ import type { Disk } from "../disk/disk.ts";
 /** Most files of /proc are shorter. */
 const PIECE_BYTES = 4 * 1024;
 
-/** A file of /proc as text, which tells no size; `undefined` where there is none, or it is not ours to read. */
+/** Reads a file of /proc, whose size is unknown, as text; `undefined` if there is none, or it is not ours to read. */
 export function procText(disk: Disk, path: string): string | undefined {
   return orNothing(() => {
     const fd = disk.open(path, "read");
@@ -22,7 +22,7 @@ export function procText(disk: Disk, path: string): string | undefined {
   });
 }
 
-/** Processes come and go while they are looked at, and others' cannot be. */
+/** Processes may end while they are read, and those of others cannot be read: then returns `undefined`. */
 export function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();

@@ -34,7 +34,10 @@ export function ownUid(): number {
   return process.getuid?.() ?? 0;
 }
 
-/** The places for a store: `$XDG_RUNTIME_DIR/chronicle` where that is this user's, else `<store>/run`, if it is short. */
+/**
+ * The run folder of a store. The socket is in `$XDG_RUNTIME_DIR/chronicle` if that is this user's, else in
+ * `<store>/run` if that path is short enough.
+ */
 export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
   return meetingPlace(disk, inputs, { name: "serve.sock", key: inputs.home });
 }
@@ -62,7 +65,7 @@ function meetingPlace(
 }
 
 function fits(path: string): boolean {
-  // The server is born under a longer name: `.` and its process's number.
+  // The server creates the socket under a longer name: `.` and its process id.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -72,8 +75,8 @@ function isOwn(disk: Disk, folder: string, uid: number): boolean {
 }
 
 /**
- * Makes a folder that only this user can enter, or checks that it is one: a folder that somebody else made first could
- * have their socket in it. Throws `UNSAFE`.
+ * Makes a folder that only this user can enter, or checks that an existing one is such: a folder that another user made
+ * first could contain that user's socket. Throws `UNSAFE`.
  */
 export function ownFolder(disk: Disk, folder: string, uid: number): void {
   try {
@@ -131,7 +134,7 @@ export function isOneSocket(disk: Disk, { door, socket }: RunFolder): boolean {
   return served !== undefined && served === asked;
 }
 
-/** Makes the folder of a store's process, and the store's own, where they are missing. Throws `UNSAFE`, system errors. */
+/** Makes the folder of a store's process, and the store's own, if they are missing. Throws `UNSAFE`, system errors. */
 export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
   if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));
   ownFolder(disk, run.folder, uid);
@@ -143,7 +146,7 @@ function makeFolders(disk: Disk, folder: string): void {
   disk.makeFolder(folder, 0o700);
 }
 
-/** A small file as text; `undefined` where there is none. */
+/** Reads a small file as text; `undefined` if there is none. */
 export function readSmall(disk: Disk, path: string): string | undefined {
   let fd: number;
   try {

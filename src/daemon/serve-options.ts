@@ -10,7 +10,7 @@ import type { RunFolder } from "./run-folder.ts";
 
 type OnError = (error: unknown) => void;
 
-/** A port to listen on, and by which names it may be asked. */
+/** A port to listen on, and the host names it answers to. */
 export interface PortPlan {
   readonly place: PortPlace;
   readonly hosts: readonly string[];
@@ -19,14 +19,14 @@ export interface PortPlan {
   readonly optional?: true;
 }
 
-/** A provider whose tokens are taken. */
+/** A provider whose tokens are accepted. */
 export type OidcPlan = Omit<OidcOptions, "now" | "newKeyMs">;
 
 /** The options of the one long-lived process of a store. */
 export interface ServeOptions {
   readonly store: StoreApi;
   readonly configFolder: string;
-  /** `HOME`, as far as it is known. */
+  /** `HOME`, if known. */
   readonly userHome?: string;
   readonly disk: Disk;
   readonly run: RunFolder;
@@ -36,13 +36,13 @@ export interface ServeOptions {
   readonly ports: readonly PortPlan[];
   /** Needed with ports. */
   readonly operatorToken?: string;
-  /** A provider whose tokens are taken, too. */
+  /** A further provider whose tokens are accepted. */
   readonly oidc?: OidcPlan;
   /** True if everybody who may connect may read the metrics. */
   readonly metricsPublic?: boolean;
   /** What the store has recorded, counted by its `onCommit`. */
   readonly recorded?: { readonly commits: number; readonly events: number };
-  /** A folder to host, whose history is begun where there is none. */
+  /** A folder to host; its history is begun if there is none. */
   readonly folder?: string;
   /**
    * Number of the store's folders that are watched all the time, beside `folder` (default 32). A process that leaves
@@ -54,12 +54,12 @@ export interface ServeOptions {
   /** Loads the code that runs the store's syncs. Absent: this process runs none. */
   readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
   readonly limits?: Partial<ServerLimits>;
-  /** Takes a line of the diagnostics that the store's disk does not take. */
+  /** Takes a line of the diagnostics that could not be written to the store's disk. */
   readonly onUnwritten?: (line: string) => void;
-  /** Called when everybody can be answered. */
+  /** Called once every caller can be answered. */
   readonly onListening: (urls: readonly string[]) => void;
-  /** Called when the folder is hosted, or with why it is not. */
+  /** Called once the folder is hosted, or with the error if it is not. */
   readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
-  /** Called when it is known how many folders are watched from the start, and how many there are beyond the most. */
+  /** Called with the number of folders watched from the start, and the number beyond the limit. */
   readonly onWatching?: (watched: number, left: number) => void;
 }

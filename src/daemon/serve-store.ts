@@ -117,7 +117,7 @@ export class StoreServer {
     const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, idleMs / 4 || LOOK_MS));
     try {
       onListening(await this.#listenOnPorts());
-      // Clients are expected: they need not wait for the rest to be loaded.
+      // Clients are expected, so the rest of the server is loaded before the first request.
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
       this.#hosting = this.#host();
       this.#hosting.then(() => this.#watched?.keepUp()).catch((error: unknown) => this.#onError(error));
@@ -147,7 +147,7 @@ export class StoreServer {
     let number: number | undefined;
     for (const { place, hosts, sharedWith, optional } of this.#options.ports) {
       const scheme = place.tls === undefined ? "http" : "https";
-      // Any that is free is chosen once: both loopbacks have the same.
+      // If the port is free to choose, both loopback addresses get the same.
       const port = optional === true ? (number ?? place.port) : place.port;
       try {
         number = await this.#http.listenOn({ ...place, port }, (actual) =>
@@ -169,7 +169,7 @@ export class StoreServer {
     return new ServedSyncs({ disk, home: store.home, load: () => syncs(onError), onError });
   }
 
-  /** Once it has ended: had it syncs that its successor is to go on with? */
+  /** True if the ended process had syncs that its successor should continue. */
   get leavesSyncs(): boolean {
     return this.#leavesSyncs;
   }
@@ -250,7 +250,7 @@ export class StoreServer {
     return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
   }
 
-  /** Loaded when it is first asked for: hooks need none of it. */
+  /** Loads the rest of the server on first use: hooks need none of it. */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
     const [{ makeApp }, { ROUTES }, { FileIdempotencyStore }, gatewayModule] = await Promise.all([
       import("../server/app.ts"),
@@ -410,7 +410,7 @@ export class StoreServer {
     };
   }
 
-  /** Why no changes are taken now. It names nothing of the machine: anybody may ask. */
+  /** Returns why no changes are accepted now. Names nothing of the machine, because anybody may ask. */
   #unready(): { readonly reason: string; readonly errno?: string } | undefined {
     const { disk, store } = this.#options;
     const trouble = this.#health.look();

@@ -38,7 +38,7 @@ export class ServedReplicas {
     else this.#hall.take(socket);
   }
 
-  /** Takes a WebSocket, if it asks to replicate; returns whether it does. */
+  /** Takes a WebSocket if it asks to replicate; returns whether it did. */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): boolean {
     if (this.#hall === undefined || !/^\/v1\/replicate(\?|$)/.test(request.url ?? "")) return false;
     this.#hall.upgrade(request, socket, visit);

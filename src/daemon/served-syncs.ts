@@ -11,7 +11,7 @@ export interface ServedSyncsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The syncs that the store's process runs: loaded where there are some, or when somebody asks for them. */
+/** The syncs that the store's process runs. Their code is loaded if there are any, or on first use. */
 export class ServedSyncs {
   readonly #options: ServedSyncsOptions;
   #running: Promise<SyncRunner> | undefined;
@@ -27,7 +27,7 @@ export class ServedSyncs {
     return this.#runner?.active ?? 0;
   }
 
-  /** Goes on with those that were going on when their process ended. Never rejects. */
+  /** Continues the syncs that ran when their process ended. Never rejects. */
   async takeUp(): Promise<void> {
     const { disk, home, onError } = this.#options;
     try {

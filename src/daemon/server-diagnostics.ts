@@ -1,7 +1,7 @@
 import type { Disk } from "../disk/disk.ts";
 import { addDiagnostic } from "./diagnostics.ts";
 
-/** The number of lines that are kept in memory while the disk takes none. */
+/** Number of lines kept in memory while the disk takes none. */
 const MOST_KEPT = 200;
 /** An error that a timer meets repeatedly is reported again after this time, in milliseconds. */
 const AGAIN_MS = 60_000;
@@ -10,7 +10,7 @@ export interface ServerDiagnosticsOptions {
   readonly disk: Disk;
   /** `<store>/run`. */
   readonly folder: string;
-  /** Takes a line that the disk does not take. */
+  /** Takes a line that could not be written to the disk. */
   readonly say?: (line: string) => void;
 }
 

@@ -5,16 +5,16 @@ import { ownFolder, removeSmall, type RunFolder } from "./run-folder.ts";
 
 /** The name under which a server can be reached. */
 export interface ServerSocket {
-  /** Is the name this server's still? Another one may have taken it, or somebody removed it. */
+  /** True if the name is still this server's. Another server may have taken it, or it may have been removed. */
   isOurs(): boolean;
-  /** Takes the name away, if it is this server's. */
+  /** Removes the name, if it is this server's. */
   release(): void;
 }
 
 /**
- * Makes a server reachable. It is born under a name of its own and renamed over whatever had the name: a dead server's
- * socket is replaced, and of two that start at once the last has the name; the other sees that, and leaves.
- * Throws `UNSAFE` if the folder is not this user's alone, else system errors.
+ * Makes a server reachable. The socket is created under a name of its own and renamed over any present one: a dead
+ * server's socket is replaced, and of two servers that start at once the last gets the name; the other notices, and
+ * leaves. Throws `UNSAFE` if the folder is not this user's alone, else system errors.
  */
 export async function openSocket(
   disk: Disk,

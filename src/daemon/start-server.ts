@@ -6,7 +6,7 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/** Unless somebody is more in a hurry: one that cannot run is not tried with every hook. */
+/** Default for `againMs`: a process that cannot run is not started again at every hook. */
 const AGAIN_MS = 15_000;
 /** The process leaves after this many seconds without a request. */
 const IDLE_SECONDS = 600;
@@ -18,18 +18,20 @@ export interface StartServer {
   /** `bin/chronicle.js`. */
   readonly launcher: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Two starts lie at least so far apart, in milliseconds (default 15,000). */
+  /** Shortest time between two starts, in milliseconds (default 15,000). */
   readonly againMs?: number;
 }
 
-/** Starts the long-lived process in the background, unless that was tried a moment ago. Returns whether it did. */
+/**
+ * Starts the long-lived process in the background, unless that was tried a moment ago. Returns whether it was started.
+ */
 export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;
   if (tried !== undefined && Date.now() - Number(tried / 1_000_000n) < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];
-  // It serves everybody: the role of who happens to start it is not its own.
+  // The process serves all callers, so it does not inherit the role of the one that starts it.
   const own = { ...env, [ROLE_VARIABLE]: undefined };
   const child = spawn(process.execPath, args, { cwd: run.folder, env: own, detached: true, stdio: "ignore" });
   child.on("error", (error) => addDiagnostic(disk, run.folder, `the server could not be started: ${error.message}`));

@@ -20,7 +20,7 @@ export interface StoreTrouble {
   readonly errno: string;
   readonly reason: string;
   readonly next: string | undefined;
-  /** Until when it holds, whatever a write says. */
+  /** It is valid until then, whatever a test write says. */
   readonly staysUntil?: number;
 }
 
@@ -28,7 +28,7 @@ export interface StoreHealthOptions {
   readonly disk: Disk;
   /** The store's folder. */
   readonly home: string;
-  /** Called once when the store takes writes again that did not. */
+  /** Called once when a store that took no writes takes them again. */
   readonly onHealed: (before: StoreTrouble) => void;
 }
 
@@ -38,7 +38,7 @@ export interface StoreHealthOptions {
  */
 export class StoreHealth {
   readonly #options: StoreHealthOptions;
-  /** By the folder that took no write. */
+  /** Troubles by the folder that took no write. */
   readonly #troubles = new Map<string, StoreTrouble>();
   #lookedAt = -Infinity;
 
@@ -46,7 +46,7 @@ export class StoreHealth {
     this.#options = options;
   }
 
-  /** Is it known to be in trouble? */
+  /** True if the store is known to be in trouble. */
   get isTroubled(): boolean {
     return this.#troubles.size > 0;
   }
@@ -61,7 +61,7 @@ export class StoreHealth {
     this.#troubles.set(folder, known.stays ? { ...trouble, reason: STAYS_IN_WORDS, staysUntil } : trouble);
   }
 
-  /** Why the store, or a part of it, takes no writes now; `undefined`: all of it does. Never throws. */
+  /** Returns why the store, or a part of it, takes no writes now; `undefined` if all of it does. Never throws. */
   look(): StoreTrouble | undefined {
     const { disk, home, onHealed } = this.#options;
     if (performance.now() - this.#lookedAt >= HOLDS_MS) {
@@ -84,7 +84,7 @@ export class StoreHealth {
     try {
       return disk.space(home).freeBytes < LITTLE_SPACE;
     } catch (error) {
-      // A store that is not there, or whose disk does not say: a write says more.
+      // The store is missing, or its disk does not tell: a test write tells more.
       return errnoOf(error) !== undefined;
     }
   }

@@ -9,9 +9,12 @@ import { logMark, logOf } from "./log-mark.ts";
 
 /** Shortest interval between two listings of the store, in milliseconds. */
 const LIST_MS = 1_000;
-/** Listing may take this part of the time at most: somebody may begin thousands of workspaces. */
+/** Listing may take at most this part of the time (one in 20): a program may begin thousands of workspaces. */
 const BUSY_FACTOR = 20;
-/** Longer than any clock of a file system ticks, in milliseconds: a folder that was changed so recently may change unseen. */
+/**
+ * Longer than a tick of any file system's clock, in milliseconds: a folder that was changed this recently may change
+ * again unnoticed.
+ */
 const TICK_MS = 2_000;
 /** A log from which nothing could be read for this long, in milliseconds, is not read again. */
 const NEW_MS = 60_000;
@@ -29,16 +32,16 @@ export interface WatchedFoldersOptions {
   readonly workspaces: OpenWorkspaces;
   /** Largest number of watched folders. */
   readonly most: number;
-  /** The id of one that is watched without this. */
+  /** Returns the id of a workspace that is watched otherwise. */
   readonly except: () => string | undefined;
   readonly onError: (error: unknown) => void;
-  /** Called once, with how many are watched and how many are too many. */
+  /** Called once, with the number of watched folders, and the number beyond the limit. */
   readonly onChosen?: (watched: number, left: number) => void;
 }
 
 /**
- * The workspaces with a folder, which a server watches for as long as it lives: those that were used last, up to a number.
- * One that is begun while it runs is noticed by its folder in the store, without listing everything all the time.
+ * The workspaces with a folder that a server watches as long as it runs: the most recently used ones, up to a limit.
+ * New workspaces are noticed by their folder in the store, without listing all workspaces each time.
  */
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
@@ -49,9 +52,9 @@ export class WatchedFolders {
   /** Workspaces whose folder cannot be watched, with the reason: see `#hindranceOf`. */
   #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
   #lookAtAwayAt = 0;
-  /** Those that were given up: the list says whether they are to be watched again. */
+  /** Ids of workspaces that were given up: the next listing says whether they are to be watched again. */
   readonly #ended = new Set<string>();
-  /** Those that could not be opened are tried again then, by `performance.now`. */
+  /** Time of the next try to open those that could not be opened, by `performance.now`. */
   #retryAt = Infinity;
   #retryMs = RETRY_MS;
   #mark: string | undefined;
@@ -115,7 +118,7 @@ export class WatchedFolders {
     return this.#isSomeBack();
   }
 
-  /** Whether one that was given up, or could not be watched, may be watched now. */
+  /** True if a workspace that was given up, or could not be watched, may be watched now. */
   #isSomeBack(): boolean {
     const now = performance.now();
     if (now >= this.#retryAt || [...this.#ended].some((id) => this.#isFree(id))) return true;
@@ -128,7 +131,10 @@ export class WatchedFolders {
     return !this.#options.workspaces.isBeingGivenUp(id);
   }
 
-  /** Text that stays while a workspace cannot be watched for the same reason: its log is damaged, it is archived, or its folder is not there. */
+  /**
+   * Text that stays the same as long as a workspace cannot be watched for the same reason: its log is damaged, it is
+   * archived, or its folder is missing.
+   */
   #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
     const { disk, store } = this.#options;
     if (archived === true || problem !== undefined) return logMark({ disk, home: store.home }, id);
@@ -136,7 +142,7 @@ export class WatchedFolders {
     return folder === undefined ? "" : `${folder.dev} ${folder.ino}`;
   }
 
-  /** When it was last written to, epoch milliseconds; `undefined`: its history has not begun, or was removed. */
+  /** Time of the log's last write in epoch milliseconds; `undefined` if its history has not begun, or was removed. */
   #logOf(id: string): number | undefined {
     const { disk, store } = this.#options;
     const stat = logOf({ disk, home: store.home }, id);

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-/** The agent's own folder, and its root, by the name that each process has for its own. */
+/** The names by which each process finds its own folder and its own root. */
 const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
 
 /**

@@ -8,7 +8,7 @@ export interface HookCall {
   readonly kind: HookKind;
   /** The agent's own id of the session: letters, digits, `.`, `_`, `-`. */
   readonly session: string;
-  /** The agent's own id of the turn, where it has one. Default: the turn that the session's last prompt has begun. */
+  /** The agent's own id of the turn, if it has one. Default: the turn that the session's last prompt began. */
   readonly turn?: string;
   /** The agent's working folder, absolute. */
   readonly cwd: string;
@@ -23,7 +23,7 @@ export interface HookCall {
   /** `after`: how the tool ended. */
   readonly outcome?: "done" | "failed";
   readonly reason?: string;
-  /** `turn-start`: this is the turn's id although the agent has none: later calls belong to it. */
+  /** `turn-start`: the id of the turn that begins, for agents without turn ids: later calls belong to it. */
   readonly startsTurn?: string;
 }
 
@@ -31,9 +31,9 @@ export interface HookCall {
 export interface HookAction {
   readonly type: string;
   readonly payload: ActionPayload;
-  /** For people, where the type alone says too little. */
+  /** A summary for people, if the type alone says too little. */
   readonly summary?: string;
-  /** The agent may carry it out itself, and then never say that it ended. */
+  /** True if the agent may run it by itself, and then never report its end. */
   readonly unsaid?: true;
 }
 
@@ -43,7 +43,7 @@ export interface HookAdapter {
   readonly name: string;
   /** For people: `Claude Code`. */
   readonly title: string;
-  /** Its tool calls never overlap: one that begins proves that the one before it has ended. */
+  /** True if its tool calls never overlap: then a call that begins proves that the one before it has ended. */
   readonly sequential: boolean;
   /** Parses the text that the agent wrote on the hook's stdin. Throws `USAGE` if it is none of the agent's inputs. */
   read(input: unknown): HookCall;

@@ -9,27 +9,27 @@ export function asObject(value: unknown): HookInput {
   throw notUnderstood("it is no JSON object");
 }
 
-/** The error for an input that no agent writes. */
+/** The error for an input that no supported agent writes. */
 export function notUnderstood(why: string): ChronicleError {
   return new ChronicleError("USAGE", `this is not what an agent gives to a hook: ${why}`, {
     hint: "agents call this command; `chronicle agents test AGENT` tries it",
   });
 }
 
-/** A text, `undefined` where there is none. */
+/** A text, `undefined` if there is none. */
 export function textAt(input: HookInput, key: string): string | undefined {
   const value = input[key];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** A text that must be there. Throws `USAGE`. */
+/** A required text. Throws `USAGE` if it is missing. */
 export function neededText(input: HookInput, key: string): string {
   const value = textAt(input, key);
   if (value === undefined) throw notUnderstood(`there is no ${key}`);
   return value;
 }
 
-/** An object, empty where there is none. */
+/** An object, empty if there is none. */
 export function objectAt(input: HookInput, key: string): HookInput {
   const value = input[key];
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as HookInput) : {};
@@ -37,7 +37,7 @@ export function objectAt(input: HookInput, key: string): HookInput {
 
 const LONGEST_ID = 128;
 
-/** An agent's id as Chronicle takes it: other characters than letters, digits, `.`, `_`, `-` become `_`. */
+/** An agent's id in Chronicle's form: all characters but letters, digits, `.`, `_`, `-` become `_`. */
 export function safeId(id: string): string {
   return id.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, LONGEST_ID);
 }

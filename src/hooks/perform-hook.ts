@@ -12,7 +12,7 @@ export interface HookDoors {
   readonly notes: SessionNotes;
   /** The agent's process: when it has ended, the actions it left open are abandoned. `null`: not known. */
   readonly owner: number | null;
-  /** The nearest workspace around a folder; `create` begins one there if there is none. Throws `NOT_FOUND`. */
+  /** Opens the nearest workspace around a folder; `create` begins one there if there is none. Throws `NOT_FOUND`. */
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
   /** The files and folders that agents' shell commands must not touch. */
   readonly guarded: Guarded;
@@ -110,7 +110,10 @@ async function workplace(going: Going): Promise<Workplace> {
   return (await presentWorkplace(going, isForgotten)) ?? (await beginSession(going));
 }
 
-/** `undefined`: the session has none, or none any more. `isGone`: which errors say so. */
+/**
+ * Returns `undefined` if the session has no workplace, or none any more. `isGone`: true for errors that mean the
+ * latter.
+ */
 async function presentWorkplace(
   { call, notes, open }: Going,
   isGone: (error: unknown) => boolean,
@@ -129,7 +132,7 @@ function isForgotten(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";
 }
 
-/** A tool call that removes its folder does not take the session elsewhere: the next beginning does. */
+/** A tool call that removes its own folder does not move the session; the next session start does. */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
@@ -166,8 +169,8 @@ async function abandon(
 }
 
 /**
- * The id of a turn whose agent gives it none: the session, and how far the log had come. Two with one id have nothing recorded
- * between them.
+ * Makes a turn's id for an agent that gives none: the session, and the length of the log. Between two turns with the
+ * same id nothing was recorded.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
@@ -182,7 +185,8 @@ async function beforeTool(going: Going): Promise<readonly string[]> {
   const { adapter, call, notes } = going;
   const { note, workspace } = await workplace(going);
   const key = keyOf(call);
-  // Hooks of the user and of the project, or of a plugin, may both be installed: the first has kept it.
+  // If hooks of the user and of the project, or of a plugin, are both installed, the first one has already recorded the
+  // call.
   if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
   if (call.lane !== "") note.hasLanes = true;
   try {
@@ -237,7 +241,7 @@ async function afterTool(going: Going): Promise<readonly string[]> {
   return [];
 }
 
-/** The action of a call that the note does not name. One that was abandoned may be finished after all. */
+/** Finds the action of a call that the note does not name. Even an abandoned action may be finished later. */
 async function findUnfinished(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
   const all = await workspace.list();
   const last = all.findLast((one) => one.session === session && one.tool_call === toolCall);

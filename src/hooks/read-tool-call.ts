@@ -11,7 +11,7 @@ export interface ToolCallStyle {
   readonly failure: () => { readonly reason?: string } | undefined;
 }
 
-/** A hook's call of which everything but the tool is known: `tool_name` and `tool_input` say the rest. */
+/** Completes a hook's call with its tool, from `tool_name` and `tool_input`. */
 export function readToolCall(
   base: Omit<HookCall, "kind">,
   kind: HookKind,

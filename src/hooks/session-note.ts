@@ -2,21 +2,24 @@ import type { ActionEnd } from "../api/action-api.ts";
 
 /** State of an agent's session between two of its hooks. If it is lost, it is read from the log again. */
 export interface SessionNote {
-  /** The folder of its workspace: a session stays in the one in which it began, wherever its agent goes. */
+  /** The folder of its workspace: a session stays in the workspace in which it began, wherever its agent goes. */
   readonly workspace: string;
-  /** The turn that is going on, for agents that do not say it with each call. */
+  /** The current turn, for agents that do not give it with each call. */
   turn?: string;
   /** True if the agent itself has ended its turn: any further work is done by sub-agents in the background. */
   isIdle?: boolean;
-  /** Sub-agents have been at work in the session: the end of one agent's turn is not that of the others' calls. */
+  /** True if sub-agents have worked in the session: the end of one agent's turn does not end the others' calls. */
   hasLanes?: boolean;
   /** Actions that have begun, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
-  /** Those of them, by the same names, whose end may never be said. */
+  /** Calls among them, by the same keys, whose end may never be reported. */
   unsaid?: readonly string[];
-  /** Actions that were taken for denied, since the agent went on: it may run calls beside each other. By the same names. */
+  /**
+   * Actions that were taken for denied because the agent went on, although it may run calls in parallel. By the same
+   * keys.
+   */
   doubted?: Record<string, string>;
-  /** Ends that were said and could not be recorded, by the same names. */
+  /** Ends that were reported but could not be recorded, by the same keys. */
   ends?: Record<string, ActionEnd>;
 }
 

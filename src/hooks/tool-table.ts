@@ -9,7 +9,7 @@ export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefin
 /** A tool that only reads, or changes nothing on disk. */
 export const looks: ToolReader = () => undefined;
 
-/** A tool that writes the one file that `key` names. */
+/** A tool that writes the file in `key`. */
 export function writes(key: string): ToolReader {
   return (input, cwd) => {
     const path = textAt(input, key);
@@ -17,7 +17,7 @@ export function writes(key: string): ToolReader {
   };
 }
 
-/** A tool that runs what `key` holds in a shell; `folder` names the key of its working folder. */
+/** A tool that runs the shell command in `key`; `folder` is the key of its working folder. */
 export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
     const given = input[key];
@@ -35,7 +35,7 @@ function shellWords(words: readonly unknown[]): string {
   return isShell && line !== undefined ? line : texts.join(" ");
 }
 
-/** A tool that applies a patch, which `key` holds. */
+/** A tool that applies the patch in `key`. */
 export function patches(key: string): ToolReader {
   return (input, cwd) => {
     const named = patchPaths(textAt(input, key) ?? "");

@@ -10,13 +10,16 @@ import { optional } from "../util/optional.ts";
 export interface Inheritance {
   /** The descriptors from 3 up that are open. */
   descriptors(): readonly number[];
-  /** The last words of the command line and the variables, where they are not UTF-8; `undefined` where all are. */
+  /** The bytes of the last words of the command line, and of the variables, if any is not UTF-8; else `undefined`. */
   bytes(command: readonly string[]): ByteWords | undefined;
 }
 
 const AT_START = inheritedDescriptors();
 
-/** That of this process. The program imports it first: later a descriptor that a module has opened is taken for an inherited one. */
+/**
+ * The inheritance of this process. The program imports it first: later, a descriptor that a module has opened would
+ * count as inherited.
+ */
 export const INHERITED: Inheritance = { descriptors: () => stillOpen(AT_START), bytes };
 
 function bytes(command: readonly string[]): ByteWords | undefined {
@@ -26,7 +29,9 @@ function bytes(command: readonly string[]): ByteWords | undefined {
   return { env, ...optional({ command: words }) };
 }
 
-/** The command stands at the end of the command line. `undefined`: it is as the strings have it, or something else stands there. */
+/**
+ * Reads the command at the end of the command line. `undefined` if the strings are exact, or the line ends differently.
+ */
 function lastWords(command: readonly string[]): readonly Buffer[] | undefined {
   const words = argumentBytes()?.slice(-command.length) ?? [];
   const isSame = words.length === command.length && words.every((word, i) => word.toString("utf8") === command[i]);

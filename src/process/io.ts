@@ -6,7 +6,7 @@ import type { Inheritance } from "./inheritance.ts";
 export interface Sink {
   readonly isTerminal: boolean;
   readonly colours: boolean;
-  /** Width in characters; 80 where it is not known. */
+  /** Width in characters; 80 if unknown. */
   readonly columns: number;
   /** True when the reader has gone (`EPIPE`): everything further is dropped. */
   readonly broken: boolean;
@@ -15,20 +15,20 @@ export interface Sink {
   writeBytes(bytes: Uint8Array): Promise<void>;
 }
 
-/** All that the command line knows of the world. `main.ts` makes it from the process. */
+/** The surroundings of the command line. `main.ts` makes them from the process. */
 export interface Io {
-  /** Without the program and the script. */
+  /** Arguments without the program and the script. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** For a command that is started in our place. */
+  /** The inheritance for a command that is started in place of this process. */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;
   readonly err: Sink;
   readonly stdinIsTerminal: boolean;
   readStdin(): Promise<string>;
-  /** Stdin and stdout as they are, for a command that speaks a protocol on them. */
+  /** Stdin and stdout themselves, for a command that speaks a protocol on them. */
   streams(): { readonly input: Readable; readonly output: Writable };
   /** Throws `NOT_FOUND` where the folder one stands in is gone. */
   cwd(): string;

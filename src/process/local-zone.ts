@@ -1,8 +1,8 @@
 import { type CalendarTime, withZone } from "../core/values/moment.ts";
 
-/** When it is so late here, by the zone of this process (`TZ`), in milliseconds since 1970. */
+/** Converts a local time, by the zone of this process (`TZ`), to milliseconds since 1970. */
 function localToUtc([year, month, day, ...clock]: CalendarTime): number {
-  // The constructor takes the years 0 to 99 for those of another century.
+  // The constructor maps the years 0 to 99 to another century.
   const time = new Date(2000, 0, 1, ...clock);
   return time.setFullYear(year, month, day);
 }

@@ -58,7 +58,7 @@ export function ownFolders(inputs: PlaceInputs): readonly string[] {
   return [home, configFolder, placesOf({ ...inputs, store: undefined }).home];
 }
 
-/** The user's home folder. Throws `USAGE` where it is not known, as for a user of a container that no list of users has. */
+/** The user's home folder. Throws `USAGE` if it is not known, as for a container's user who is in no list of users. */
 export function knownHome(userHome: string): string {
   if (userHome !== "") return wholePath("$HOME", userHome);
   throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {

@@ -7,17 +7,19 @@ function escape(char: string): string {
   return SHORT[char] ?? `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
-/** Text from elsewhere (a message, a command, a reason) on one line: nothing in it can move the cursor or hide. */
+/**
+ * Foreign text (a message, a command, a reason) on one line, without anything that could move the cursor or hide text.
+ */
 export function printable(text: string): string {
   return withVisible(text, escape);
 }
 
-/** As `printable`, but lines and tabs stay: for texts with several lines. */
+/** Like `printable`, but keeps lines and tabs: for texts of several lines. */
 export function printableText(text: string): string {
   return withVisible(text, (char) => (char === "\n" || char === "\t" ? char : escape(char)));
 }
 
-/** The beginning of a text, with `…` where something was cut off. */
+/** The beginning of a text, with `…` if it was cut. */
 export function shortened(text: string, most: number): string {
   const letters = [...text];
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;

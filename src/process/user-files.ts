@@ -5,8 +5,8 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 
 /**
- * All bytes of a file (an absolute path; links are followed), to its end: some disks say that a file is empty which is not. Throws
- * system errors.
+ * Reads all bytes of a file (an absolute path; links are followed) to its end: some disks report a size of 0 for a file
+ * that is not empty. Throws system errors.
  */
 export function readWholeFile(path: string): Buffer {
   return Buffer.concat([...filePieces(path)]);
@@ -19,7 +19,7 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
   try {
-    // A pipe is not waited for: whether its end is reached, or nothing has come yet, cannot be told.
+    // A pipe is refused: an end and a pause cannot be told apart.
     if (disk.fstat(fd).kind === "special")
       throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
@@ -38,12 +38,14 @@ export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
 
-/** Writes a whole file (an absolute path) so that a reader sees the old or the new one. Throws system errors. */
+/**
+ * Writes a whole file (an absolute path) so that a reader sees either the old or the new content. Throws system errors.
+ */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }
 
-/** Can `writeWholeFile` write here? Throws the system error that it would. */
+/** Checks that `writeWholeFile` can write here. Throws the system error if it cannot. */
 export function checkWritable(path: string): void {
   const disk = new NodeDisk();
   if (disk.lstat(path)?.kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });
@@ -53,8 +55,8 @@ export function checkWritable(path: string): void {
 }
 
 /**
- * A whole file as text; `undefined` where there is none. Throws system errors; with `exactly` also a `TypeError` for bytes
- * that are no UTF-8, which otherwise become U+FFFD.
+ * Reads a whole file as text; `undefined` if there is none. Throws system errors; with `exactly` also a `TypeError` for
+ * bytes that are not UTF-8, which otherwise become U+FFFD.
  */
 export function readTextIfThere(path: string, how?: "exactly"): string | undefined {
   try {
@@ -68,8 +70,9 @@ export function readTextIfThere(path: string, how?: "exactly"): string | undefin
 }
 
 /**
- * Writes a whole file of the user's configuration so that a reader sees the old or the new one: a link stays a link, the
- * mode stays as it was (`mode` for a new file, default 0644), missing folders are made. Throws system errors.
+ * Writes a whole file of the user's configuration so that a reader sees either the old or the new content: a link stays
+ * a link, the mode stays the same (`mode` for a new file, default 0644), and missing folders are made. Throws system
+ * errors.
  */
 export function replaceUserFile(path: string, text: string, mode = 0o644): void {
   const disk = new NodeDisk();
@@ -84,7 +87,10 @@ export function removeUserFile(path: string): void {
   new NodeDisk().unlink(path);
 }
 
-/** Makes a folder of this name where temporary files lie; its path, links resolved. Throws system errors. */
+/**
+ * Makes a folder of this name in the folder of temporary files. Returns its path, with links resolved. Throws system
+ * errors.
+ */
 export function makeEmptyFolder(name: string): string {
   const disk = new NodeDisk();
   const path = join(disk.realpath(tmpdir()), name);
@@ -92,7 +98,7 @@ export function makeEmptyFolder(name: string): string {
   return path;
 }
 
-/** Removes a folder that holds nothing. Throws system errors. */
+/** Removes an empty folder. Throws system errors. */
 export function removeEmptyFolder(path: string): void {
   new NodeDisk().removeFolder(path);
 }

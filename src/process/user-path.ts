@@ -10,12 +10,12 @@ function beneath(folder: string, path: string): string | undefined {
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
 }
 
-/** With the links of the folder that holds it resolved; the last component is never followed. */
+/** Resolves the links of the folder that holds a path; the last component is never followed. */
 function withRealFolder(path: string): string {
   try {
     return join(new NodeDisk().realpath(dirname(path)), basename(path));
   } catch (error) {
-    // A folder that is gone has no links to resolve: deleted files are asked for by such paths.
+    // A missing folder has no links to resolve: deleted files are named by such paths.
     if (errnoOf(error) === undefined) throw error;
     return path;
   }
@@ -35,7 +35,7 @@ function notFromRoot(typed: string): ChronicleError {
 
 /** The parts of a workspace that are needed to translate paths. */
 export interface PathOwner {
-  /** Its own folder; empty where it has none. */
+  /** The workspace's own folder; empty if it has none. */
   readonly path: string;
   status(): Promise<{ readonly roots: readonly Root[] }>;
 }
@@ -47,7 +47,7 @@ interface Root {
   readonly only?: string;
 }
 
-/** The path beneath a root; of a root that is a single file, that file alone. */
+/** The path beneath a root. If the root is a single file, only that file is beneath it. */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
   return only === undefined || inner === only ? inner : undefined;
@@ -61,13 +61,13 @@ function unmarked(inner: string): string {
 }
 
 /**
- * Paths between a user, who stands in some folder, and a workspace, where they begin at its root.
- * `@<root id>:path` names a path beneath a further root, and `base64:…` the bytes of a path from the first one: both stay as they
- * are.
+ * Translates between a user's paths, relative to the current folder, and a workspace's, which begin at its root.
+ * `@<root id>:path` is a path beneath a further root, and `base64:…` the bytes of a path from the first one: both stay
+ * as they are.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
-  /** The workspace's folder is on another machine: nothing here says where its links lead. */
+  /** True if the workspace's folder is on another machine: its links cannot be resolved here. */
   readonly #isRemote: boolean;
   /** The user's current folder. */
   readonly #cwd: string;
@@ -75,8 +75,8 @@ export class UserPaths {
   readonly #root: string;
 
   /**
-   * `cwd` undefined: the workspace is a server's. `named`: it was chosen by its name; paths then begin at its root, unless one
-   * stands in it.
+   * `cwd` undefined: the workspace is a server's. `named`: it was chosen by its name; then paths begin at its root,
+   * unless the current folder is within it.
    */
   constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
@@ -87,7 +87,7 @@ export class UserPaths {
     this.#cwd = isElsewhere ? this.#root : cwd;
   }
 
-  /** A path as the user typed it, as the workspace knows it. Throws `USAGE` for one that is outside. */
+  /** Translates a path as typed into the workspace's form. Throws `USAGE` for one outside of it. */
   async toWorkspace(typed: string): Promise<string> {
     // In base64, a slash is a digit, so such a path is not resolved.
     if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
@@ -115,7 +115,9 @@ export class UserPaths {
     );
   }
 
-  /** A path of the workspace as the user would type it here, on one line: nothing in it can move the cursor. */
+  /**
+   * A path of the workspace as the user would type it here, on one line, without anything that could move the cursor.
+   */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
     const fromHere = here === undefined || here === "" || path.startsWith("@") ? path : posix.relative(here, path);

@@ -38,32 +38,32 @@ export interface Answering extends StoreParts {
   readonly version: string;
   /** The workspace of the folder that the server was started in. */
   readonly defaultWorkspace: () => string | null;
-  /** Is that not known yet? Default: it is. */
+  /** True while that is not known yet. Default: never. */
   readonly isStarting?: () => boolean;
   readonly replies: IdempotencyStore;
-  /** Loads what runs syncs; absent: there is none. */
+  /** Loads the code that runs syncs; absent: there is none. */
   readonly syncs?: () => Promise<SyncApi>;
   readonly limits: ServerLimits;
-  /** Folders of this machine that no problem's body names. */
+  /** Folders of this machine that no problem's body may name. */
   readonly hidden: readonly string[];
   /** Takes a line for the diagnostics. */
   readonly report: Report;
-  /** Takes a line about what an agent tried with the store as a whole. */
+  /** Takes a line about an agent's refused call on the store as a whole. */
   readonly onRefused?: (line: string) => void;
-  /** The server is told to leave: what only follows ends. */
+  /** Aborted when the server is told to leave: then streams of events end. */
   readonly stopping: AbortSignal;
 }
 
 /** State shared by all requests of a server. */
 export interface Shared extends Answering {
   readonly refusals: Refusals;
-  /** Streams of events of each caller. */
+  /** Limits the streams of events of each caller. */
   readonly streams: ConcurrencyLimit;
-  /** Turns of those who have whole histories checked. */
+  /** Queues the reads of whole histories. */
   readonly heavy: HeavyReads;
 }
 
-/** For those who wait for nothing. */
+/** The signal of requests that wait for no events. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
 
@@ -75,7 +75,7 @@ export interface RequestHead {
   readonly group: RowGroup;
 }
 
-/** These pass the key on: the log itself remembers it, also over a crash. */
+/** These operations pass the key on: the log itself remembers it, also over a crash. */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 
 /** One request on its way to its answer. */
@@ -93,7 +93,10 @@ export class RequestAnswer {
     this.#hidden = shared.hidden;
   }
 
-  /** A request whose body is yet to be read. Throws for whoever may not ask, and what there is not. */
+  /**
+   * Begins a request whose body is yet to be read. Throws if the caller may not make it, or if its target does not
+   * exist.
+   */
   static async begin(head: RequestHead, shared: Shared): Promise<RequestAnswer> {
     const answer = new RequestAnswer(head, shared, findRow(head));
     await answer.#refuseRole();
@@ -144,11 +147,11 @@ export class RequestAnswer {
     return isForAgent && mayDo(role, "agent") ? "agent" : role;
   }
 
-  /** Answers, with whatever comes of it. `body`: parsed JSON. Never rejects. */
+  /** Sends the answer, or the problem. `body`: parsed JSON. Never rejects. */
   async send(response: ServerResponse, body: unknown): Promise<void> {
     clearTimeout(this.#timer);
     const { request } = this.#head;
-    // Signals are dear: only who follows something needs one.
+    // Signals are costly: only streams of events need one.
     const signal = "events" in this.#found.row.reply ? this.#whileThere(response) : NEVER;
     try {
       const before = this.#replyBefore(body);
@@ -157,7 +160,7 @@ export class RequestAnswer {
       else if (this.#found.row.on === "syncs") await this.#askSyncs(response, { body, signal });
       else await this.#askWorkspace(response, { body, signal });
     } catch (error) {
-      // Nobody is there any more to be told.
+      // The client is gone.
       const isGone = response.destroyed || request.errored !== null;
       if (!isGone) sendProblem(response, this.#problem(error), retryHeaders(error));
     } finally {
@@ -182,7 +185,7 @@ export class RequestAnswer {
     await this.#reply(response, row, received, (asked) => row.answer(store, asked));
   }
 
-  /** Folders of this machine are nothing that anybody else may name. */
+  /** Throws unless the owner asks: no other caller may name folders of this machine. */
   async #askSyncs(response: ServerResponse, given: Given): Promise<void> {
     const { row, params } = this.#found;
     if (row.on !== "syncs") return;
@@ -229,7 +232,7 @@ export class RequestAnswer {
     if (role === "operator") this.#with.workspaces.lookAgain(id);
   }
 
-  /** The workspace on behalf of whoever asks: no token makes an agent a person. */
+  /** The workspace on behalf of the caller. No token turns an agent into a person. */
   #viewOf({ workspace }: Lease): WorkspaceApi {
     const { caller } = this.#head.visit;
     const { headers } = this.#head.request;
@@ -244,7 +247,7 @@ export class RequestAnswer {
     return workspace.as(who);
   }
 
-  /** `files/x/history` may be the history of x, or a file that is called so. */
+  /** `files/x/history` may be the history of x, or a file of that name. */
   async #meant(on: WorkspaceApi): Promise<FoundRow> {
     const { group } = this.#head;
     const { params } = this.#found;
@@ -270,7 +273,7 @@ export class RequestAnswer {
       ...(row.bytes !== undefined
         ? { content: uploaded(request, this.#with.limits, () => this.#mustStillHold()) }
         : {}),
-      // Two callers that hit upon one key do not mean the same.
+      // Two callers with the same key do not mean the same request.
       ...(key === undefined ? {} : { requestId: `${id} ${key}` }),
       ...(typeof lastEventId === "string" ? { lastEventId } : {}),
       me: this.#me(),
@@ -291,7 +294,10 @@ export class RequestAnswer {
     };
   }
 
-  /** A token that was revoked, has expired or lost rights while the request came in, or waited, changes nothing. */
+  /**
+   * Throws if the token was revoked, has expired or lost rights while the request came in, or waited: then it changes
+   * nothing.
+   */
   async #mustStillHold(): Promise<void> {
     if (await this.#head.visit.isStillAdmitted()) return;
     throw new ChronicleError("UNAUTHENTICATED", "this token does not hold any more", { hint: "nothing was changed" });
@@ -305,7 +311,7 @@ export class RequestAnswer {
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }
 
-  /** `undefined`: it has no key, or the log remembers it. */
+  /** `undefined` if it has no key, or the log remembers it. */
   #namedChange({ method, operation }: Route, body: unknown): NamedChange | undefined {
     const { request, visit } = this.#head;
     const { url = "/", headers } = request;
@@ -332,7 +338,7 @@ export class RequestAnswer {
     sendKept(response, await onlyOnce(this.#with.replies, change, async () => kept(await work(asked))));
   }
 
-  /** The body of a row that takes bytes; `undefined`: it takes none. */
+  /** The body of a row that takes bytes; else `undefined`. */
   async #held({ bytes }: Route, { content }: Received): Promise<HeldBody | undefined> {
     if (bytes === undefined || content === undefined) return undefined;
     return heldBody(content, bytes === true ? this.#with.limits.uploadBytes : bytes.most);
@@ -396,12 +402,12 @@ function findRow({ request, group }: RequestHead): FoundRow {
   throw new ChronicleError("NOT_FOUND", "there is nothing here");
 }
 
-/** Does whoever asks have the command line at hand? */
+/** True if the client has the command line at hand. */
 export function knowsCommands({ headers }: IncomingMessage): boolean {
   return headers[HINTS_HEADER] === WITH_COMMANDS;
 }
 
-/** All that stands behind `files/`, as one path. */
+/** Everything behind `files/`, as one path. */
 function restOf({ row, params }: FoundRow): string {
   const { path = "", n } = params;
   if (row.operation === "fileHistory") return `${path}/history`;
@@ -435,7 +441,7 @@ function sendKept(response: ServerResponse, { status, value }: KeptReply): void 
   else sendJson(response, status, value);
 }
 
-/** Changes answer JSON, or nothing. */
+/** Keeps the answer of a change: JSON, or nothing. */
 function kept(answer: Answer): KeptReply {
   if (answer.kind === "json") return { status: answer.status, value: answer.value };
   if (answer.kind === "nothing") return { status: 204, value: null };

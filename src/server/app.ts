@@ -34,7 +34,7 @@ interface OnItsWay {
   answer?: RequestAnswer;
 }
 
-/** A property of the request: a weak map from each would cost the collector more than the request itself. */
+/** A property of the request: a weak map would cost the garbage collector more than the request itself. */
 const WAY = Symbol("way");
 
 interface RecordedRequest extends IncomingMessage {
@@ -52,7 +52,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const app = fastify({
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,
-    // Bodies and answers have schemas of their own; none is compiled here.
+    // Bodies and answers are checked by their own schemas, so Fastify compiles none.
     schemaController: { compilersFactory: { buildValidator: () => refuseSchema, buildSerializer: () => refuseSchema } },
     routerOptions: { maxParamLength: options.limits.headerBytes },
     frameworkErrors: (error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }),
@@ -75,7 +75,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     ),
   );
   await app.register(async (scope) => {
-    // Any type, also JSON, is bytes here; they are read when they are wanted.
+    // Bodies of all types, including JSON, stay bytes here, and are read when needed.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     mount(
@@ -131,7 +131,7 @@ function mount(scope: FastifyInstance, groups: readonly RowGroup[], shared: Shar
     scope.route({
       method: group.method === "GET" ? ["GET", "HEAD"] : group.method,
       url: group.url,
-      // Before anything of a body is read: who may not ask is not listened to.
+      // Runs before any body is read: the body of a refused request is never read.
       onRequest: async (request) => begin(request, group, shared),
       handler: async (request, reply) => wayOf(request.raw).answer?.send(reply.hijack().raw, request.body),
     });

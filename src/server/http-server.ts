@@ -22,12 +22,12 @@ import { sendProblem } from "./answers/send.ts";
 /** Answers all requests that the quick routes do not: see `makeApp`. */
 export interface ServerApp {
   answer(request: IncomingMessage, response: ServerResponse, visit: AdmittedRequest): void;
-  /** A request to speak another protocol. Absent: there is none. */
+  /** Takes an upgrade to another protocol. Absent: there is none. */
   upgrade?(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void;
   close(): Promise<void>;
 }
 
-/** An upgrade, and what had come of the other protocol by then. */
+/** An upgrade, and the bytes of the other protocol received so far. */
 export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
 }
@@ -35,16 +35,16 @@ export interface AdmittedUpgrade extends AdmittedRequest {
 export interface HttpServerOptions {
   /** Answered without loading the rest of the server: hooks have no time to lose. */
   readonly routes: readonly Route[];
-  /** Asked before each request on a Unix socket; an answer is given instead of the route's. */
+  /** Called before each request on a Unix socket; its reply, if any, replaces the route's. */
   readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
   readonly admission: Admission;
-  /** Loads what answers the rest, once. */
+  /** Loads the app for all other requests, once. */
   readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
-  /** Takes connections of a Unix socket that speak the replication protocol. Absent: they are not told apart from others. */
+  /** Takes connections of a Unix socket that speak the replication protocol. Absent: protocols are not told apart. */
   readonly replicas?: (socket: Socket) => void;
   /** Takes unexpected errors; the client gets a 500 without their words. */
   readonly onError: (error: unknown) => void;
-  /** The same, of a request that was told an id; default: `onError`. */
+  /** Like `onError`, for a request whose client was told an id; default: `onError`. */
   readonly report?: Report;
   readonly limits: ServerLimits;
   readonly tally?: RequestTally;
@@ -61,10 +61,10 @@ export interface PortPlace {
 
 /** Time for reading what has already arrived, in milliseconds. */
 const SETTLE_MS = 20;
-/** A last word reaches the client within so many milliseconds. */
+/** Time for a last reply to reach the client, in milliseconds. */
 const FLUSH_MS = 250;
 
-/** Answers HTTP on sockets and ports. Knows when it was last busy, and ends without dropping work. */
+/** Answers HTTP on sockets and ports. Knows its idle time, and closes without dropping accepted requests. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #servers: Server[] = [];
@@ -75,7 +75,7 @@ export class HttpServer {
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
-  /** Cuts off who has not said yet what it speaks. */
+  /** Functions that cut connections whose protocol is not known yet. */
   readonly #cutSilent: (() => void)[] = [];
 
   constructor(options: HttpServerOptions) {
@@ -89,7 +89,7 @@ export class HttpServer {
     this.#tellReplicas(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // The socket is made within this call: nobody can connect before its mode is right.
+    // The socket is made within this call, so no client can connect before its mode is right.
     const before = process.umask(0o177);
     try {
       server.listen(socket, resolve);
@@ -111,7 +111,7 @@ export class HttpServer {
     this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
-  /** Listens on a port; `doorOf` says who is let in there. Resolves to the port. Throws system errors. */
+  /** Listens on a port; `doorOf` returns its listener. Resolves to the port. Throws system errors. */
   async listenOn({ host, port, tls }: PortPlace, doorOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
@@ -120,7 +120,7 @@ export class HttpServer {
         : createTlsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // The door needs the number of the port: nobody is answered before it is there.
+    // The listener needs the number of the port: no request is answered before it is set.
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
@@ -128,14 +128,14 @@ export class HttpServer {
     return actual;
   }
 
-  /** For how long nothing was asked, in milliseconds; 0 while something is being answered. */
+  /** Milliseconds since the last request; 0 while one is being answered. */
   idleMs(now: number): number {
     return this.#busy > 0 ? 0 : now - this.#idleSince;
   }
 
-  /** Takes no more, and resolves once what was taken is answered, or its time is over. */
+  /** Accepts no more requests. Resolves once those accepted are answered, or their time is over. */
   async close(): Promise<void> {
-    // A connection that was made but not read yet counts as idle, and would be cut off with its request.
+    // A connection that was accepted but not read yet counts as idle, and would be closed with its request.
     await new Promise((done) => setTimeout(done, SETTLE_MS));
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
@@ -145,11 +145,11 @@ export class HttpServer {
     await this.#tellLate();
     for (const server of this.#servers) server.closeAllConnections();
     await Promise.all(closed);
-    // Without what could not be loaded there is nothing to close.
+    // If the app could not be loaded, there is nothing to close.
     await (await this.#app?.catch(() => undefined))?.close();
   }
 
-  /** Has the rest of the server ready, before anybody asks for it. */
+  /** Loads the rest of the server before the first request. */
   async warmUp(): Promise<void> {
     await this.#loadApp();
   }
@@ -174,7 +174,7 @@ export class HttpServer {
     const { limits } = this.#options;
     return {
       headersTimeout: limits.headersMs,
-      // Bodies have limits of their own: an upload may take long, as long as it goes on.
+      // Bodies have limits of their own: an upload may take long while it makes progress.
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
@@ -200,7 +200,8 @@ export class HttpServer {
       void this.#serve(request, response, door);
     };
     server.on("request", serve);
-    // `Expect: 100-continue` is answered by Node, and then served; of anything else it would say 417 without a look at who asks.
+    // Node answers `Expect: 100-continue`, and the request is then served. To any other value Node would say 417 before
+    // the caller is checked.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
       const leave = room?.busy(request.socket);
@@ -245,7 +246,7 @@ export class HttpServer {
     return report ?? ((_line, error) => onError(error));
   }
 
-  /** Resolves to whether the connection speaks the other protocol now. */
+  /** Resolves to true if the connection now speaks the other protocol. */
   async #upgrade(
     request: IncomingMessage,
     socket: Duplex,
@@ -270,7 +271,10 @@ export class HttpServer {
     }
   }
 
-  /** Lets a request in. Its seat is taken until the answer, or the connection of another protocol, has ended. */
+  /**
+   * Admits a request. It counts towards the concurrency limit until its answer, or the connection of another protocol,
+   * has ended.
+   */
   async #admit(
     request: IncomingMessage,
     taker: ServerResponse | Duplex,
@@ -283,7 +287,7 @@ export class HttpServer {
     if (seat === undefined) return TOO_MANY;
     const giveBack = (): void => seat[Symbol.dispose]();
     taker.once("close", giveBack);
-    // It may have gone while it was being admitted.
+    // The client may have gone during the admission.
     if (taker.destroyed) giveBack();
     return admitted;
   }
@@ -310,19 +314,19 @@ export class HttpServer {
   }
 }
 
-/** Is a quick route answered to this caller? To others it is not there. */
+/** True if a quick route answers this caller. For others it does not exist. */
 function isAnswered({ open, forOperators }: Route, { isOwner, role, workspaces }: Caller): boolean {
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
 }
 
 /**
- * Once an answer is written down whole, nothing but its client holds it: one that takes nothing of it for so long is cut off. Node
- * counts as taken what has left the process.
+ * Cuts off a client that takes nothing of a completely written answer for `ms`: then only the client can delay it.
+ * Node counts bytes as taken once they have left the process.
  */
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
-  // Before Node sets the time for which the connection may be idle: the next answer on it may take as long as it needs.
+  // Runs before Node sets the idle timeout of the connection: the next answer on it may take as long as it needs.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 

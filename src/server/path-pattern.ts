@@ -17,9 +17,10 @@ interface Part {
 }
 
 /**
- * Reads a path as the request line has it: `/v1/workspaces/{id}/files/{path}/history`. Each part is decoded once, after the
- * path was cut at its slashes; an encoded slash in `{path}` is one of the file's path, as generated clients send it. In
- * any other name it is part of the name. Nothing is normalised: the validator of paths sees what was asked for.
+ * Matches a path as it is in the request line: `/v1/workspaces/{id}/files/{path}/history`. The path is cut at its
+ * slashes, then each part is decoded once. An encoded slash in `{path}` is one of the file's path, as generated clients
+ * send it; in any other name it is part of the name. Nothing is normalised: the validator of paths sees the original
+ * path.
  */
 export class PathPattern {
   readonly #parts: readonly string[];
@@ -27,7 +28,7 @@ export class PathPattern {
   readonly #fixed: readonly Part[];
   readonly #named: readonly Part[];
 
-  /** `pattern`: as in OpenAPI. Only `{path}` holds slashes, and stands there once at most. */
+  /** `pattern`: as in OpenAPI. Only `{path}` holds slashes, and it may appear only once. */
   constructor(pattern: string) {
     this.#parts = pattern.split("/");
     this.#wide = this.#parts.indexOf("{path}");
@@ -43,13 +44,13 @@ export class PathPattern {
     return this.#fixed.length;
   }
 
-  /** As the router wants it: what begins with `{path}` is one wildcard. */
+  /** The pattern in the router's form: everything from `{path}` on is one wildcard. */
   get forRouter(): string {
     const until = this.#wide < 0 ? this.#parts : [...this.#parts.slice(0, this.#wide), "*"];
     return until.map((part) => part.replace(/^\{(.*)\}$/, ":$1")).join("/");
   }
 
-  /** `undefined`: another path. Throws `URIError` for what is not UTF-8, percent-encoded. */
+  /** Returns `undefined` for another path. Throws `URIError` for text that is not percent-encoded UTF-8. */
   match(path: string): PathParams | undefined {
     const given = path.split("/");
     const more = given.length - this.#parts.length;
@@ -71,7 +72,7 @@ export class PathPattern {
   }
 }
 
-/** Most of what is asked for has nothing to decode. */
+/** Most parts have nothing to decode. */
 function decoded(text: string): string {
   return text.includes("%") ? decodeURIComponent(text) : text;
 }

@@ -16,8 +16,8 @@ interface Branch {
 const NOT_PLAIN = /[%?#;\\]/;
 
 /**
- * Finds the group of a plain question, at a small part of what a whole router costs: a GET without a query, without
- * anything to decode, and without a body. What it does not find is the router's, also what there is not.
+ * Finds the group of a plain question at a small part of a whole router's cost: a GET without a query, a body, or
+ * anything to decode. All other requests, also for paths that do not exist, are left to the router.
  */
 export class PlainRoutes {
   readonly #root = newBranch();

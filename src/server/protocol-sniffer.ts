@@ -5,15 +5,15 @@ import type { Socket } from "node:net";
 const MARK = Buffer.from("CHR");
 
 export interface OtherPeers {
-  /** Takes a connection that speaks in frames; what came of it is read from the socket as if nobody had looked. */
+  /** Takes a connection that speaks in frames; the bytes received so far can be read from the socket again. */
   readonly take: (socket: Socket) => void;
   /** A connection whose protocol is not known after this time, in milliseconds, is cut off. */
   readonly withinMs: number;
 }
 
 /**
- * Has a server of HTTP tell apart, by their first bytes, who speaks HTTP and who replicates: one Unix socket serves both.
- * Returns what cuts off those who have said nothing yet.
+ * Has an HTTP server tell HTTP from replication by the first bytes of a connection: one Unix socket serves both.
+ * Returns a function that cuts the connections that have sent nothing yet.
  */
 export function sniffProtocol(server: Server, { take, withinMs }: OtherPeers): () => void {
   const serve = server.listeners("connection");

@@ -13,7 +13,7 @@ interface Indexed {
   readonly pattern: PathPattern;
 }
 
-/** Rows that the router cannot tell apart: those that begin alike and go on behind a `{path}`. */
+/** Rows that the router cannot tell apart: they begin alike and continue behind a `{path}`. */
 export class RowGroup {
   readonly method: Method;
   /** As the router wants it. */
@@ -30,7 +30,7 @@ export class RowGroup {
     return this.#rows.some(({ row }) => row.bytes !== undefined);
   }
 
-  /** The most particular row that matches. Throws `URIError` for a path that is not UTF-8, percent-encoded. */
+  /** Finds the most specific row that matches. Throws `URIError` for a path that is not percent-encoded UTF-8. */
   find(path: string): FoundRow | undefined {
     for (const { row, pattern } of this.#rows) {
       const params = pattern.match(path);

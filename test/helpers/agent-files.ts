@@ -2,11 +2,11 @@
 
 export type Agent = "claude" | "codex" | "gemini";
 
-/** Stands for hooks within the settings, and for one event's within those. */
+/** Placeholder for the hooks within the settings. */
 const HOOKS = "@HOOKS";
 const EVENT = "@EVENT";
 
-/** A text with something harmless at its places, or with a hook for an event. */
+/** Fills the places of a text with harmless values, or with a hook for an event. */
 export function filledIn(text: string, hook?: { readonly event: string; readonly command: string }): string {
   const group = hook && { matcher: "*", hooks: [{ type: "command", command: hook.command }] };
   const event = `"${hook?.event ?? "Notification"}": ${JSON.stringify(group === undefined ? [] : [group])}`;

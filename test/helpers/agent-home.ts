@@ -76,7 +76,7 @@ export class AgentHome implements AsyncDisposable {
     return out;
   }
 
-  /** The command line that an agent would run at one of its events, as its file of hooks has it. */
+  /** The command line that an agent would run at one of its events, from its file of hooks. */
   hookCommand(file: string, event: string): string {
     const settings = JSON.parse(this.read(file)) as { hooks: Record<string, { hooks: { command: string }[] }[]> };
     const command = settings.hooks[event]?.at(-1)?.hooks[0]?.command;

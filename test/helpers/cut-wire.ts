@@ -9,7 +9,7 @@ export type Way = "up" | "down";
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  /** Ways on which nothing arrives any more, its end included. */
+  /** Directions in which nothing arrives any more, not even the end. */
   readonly silent: Set<Way>;
   /** How the connection ends at the next piece sent. */
   cutting: "end" | "reset" | undefined;
@@ -21,9 +21,9 @@ const BOTH: readonly Way[] = ["up", "down"];
 export class CutWire implements AsyncDisposable {
   /** Number of connections that were cut in the middle of a piece. */
   cuts = 0;
-  /** Connections that were ever made. */
+  /** Number of connections made so far. */
   made = 0;
-  /** Bytes that arrived, one way or the other. */
+  /** Bytes that arrived, by direction. */
   readonly passed: Record<Way, number> = { up: 0, down: 0 };
   readonly #at: string | number;
   readonly #to: string | number;
@@ -31,7 +31,7 @@ export class CutWire implements AsyncDisposable {
   readonly #pairs = new Set<Pair>();
   #isSlow = false;
 
-  /** Each is the path of a Unix socket, or a port of 127.0.0.1; listening on port 0 is on any. */
+  /** Each is the path of a Unix socket, or a port of 127.0.0.1; to listen on port 0 takes any free one. */
   constructor(at: string | number, to: string | number) {
     this.#at = at;
     this.#to = to;
@@ -48,7 +48,7 @@ export class CutWire implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that are open and go through both ways. */
+  /** Number of connections that are open and pass bytes in both directions. */
   get open(): number {
     return [...this.#pairs].filter(({ silent, cutting }) => silent.size === 0 && cutting === undefined).length;
   }
@@ -59,7 +59,10 @@ export class CutWire implements AsyncDisposable {
     await once(this.#server, "listening");
   }
 
-  /** Each present connection ends in the middle of the next thing that is sent over it, whichever way: in peace, or by a reset (RST). */
+  /**
+   * Ends each present connection in the middle of the next piece sent over it, in either direction: properly, or by a
+   * reset (RST).
+   */
   cut(how: "end" | "reset" = "end"): void {
     for (const pair of this.#pairs) if (pair.silent.size === 0) pair.cutting = how;
   }

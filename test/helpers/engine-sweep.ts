@@ -6,10 +6,10 @@ import type { CrashSweep, SweepContext } from "../../src/testing/crash-sweep.ts"
 import { openSimStore } from "../../src/testing/sim-store.ts";
 
 /**
- * Whole operations of the engine on a disk that crashes: before, in the middle of and after every operation on it, with
- * every fate of what was not synced, and with every errno. Afterwards the workspace is exactly old or new (or what a
- * finished operation makes of it), everything acknowledged is there, `verify` is clean, and the next command works
- * without any repair.
+ * Whole operations of the engine on a disk that crashes: before, in the middle of and after every disk operation, with
+ * every outcome for unsynced data, and with every errno. Afterwards the workspace is exactly old or new (or in the
+ * state that a finished operation gives), everything acknowledged is there, `verify` is clean, and the next command
+ * works without any repair.
  */
 
 type Tree = Readonly<Record<string, string>>;
@@ -166,7 +166,7 @@ export function logPath(disk: SimDisk): string {
 /** Wraps the disk of a sweep, to plant bugs. */
 export type Through = (disk: SimDisk) => SimDisk;
 
-/** Whole operations of the engine on three roots, each with what must hold wherever it is cut off. */
+/** Whole operations of the engine on three roots, each with the conditions that must hold wherever it is cut off. */
 export const engineSweeps: Readonly<Record<string, (through: Through) => Promise<CrashSweep<Fact>>>> = {
   init: async (through) => {
     const before = project(newDisk());
@@ -272,8 +272,8 @@ async function edited(): Promise<SimDisk> {
 }
 
 /**
- * After the next command that changes something, the files are all as they were or all as they were to be; and before it,
- * every single file is one or the other.
+ * Checks that after the next command that changes something, all files are old or all are new, and that before it every
+ * single file is one or the other.
  */
 export async function checkOldOrNew(
   disk: SimDisk,

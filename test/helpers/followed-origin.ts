@@ -49,7 +49,7 @@ export class FollowedOrigin implements AsyncDisposable {
     this.#client = createClient({ url: this.desk.socketUrl, retry: { tries: 100, firstWait: 20, longestWait: 300 } });
   }
 
-  /** Until both sides have everything. */
+  /** Resolves once both sides have everything. */
   async flush(): Promise<SyncShape> {
     return this.#syncs.flush(this.desk.id, { timeoutMs: 120_000 });
   }
@@ -60,13 +60,13 @@ export class FollowedOrigin implements AsyncDisposable {
     await this.flush();
   }
 
-  /** Goes on where it was halted: as another replica. */
+  /** Resumes after a halt, as another replica. */
   async adoptAsNew(): Promise<void> {
     await this.#syncs.resume(this.desk.id, { accept: "as-new" });
     await this.flush();
   }
 
-  /** Goes on where it was halted: with an origin that was put back. */
+  /** Resumes after a halt, with an origin that was restored from a backup. */
   async rejoin(): Promise<void> {
     await this.#syncs.resume(this.desk.id, { accept: "rejoin" });
     await this.flush();
@@ -76,7 +76,7 @@ export class FollowedOrigin implements AsyncDisposable {
     return this.#syncs.status(this.desk.id);
   }
 
-  /** Waits until the sync is like that, and returns how it is then. */
+  /** Waits until the sync fulfils the condition, and returns its state. */
   until(isSo: (shape: SyncShape) => boolean): Promise<SyncShape> {
     return vi.waitFor(async () => {
       const shape = await this.status();

@@ -29,7 +29,7 @@ export async function pruneNow(box: Sandbox, rules: PruneOptions): Promise<void>
   }
 }
 
-/** The same where nothing is open; else with the grace period. */
+/** The same if no workspace is open; else with the grace period. */
 export async function pruneSoon(workspace: WorkspaceApi, rules: PruneOptions): Promise<void> {
   try {
     await workspace.prune({ ...rules, now: true });

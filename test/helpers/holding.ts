@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** The files of a folder that hold these bytes, beneath it. Of bytes that no compression changes. */
+/** The files beneath a folder that contain these bytes, which no compression may change. */
 export function holding(folder: string, bytes: Buffer): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => statSync(join(folder, name)).isFile() && readFileSync(join(folder, name)).includes(bytes))

@@ -33,7 +33,7 @@ export async function socketPair(): Promise<Disposable & { readonly ours: Socket
   };
 }
 
-/** Somebody who speaks the protocol as badly as he likes: nothing that he says is checked before it leaves. */
+/** A peer that breaks the protocol at will: its messages are not checked before they leave. */
 export class HostilePeer implements Disposable {
   /** The honest side's end of the connection. */
   readonly channel: Channel;
@@ -102,7 +102,7 @@ export class HostilePeer implements Disposable {
     this.#pair.theirs.destroy();
   }
 
-  /** Waits until the other side has said such a message. Rejects where the connection ends before. */
+  /** Resolves to the next message of this type from the other side. Rejects if the connection ends before. */
   async next<Type extends MessageType>(type: Type): Promise<MessageOf<Type>> {
     for (;;) {
       const found = this.heard.find((message): message is MessageOf<Type> => message.type === type);
@@ -112,7 +112,7 @@ export class HostilePeer implements Disposable {
     }
   }
 
-  /** Waits until the other side has closed; the fatal error that it said. */
+  /** Resolves once the other side has closed, to the fatal error that it sent. */
   async closed(): Promise<MessageOf<"Error"> | undefined> {
     while (!this.#isEnded) await new Promise<void>((resolve) => (this.#wake = resolve));
     return this.heard.find((message): message is MessageOf<"Error"> => message.type === "Error" && message.fatal);

@@ -41,7 +41,7 @@ export class KeptHeads {
       .map((line) => parseLine(Buffer.from(line)));
   }
 
-  /** The seq of the kept head; 0: there is none. */
+  /** The seq of the kept head; 0 if there is none. */
   get headSeq(): number {
     return existsSync(this.head) ? Number(readFileSync(this.head, "utf8").split("\n")[1]) : 0;
   }
@@ -62,7 +62,10 @@ export class KeptHeads {
     writeFileSync(this.log, `${all.slice(0, lines).join("\n")}\n`);
   }
 
-  /** Writes other events into the log, each with a sound hash: `change` gets each record as text; `undefined`: no such event. */
+  /**
+   * Replaces events of the log by others, each with a correct hash: `change` gets each record as text; `undefined`
+   * drops the event.
+   */
   forge(change: (record: string, event: LogEvent) => string | undefined): void {
     let head = EMPTY_HEAD;
     let first = 1;

@@ -11,7 +11,7 @@ export const REPLICA = "0fd1a2b3-0000-4000-8000-000000000000";
 /** The content that it wrote. */
 export const LOST = "what the replica had made of it\n";
 
-/** Has a replica write a file, as if it knew of none there: where one is, its version is lost. */
+/** Has a replica write a file as if it knew of none there: if there is one, the written version is lost. */
 export async function lose(
   sandbox: Sandbox,
   workspace: string,

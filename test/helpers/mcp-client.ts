@@ -20,7 +20,7 @@ export interface ToolAnswer {
 
 interface ClientOptions {
   readonly name?: string;
-  /** The folders to tell the server of, as URIs. */
+  /** The folders to report to the server, as URIs. */
   readonly roots?: readonly string[];
 }
 
@@ -100,7 +100,7 @@ export function toolAnswer(result: CallToolResult): ToolAnswer {
 
 const validators = new AjvJsonSchemaValidator();
 
-/** Says why a value does not fit a schema, as a client of the protocol's own library would; `undefined`: it fits. */
+/** Says why a value does not fit a schema, as the protocol's own client library would; `undefined` if it fits. */
 export function misfit(schema: object, value: unknown): string | undefined {
   return validators.getValidator(schema)(value).errorMessage;
 }

@@ -57,7 +57,7 @@ export class MountedDisk implements Disposable {
     }
   }
 
-  /** Why no such disk can be made here; `undefined`: it can. */
+  /** Returns why no such disk can be made here; `undefined` if it can. */
   static whyNot(kind: DiskKind): string | undefined {
     if (process.platform !== "linux") return "only Linux mounts it";
     if (process.getuid?.() !== 0) return "only root mounts it";

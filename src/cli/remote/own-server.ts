@@ -4,7 +4,9 @@ import { isOwnDoor, ownUid, runFolder } from "../../daemon/run-folder.ts";
 import { placesOf } from "../../process/places.ts";
 import type { Io } from "../../process/io.ts";
 
-/** `unix:` alone is the server of this machine's own store. Throws `UNSAFE` where its socket could be anybody's. */
+/**
+ * The server of this machine's own store, for a bare `unix:`. Throws `UNSAFE` if its socket could be another user's.
+ */
 export function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
   const disk = new NodeDisk();
   const { home } = placesOf({ env, userHome, cwd, store: undefined });

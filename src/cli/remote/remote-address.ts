@@ -3,7 +3,7 @@ import type { Io } from "../../process/io.ts";
 import type { CommandSpec } from "../table/spec.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-/** A server that stands for the store, and perhaps one of its workspaces. */
+/** A server that takes the place of the store, and perhaps one of its workspaces. */
 export interface RemoteAddress {
   /** `http://127.0.0.1:7420`, `https://…`, `unix:/path/of/the/socket`; `unix:` alone: that of this machine's own store. */
   readonly url: string;
@@ -11,7 +11,10 @@ export interface RemoteAddress {
   readonly workspace: string | undefined;
 }
 
-/** `URL` or `URL#WORKSPACE`; `from`: what it was given by. Throws `USAGE`. No name and no id has a `#` in it, a socket's path may. */
+/**
+ * Parses `URL` or `URL#WORKSPACE`; `from`: the option or variable that gave it. Throws `USAGE`. Names and ids contain
+ * no `#`, but a socket's path may.
+ */
 export function parseRemote(text: string, from: string): RemoteAddress {
   const at = text.lastIndexOf("#");
   const url = at < 0 ? text : text.slice(0, at);
@@ -45,8 +48,8 @@ function refuseNoAddress(url: string, from: string): void {
 }
 
 /**
- * The server that a command line speaks to: `--remote`, else `$CHRONICLE_REMOTE`; an empty one is none. `undefined`: the store
- * of this machine, which `--store` asks for as well. Throws `USAGE` for a command that works here only.
+ * The server for a command line: `--remote`, else `$CHRONICLE_REMOTE`; an empty one means none. `undefined`: the store
+ * of this machine, which `--store` chooses as well. Throws `USAGE` for a command that works here only.
  */
 export function remoteOf(
   { env }: Pick<Io, "env">,

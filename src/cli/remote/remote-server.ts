@@ -23,7 +23,7 @@ export interface RemoteOptions {
   readonly address: RemoteAddress;
   /** `--token-file`. */
   readonly tokenFile: string | undefined;
-  /** Instead of it, and of `$CHRONICLE_TOKEN`. */
+  /** Overrides the token file and `$CHRONICLE_TOKEN`. */
   readonly token?: string | undefined;
   readonly acting: ActingAs;
   /** Takes notes for the user about the connection to the server. */
@@ -32,7 +32,7 @@ export interface RemoteOptions {
   readonly once: boolean;
 }
 
-/** A server in the place of the store. */
+/** A server that takes the place of the store. */
 export class RemoteServer {
   readonly #client: ChronicleClient;
   readonly #options: RemoteOptions;
@@ -63,16 +63,16 @@ export class RemoteServer {
   }
 
   /**
-   * The workspace that is meant: the named one (`--workspace`), else that of the address, else that of the folder the server
-   * was started in, else the only one. A server that still opens its folder is asked again until it has, which is said. Throws
-   * `NOT_FOUND` where there is none, `AMBIGUOUS` where there are several.
+   * Finds the workspace: the named one (`--workspace`), else that of the address, else that of the folder the server
+   * was started in, else the only one. A server that is still opening its folder is asked again until it has opened it;
+   * a note says so. Throws `NOT_FOUND` if there is none, `AMBIGUOUS` if there are several.
    */
   async workspace(named: string | undefined): Promise<string> {
     const said = named ?? this.#options.address.workspace ?? (await this.#ownOfServer());
     return said ?? onlyOne(await this.store.workspaces());
   }
 
-  /** The workspace of the folder that the server was started in; `null`: there is none. */
+  /** The workspace of the folder that the server was started in; `null` if there is none. */
   async #ownOfServer(): Promise<string | null> {
     const { once, onNote } = this.#options;
     for (let tried = 0; ; tried += 1) {
@@ -99,7 +99,7 @@ function stillStarting(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", STARTS, { hint: "try again in a moment", data: { about: STARTING } });
 }
 
-/** Archived ones count only where there is nothing else. */
+/** Archived workspaces only count if there is no other. */
 function onlyOne(all: readonly WorkspaceShape[]): string {
   const going = all.filter(({ archived }) => archived !== true);
   const meant = going.length === 0 ? all : going;

@@ -14,7 +14,7 @@ export interface TokenSources {
   readonly cwd: () => string;
 }
 
-/** The token for a server: that of the file, else the given one; a Unix socket needs none. Throws `USAGE`. */
+/** The token for a server: from the file, else the given one; a Unix socket needs none. Throws `USAGE`. */
 export function remoteToken({ file, given, cwd }: TokenSources): string | undefined {
   if (file !== undefined) {
     const at = isAbsolute(file) ? "/" : cwd();

@@ -3,7 +3,7 @@ import { usageError } from "../../process/usage-error.ts";
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** When something ends, as ISO-8601: `30m`, `12h`, `30d`, `4w` from now, or a date; `null`: never. Throws `USAGE`. */
+/** An expiry as ISO-8601, from `30m`, `12h`, `30d`, `4w` from now, or a date; `null`: never. Throws `USAGE`. */
 export function expiryOf(text: string | undefined, now: number): string | null {
   if (text === undefined) return null;
   const [, count, unit = ""] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];

@@ -32,7 +32,7 @@ export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: 
   };
 }
 
-/** Keys that came over the network in the clear would be anybody's. */
+/** Keys that are fetched without TLS could be forged. */
 function refuseUnsafe(issuer: string): void {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   const isLocal = url?.hostname === "localhost" || url?.hostname === "127.0.0.1" || url?.hostname === "[::1]";

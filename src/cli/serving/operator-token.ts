@@ -7,7 +7,7 @@ import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** A token that somebody chose must be hard to guess, too. */
+/** A token that a person chose must be hard to guess, too. */
 const LEAST = 24;
 
 /** The possible sources of an operator's token. */
@@ -19,7 +19,7 @@ export interface TokenPlaces {
   readonly configFolder: string;
 }
 
-/** The operator's token, and how to say where it is from. Never printed. */
+/** The operator's token, and the name of its source. Never printed. */
 export interface OperatorToken {
   readonly token: string;
   readonly from: string;
@@ -31,8 +31,8 @@ function operatorTokenFile(configFolder: string): string {
 }
 
 /**
- * The operator's token: `$CHRONICLE_TOKEN`, else that of a file, else one that is made and kept (0600). A file that others
- * can read throws `USAGE`, as does a token that is easy to guess, and one that this server has given to somebody.
+ * The operator's token: `$CHRONICLE_TOKEN`, else that of a file, else one that is made and kept (0600). Throws `USAGE`
+ * for a file that others can read, for a token that is easy to guess, and for one that this server has issued.
  */
 export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   const operator = tokenOf(disk, places);

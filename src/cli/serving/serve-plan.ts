@@ -41,7 +41,7 @@ function loopback(port: number, sharedWith: readonly string[]): PortPlan[] {
   const plan = { hosts, sharedWith };
   return [
     { ...plan, place: { host: "127.0.0.1", port } },
-    // The same number on both, or a browser's `localhost` may find somebody else there.
+    // The same port on both: otherwise another program might answer a browser's `localhost`.
     { ...plan, place: { host: "::1", port }, optional: true },
   ];
 }

@@ -3,10 +3,10 @@ import { usageError } from "../../process/usage-error.ts";
 
 /** `sun_path` of sockaddr_un(7), less the NUL. */
 const LONGEST = 107;
-/** A server is born beside its place under a name of so many bytes, with its slash: `/.4194304`. */
+/** Length in bytes of the longest name, with its slash, under which a server first creates its socket: `/.4194304`. */
 const BIRTH_NAME = 9;
 
-/** Throws `USAGE` for a path that is too long for a socket. `isServed`: one that is listened on. */
+/** Throws `USAGE` for a path that is too long for a socket. `isServed`: true for one to listen on. */
 export function refuseLongSocket(path: string, isServed: boolean): void {
   const bytes = Buffer.byteLength(path);
   const needed = isServed ? Math.max(bytes, Buffer.byteLength(dirname(path)) + BIRTH_NAME) : bytes;

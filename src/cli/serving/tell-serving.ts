@@ -42,7 +42,7 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
   context.say(`${where}: curl -H "Authorization: Bearer ${from}" ${address}/v1/workspaces`);
 }
 
-/** By which address a port is asked: its own is no name that it answers to where it is for other machines. */
+/** The address to ask a port at. A port meant for other machines does not answer to its own IP address. */
 function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
   const { hostname, protocol, port } = new URL(url);
   const host = first?.hosts[0];
@@ -52,17 +52,20 @@ function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): 
   return { where: "ask it", address: `${protocol}//${/:\d+$/.test(host) || port === "" ? host : `${host}:${port}`}` };
 }
 
-/** A server that is there already. */
+/** A server that is already running. */
 export interface AlreadyThere {
   readonly home: string;
   readonly socket: string;
   readonly there: LivingServer;
   readonly ports: readonly PortPlan[];
-  /** The socket that was asked for, where that process serves another one. */
+  /** The wanted socket, if that process serves another one. */
   readonly unserved: string | undefined;
 }
 
-/** Says who serves this store, and how to end that. Resolves to the exit code; throws `REFUSED` where ports or another socket were asked for. */
+/**
+ * Says which process serves this store, and how to end it. Resolves to the exit code; throws `REFUSED` if ports or
+ * another socket were asked for.
+ */
 export function tellAlreadyThere(
   context: CommandContext,
   { home, socket, there, ports, unserved }: AlreadyThere,

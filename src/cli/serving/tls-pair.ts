@@ -4,14 +4,17 @@ import type { PortPlace } from "../../server/http-server.ts";
 import { readUserFile } from "../../process/read-json-list.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-/** Files of a certificate and of its key, as they were typed. */
+/** Paths of a certificate and of its key, as typed. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
   readonly cwd: string;
 }
 
-/** A certificate (with those that vouch for it) and its key, in PEM. Throws `USAGE`, with the option and the file, for any other. */
+/**
+ * A certificate (with its chain) and its key, in PEM. Throws `USAGE`, naming the option and the file, for any other
+ * content.
+ */
 export function tlsPair({ cert, key, cwd }: TlsFiles): NonNullable<PortPlace["tls"]> {
   const pair = { cert: read("--tls-cert", cert, cwd), key: read("--tls-key", key, cwd) };
   const certificate = certificateOf(pair.cert, cert);

@@ -10,7 +10,7 @@ const verb =
   ({ args: [word = ""] }: Input): boolean =>
     words.includes(word);
 
-/** `init` begins a history, or goes on with one; with these options it may change or move one that is there. */
+/** `init` begins a history, or continues one; with these options it may change or move an existing one. */
 function changesOrTakesOver(input: Input): boolean {
   const lists = ["exclude", "excludeGlob", "forceInclude"];
   const limits = ["maxEntries", "maxBytes", "maxFileSize"];
@@ -24,8 +24,8 @@ function changesOrTakesOver(input: Input): boolean {
 }
 
 /**
- * The commands that are another thing for a person than for an agent: those that give up, free, move or rebuild what was recorded, or
- * change what will be, and those that put secrets into other folders or give them other names.
+ * The commands that an agent may not give as a person may: those that give up, free, move or rebuild recorded data, or
+ * change what will be recorded, and those that put secrets into other folders or under other names.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
@@ -52,14 +52,14 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   replicate: (input) => input.flag("withProtected"),
 };
 
-/** Does an agent give this command? `command`: its name. */
+/** True if an agent gives this command. `command`: its name. */
 export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
   if (io.env[ROLE_VARIABLE] === "agent") return true;
   if (!Object.hasOwn(PERSONS, command) || PERSONS[command]?.(input) !== true) return false;
   return isWithinAgents(io, input);
 }
 
-/** Is one of the processes around this one that of an agent at work in the store, or of a run, if those count? */
+/** True if a process around this one belongs to an agent at work in the store, or to a run, if those count. */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return false;

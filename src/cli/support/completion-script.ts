@@ -1,9 +1,9 @@
-/** Shells that completions are made for. */
+/** Shells with completions. */
 export const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
 
 /**
- * For bash, our own: the library's script runs the words of the line through `eval`, needs bash-completion, and never
- * offers files. This one works in any bash from 3.2 on.
+ * Our own script for bash: the library's one runs the words of the line through `eval`, needs bash-completion, and
+ * never offers files. This one works in any bash from 3.2 on.
  */
 const BASH = `# bash completion for chronicle
 _chronicle() {
@@ -16,11 +16,11 @@ _chronicle() {
 complete -o default -F _chronicle chronicle
 `;
 
-/** The script that teaches a shell to ask `chronicle complete -- <words>`. */
+/** The script that makes a shell call `chronicle complete -- <words>`. */
 export async function completionScript(shell: string): Promise<string> {
   if (shell === "bash") return BASH;
   const { script } = await import("@bomb.sh/tab");
-  // The library prints; a file that is sourced should hold its script and nothing else.
+  // The library prints the script; this captures it, since a sourced file should hold nothing else.
   const lines: string[] = [];
   const { log } = console;
   console.log = (...words: unknown[]) => void lines.push(words.join(" "));

@@ -27,11 +27,11 @@ const DEFAULT_WAIT_SECONDS = 30;
 
 /** How opening a store differs from a person's way. */
 interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
-  /** A server that does not answer is not asked again: somebody waits at a keyboard. */
+  /** True if a server that does not answer is not asked again: the user waits at a keyboard. */
   readonly once?: boolean;
 }
 
-/** The command that is given, and the server that is asked. */
+/** The given command, and the server to ask. */
 interface Asked {
   /** The name of the command. */
   readonly command?: string | undefined;
@@ -50,9 +50,9 @@ export class CommandContext {
   /** Colours for stdout, and for stderr. */
   readonly paint: Paint;
   readonly paintErr: Paint;
-  /** Commands in a text, as they are to be typed here: for each that is printed. */
+  /** Rewrites the commands in a text as they must be typed here. */
   readonly worded: WithGlobalOptions;
-  /** The server that is asked instead of the store of this machine. */
+  /** The server that takes the place of this machine's store. */
   readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
   #server: Promise<RemoteServer> | undefined;
@@ -60,7 +60,7 @@ export class CommandContext {
   #isAgent: Promise<boolean> | undefined;
   #isAnyhow: Promise<boolean> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
-  /** Those of a server that may have been changed. */
+  /** Workspaces of a server that may have been changed. */
   readonly #changed: WorkspaceApi[] = [];
   #isUnsigned = false;
   #progress: ProgressLine | undefined;
@@ -77,22 +77,22 @@ export class CommandContext {
     this.paintErr = paintFor(input.flag("color") && io.err.colours);
   }
 
-  /** Are there people at the other end, who can be asked? */
+  /** True if a person at the terminal can be asked. */
   get canAsk(): boolean {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
 
-  /** Was something recorded that is not signed? That has been said. */
+  /** True if something was recorded that is not signed. The user has been told. */
   get isUnsigned(): boolean {
     return this.#isUnsigned;
   }
 
-  /** The history was accepted as it is: it is signed from here on. */
+  /** Notes that the history was accepted as it is: from here on it is signed. */
   nowSigned(): void {
     this.#isUnsigned = false;
   }
 
-  /** `as`: what differs from how a person opens it, where it is opened first. */
+  /** `as`: differences from a person's way to open the store; they count for the first call only. */
   async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
     const { io, input, remote } = this;
     const role = (await this.isAgent()) ? { role: "agent" as const } : {};
@@ -127,14 +127,14 @@ export class CommandContext {
     }
   }
 
-  /** Is it about the copy of an origin's history? Throws `USAGE` with a server. */
+  /** True if the command concerns the copy of an origin's history. Throws `USAGE` with a server. */
   get #isUpstream(): boolean {
     if (!this.input.flag("upstream")) return false;
     if (this.remote === undefined) return true;
     throw usageError("--upstream is about a replica of this machine", "leave out --remote, or ask the origin itself");
   }
 
-  /** The id or name of the workspace that is meant, where it does not go by the folder one stands in. */
+  /** The id or name of the chosen workspace, unless the current folder decides. */
   async chosen(): Promise<string | undefined> {
     const named = this.input.text("workspace");
     if (this.remote === undefined) return named;
@@ -167,12 +167,14 @@ export class CommandContext {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
   }
 
-  /** The same with the processes around it looked at for any command: a secret is about to be shown. */
+  /** The same, but with the processes around this one checked for any command: a secret is about to be shown. */
   #isAgentAnyhow(): Promise<boolean> {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
   }
 
-  /** Throws `FORBIDDEN` where an agent gives a command that concerns no history: there is none to record the attempt in. */
+  /**
+   * Throws `FORBIDDEN` if an agent gives a command that concerns no history: there is none to record the attempt in.
+   */
   async refuseAgent(what: string): Promise<void> {
     if (!(await this.isAgent())) return;
     throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
@@ -182,7 +184,7 @@ export class CommandContext {
     const { io, input } = this;
     const acting = { ...optional({ actor, role }) };
     const onNote = (note: string): void => this.note(note);
-    // Loaded when it is needed: a command line without a server starts as fast as ever.
+    // Loaded on first use: a command line without a server starts as fast as before.
     this.#server ??= import("../remote/remote-server.ts").then(({ RemoteServer: Server }) =>
       Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once, onNote }),
     );
@@ -193,7 +195,7 @@ export class CommandContext {
     refuseOwn(this, "a history", this.io.cwd());
     const { workspace, result } = await store.init({ roots: [this.io.cwd()], ...this.progress() });
     const begun = this.closing(workspace);
-    // Somebody else may have begun it meanwhile.
+    // Another process may have begun it meanwhile.
     if (result.created && !this.json) {
       const how = { io: this.io, all: await store.workspaces() };
       for (const line of await newHistoryLines(workspace, result.snapshot.coverage, how)) this.say(line);
@@ -248,26 +250,28 @@ export class CommandContext {
     return new UserPaths(workspace, standingFolderIfThere(this.io) ?? workspace.path, true);
   }
 
-  /** Options that show how far a long piece of work is: on a terminal, after a second. */
+  /** Options for a progress line during long work: on a terminal, after a second. */
   progress(): ProgressOptions {
     if (!this.io.err.isTerminal || this.json) return {};
     const line = (this.#progress ??= new ProgressLine(this.io.err, () => this.io.now()));
     return { onProgress: (progress) => line.show(progress) };
   }
 
-  /** A line of the answer (stdout). */
+  /** Prints a line of the answer (stdout). */
   print(line = ""): void {
     this.#progress?.clear();
     this.io.out.write(`${line}\n`);
   }
 
-  /** A line beside the answer (stderr). */
+  /** Prints a line beside the answer (stderr). */
   say(line = ""): void {
     this.#progress?.clear();
     this.io.err.write(`${line}\n`);
   }
 
-  /** A note beside the answer (stderr): text from elsewhere, in which nothing can move the cursor or hide. */
+  /**
+   * Prints a note beside the answer (stderr): foreign text, without anything that could move the cursor or hide text.
+   */
   note(text: string): void {
     this.say(`note: ${printable(this.worded(text))}`);
   }

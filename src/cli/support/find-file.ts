@@ -5,7 +5,7 @@ import { closestTo } from "../render/closest.ts";
 
 const MOST_CANDIDATES = 10;
 
-/** Recorded paths that were perhaps meant: with this file name (also deleted ones), else with a similar path. */
+/** Recorded paths that may be meant: those with this file name (also deleted ones), else similar paths. */
 async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<string[]> {
   if (path === "") return [];
   const named = await workspace.find(basename(path));
@@ -33,14 +33,14 @@ export async function notRecorded(workspace: WorkspaceApi, typed: string, path: 
   });
 }
 
-/** An error of the engine about a path that it does not know, with what was perhaps meant; others as they are. */
+/** Adds possible paths to an engine's error about an unknown path; returns other errors as they are. */
 export async function withCandidates(workspace: WorkspaceApi, error: unknown): Promise<unknown> {
   if (!isUnknownPath(error) || !(error instanceof ChronicleError)) return error;
   const { path, excluded } = error.data;
   return typeof path !== "string" || excluded !== undefined ? error : notRecorded(workspace, path, path);
 }
 
-/** Does this error say that the path is not known? */
+/** True if the error says that the path is not known. */
 export function isUnknownPath(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";
 }

@@ -20,8 +20,8 @@ function amount(count: number, unit: Progress["unit"]): string {
 }
 
 /**
- * One line on a terminal that tells how far a piece of work is; nothing during the first second.
- * It never touches stdin, which may be a child's.
+ * One line on a terminal that shows the progress of a piece of work; nothing during the first second. It never touches
+ * stdin, which may be a child's.
  */
 export class ProgressLine {
   readonly #sink: Sink;

@@ -7,10 +7,10 @@ import { usageError } from "../../process/usage-error.ts";
 import { typedPath } from "../../process/typed-path.ts";
 
 const OPTION = "--repair-from";
-/** Stands for the origin that a replica follows. */
+/** The word for the origin that a replica follows. */
 const OWN_ORIGIN = "origin";
 
-/** A server that is asked for contents. */
+/** A server to fetch contents from. */
 interface AskedServer {
   readonly address: RemoteAddress;
   readonly token?: string | undefined;
@@ -19,8 +19,8 @@ interface AskedServer {
 }
 
 /**
- * The places that `--repair-from` names, opened; connections end with `opened`. Throws `USAGE` with a server in the place of the
- * store, `NOT_FOUND` for what is not there.
+ * Opens the places that `--repair-from` names; connections end with `opened`. Throws `USAGE` if a server stands for the
+ * store, `NOT_FOUND` for a missing place.
  */
 export async function repairPlaces(
   context: CommandContext,
@@ -37,7 +37,7 @@ export async function repairPlaces(
   return places;
 }
 
-/** Throws `USAGE` where a repair cannot be. */
+/** Throws `USAGE` for `--repair-from` with a server. */
 export function refuseRemoteRepair({ remote, input }: CommandContext): void {
   if (remote === undefined || input.list("repairFrom").length === 0) return;
   throw usageError(

@@ -9,10 +9,10 @@ import type { WithGlobalOptions } from "../table/with-global-options.ts";
 /** The form, target and colours of an error. */
 export interface ReportStyle {
   readonly json: boolean;
-  /** JSON goes to stderr: stdout belongs to somebody else's command. */
+  /** True if JSON goes to stderr, because stdout belongs to the command that was run. */
   readonly jsonOnStderr?: boolean;
   readonly paint: Paint;
-  /** Has the commands of a hint as they are to be typed here. */
+  /** Rewrites the commands of a hint as they must be typed here. */
   readonly worded?: WithGlobalOptions;
 }
 
@@ -35,7 +35,7 @@ function told(thrown: unknown): Told {
   return { code: "INTERNAL", message: `unexpected: ${message}`, hint, data: {}, exitCode: EXIT.failed };
 }
 
-/** Tells people or programs what went wrong. Returns the exit code. */
+/** Reports an error to people or programs. Returns the exit code. */
 export function reportError(error: unknown, io: Io, style: ReportStyle): number {
   const { exitCode, ...shape } = told(error);
   const { worded = (text: string) => text } = style;

@@ -16,7 +16,7 @@ export function conditionOf({ input }: CommandContext): { readonly ifMatch?: str
   return hash === undefined ? {} : { ifMatch: hash };
 }
 
-/** Tells what a write did. Resolves to the exit code: 1 where somebody wrote there at the same moment. */
+/** Reports a write. Resolves to the exit code: 1 if another write happened there at the same moment. */
 export async function reportWrite(
   context: CommandContext,
   workspace: WorkspaceApi,

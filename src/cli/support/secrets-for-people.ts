@@ -1,27 +1,27 @@
 import type { Classed } from "../../api/file-api.ts";
 import type { ActingAs, WorkspaceApi } from "../../api/workspace-api.ts";
 
-/** The ways by which a command gets a content. */
+/** The methods by which a command gets a content. */
 type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
 
-/** The one who asks for a content. */
+/** The caller who asks for a content. */
 interface Asker {
-  /** Does an agent give the command, as far as its variables and the processes around it tell? */
+  /** True if an agent gives the command, as far as its variables and the processes around it tell. */
   readonly isAgent: () => Promise<boolean>;
-  /** The workspace is a server's: of its contents nobody here knows which are secrets. */
+  /** True for a server's workspace: this side does not know which of its contents are secrets. */
   readonly isRemote: boolean;
 }
 
 /**
- * A workspace as a command has it: a secret's content is asked for once more on behalf of an agent where one gives the command, and
- * its bytes are then refused. Whatever reads a content for an answer, or for a program, gets it through here.
+ * A workspace for a command. If an agent gives the command, a secret's content is requested again on behalf of the
+ * agent, and its bytes are then refused. All contents for an answer, or for a program, go through here.
  */
 export function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
   const asAgent = (): WorkspaceApi => workspace.as({ role: "agent" });
   async function opened<T extends Classed>(open: (on: WorkspaceApi) => Promise<T>): Promise<T> {
     if (asker.isRemote) return open((await asker.isAgent()) ? asAgent() : workspace);
     const content = await open(workspace);
-    // The processes around this one are looked at only where that matters.
+    // The processes around this one are only checked if that matters.
     return content.class === "protected" && (await asker.isAgent()) ? open(asAgent()) : content;
   }
   const guarded: Contents = {

@@ -8,8 +8,8 @@ function isSpawnError(error: unknown): error is Error {
 }
 
 /**
- * The exit code of a shell where a command could not be started: 127 not found, 126 not executable. `undefined` if the
- * error (or what caused it) is another one.
+ * The shell's exit code for a command that could not be started: 127 not found, 126 not executable. `undefined` if the
+ * error (and its cause) is another one.
  */
 export function startFailureCode(error: unknown): number | undefined {
   if (isSpawnError(error)) return errnoOf(error) === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;

@@ -57,7 +57,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   context.print(context.paint("dim", context.worded(other)));
 }
 
-/** Was (or would) anything be changed, if only what no capture takes? */
+/** True if anything was (or would be) changed, even if only files that no capture takes. */
 function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
   return changes.length + aside.length > 0;
 }
@@ -69,7 +69,7 @@ function unmergedLines({ unmerged, dry_run: dryRun }: UndoShape, style: ChangesS
   return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
 }
 
-/** An interrupted step, finished now: nothing else was done. */
+/** Prints an interrupted step that was finished now: nothing else was done. */
 function printFinished(context: CommandContext, result: UndoShape, style: ChangesStyle): void {
   for (const note of result.finished) context.print(printable(note));
   for (const line of restoredLines(result, style)) context.print(line);
@@ -78,7 +78,7 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
   context.print(context.paint("dim", next));
 }
 
-/** Shows a step and asks. Resolves to the options of the step that was shown; `undefined`: it is not wanted. */
+/** Shows a step and asks. Resolves to the options of the step shown; `undefined` if it is declined. */
 async function agreed(
   context: CommandContext,
   workspace: WorkspaceApi,
@@ -90,11 +90,11 @@ async function agreed(
   let preview = await look(meant);
   for (;;) {
     const resumes = preview.finished.length > 0;
-    // There is nothing to ask about: the step itself says why it has nothing to do.
+    // There is nothing to ask: the step itself says why it has nothing to do.
     if (!resumes && isWithoutQuestion(preview)) return meant;
     if (!(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // An operation is the same whenever it is named; somebody's work goes on.
+    // An operation stays the same whenever it is named; a selection may grow meanwhile.
     if (!resumes && preview.operation !== null) return meant;
     const now = await look(meant);
     if (isSameStep(preview, now)) return meant;
@@ -103,7 +103,10 @@ async function agreed(
   }
 }
 
-/** Names what was shown: the last operation, and a time ago, may be another one by the time of the answer. */
+/**
+ * Options that name the step that was shown: by the time of the answer, the last operation, or a relative time, may
+ * mean another one.
+ */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;
   if (operation !== null) return { ...options, operation: operation.id };
@@ -129,7 +132,7 @@ async function isWanted(context: CommandContext, workspace: WorkspaceApi, previe
   return confirm(context, `${preview.direction === "undo" ? "Take this back" : "Do this again"}?`);
 }
 
-/** There is nothing that somebody could be asked about. */
+/** True if there is nothing to ask about. */
 function isWithoutQuestion(preview: UndoShape): boolean {
   if (preview.selection !== undefined) return !isChanged(preview) && preview.unmerged.length === 0;
   return preview.operation === null;
@@ -139,7 +142,7 @@ function isNothing(result: UndoShape): boolean {
   return result.operation === null && result.selection === undefined && result.finished.length === 0;
 }
 
-/** One step back or forward. Resolves to the exit code. */
+/** Undoes or redoes one step. Resolves to the exit code. */
 export async function stepBack(context: CommandContext, given: Direction): Promise<number> {
   const { input } = context;
   const direction: Direction = {

@@ -3,8 +3,8 @@ import type { CommandContext } from "./context.ts";
 import { usageError } from "../../process/usage-error.ts";
 
 /**
- * Throws where `--now` is not given by a person at a terminal of this machine. `what`: what would be given up. No other option stands for
- * a person here: what starts commands can give options, too.
+ * Throws unless a person at a terminal of this machine gives `--now`. `what`: the data that would be given up. No other
+ * option can stand for a person: a program that starts commands can give options, too.
  */
 export function refuseWithoutPerson(context: CommandContext, what: string): void {
   if (context.remote !== undefined)

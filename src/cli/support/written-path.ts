@@ -12,9 +12,9 @@ interface Given {
 }
 
 /**
- * A path of this machine that a command is to write to, as `typedPath` reads it. Throws `USAGE`, as that does, and `UNSAFE` for a place
- * in the store or in the configuration folder, for persons as well: nobody wants a summary there. `what` names the option or argument.
- * `cwd`: where the command was given, if the folder may be gone by now.
+ * A path of this machine that a command will write to, as `typedPath` reads it. Throws `USAGE`, as that does, and
+ * `UNSAFE` for a place in the store or in the configuration folder, for persons as well: no output of a command belongs
+ * there. `what` names the option or argument. `cwd`: the folder of the command, if it may be gone by now.
  */
 export function writtenPath(
   given: Given,

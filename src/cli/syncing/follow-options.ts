@@ -27,7 +27,7 @@ export function followOptions({ input }: CommandContext): SyncSettings {
   };
 }
 
-/** The patterns of a direction; `undefined`: those that there were before. */
+/** The patterns of a direction; `undefined`: unchanged. */
 function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
   const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
   const list = input.list(given);

@@ -10,7 +10,7 @@ export interface Following {
   readonly signal: AbortSignal;
   /** Enough, once a sync is so. */
   readonly until?: (sync: SyncShape) => boolean;
-  /** Said once, when the origin has let it in. */
+  /** Printed once, when the origin has admitted the sync. */
   readonly note?: (sync: SyncShape) => string | undefined;
 }
 

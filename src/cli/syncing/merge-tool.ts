@@ -17,7 +17,7 @@ import {
 
 /** The merge program, and where it runs. */
 export interface MergeTool {
-  /** For a shell: it finds files' names in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
+  /** For a shell: the names of the files are in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
   readonly command: string;
   readonly io: Io;
 }
@@ -72,7 +72,7 @@ async function contentOf(workspace: Pick<WorkspaceApi, "blob">, hash: string): P
   return Buffer.concat(pieces);
 }
 
-/** A folder of one's own for a while, with the files of a merge. */
+/** A temporary private folder with the files of a merge. */
 class ToolFolder implements Disposable {
   readonly #path = makeEmptyFolder(`chronicle-merge-${randomBytes(8).toString("hex")}`);
   readonly #ending: string;

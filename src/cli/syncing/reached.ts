@@ -2,10 +2,13 @@ import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
 
 /** Longest wait for an answer of the origin, in milliseconds: a running origin answers at once. */
 const PATIENCE_MS = 2_000;
-/** One that is refused is offline for a moment, until that is written down. */
+/** A refused sync is offline for a moment, until the refusal is recorded; in milliseconds. */
 const SETTLING_MS = 300;
 
-/** A sync once it is known whether its origin can be reached, and whether the folder may follow it, or after a moment. */
+/**
+ * Waits until it is known whether a sync's origin can be reached, and whether the folder may follow it, or for a moment
+ * at most. Returns the last state.
+ */
 export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   const isOpen = ({ state, applied }: SyncShape): boolean =>
     state === "connecting" || state === "offline" || (state === "syncing" && applied === 0);

@@ -116,7 +116,7 @@ interface Asked {
   readonly typed: string;
 }
 
-/** The conflict of a path as it is typed here, or as `sync conflicts` names it; or by its id. Throws `NOT_FOUND`. */
+/** Finds the conflict of a path as typed here, or as `sync conflicts` names it; or by its id. Throws `NOT_FOUND`. */
 async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked): Promise<ConflictShape> {
   const open = await syncs.conflicts(sync.id);
   const path = await pathsOf(context, sync)

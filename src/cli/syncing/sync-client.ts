@@ -19,7 +19,7 @@ export interface SyncClient extends AsyncDisposable {
 /** A process just started answers within this time, in milliseconds, or not at all. */
 const START_MS = 20_000;
 const LOOK_MS = 50;
-/** One that died at once is tried again: somebody waits for it. */
+/** A process that died at once is started again after this time, in milliseconds, because the user waits for it. */
 const AGAIN_MS = 3_000;
 
 /** Connects to the syncs of the store's process, and starts it if there is none. Throws `UNAVAILABLE`, `UNSAFE`. */

@@ -18,7 +18,7 @@ export async function syncNotes(context: CommandContext, workspace: string): Pro
     const lines = sync === undefined ? [] : troubleLines(sync, (text) => text);
     return lines.length === 0 ? [] : [`sync: ${lines.join("; ")}`];
   } catch (error) {
-    // That process may be about to leave: everything else of a status is known without it.
+    // That process may be ending; the rest of a status is known without it.
     if (error instanceof ChronicleError) return [];
     throw error;
   }

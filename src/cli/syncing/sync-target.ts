@@ -7,8 +7,9 @@ import type { CommandContext } from "../support/context.ts";
 import { printable } from "../../process/printable.ts";
 
 /**
- * The sync that is meant: by its folder, its id or the beginning of it; where nothing is typed, the one of `--workspace`,
- * else that of the folder one stands in, else the only one that is not stopped. Throws `NOT_FOUND`, `AMBIGUOUS`.
+ * Finds the sync that is meant: by its folder, its id or the beginning of it. If nothing is typed: the one of
+ * `--workspace`, else that of the current folder, else the only one that is not stopped. Throws `NOT_FOUND`,
+ * `AMBIGUOUS`.
  */
 export async function targetOf(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape> {
   const all = await syncs.list();
@@ -20,14 +21,14 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
   return onlyOf(going.length === 0 ? all : going, "there is no sync");
 }
 
-/** The sync that a typed path is in; else the one that is meant without it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/** Finds the sync that a typed path is in; else the one that is meant without it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   const isNamed = context.input.text("workspace") !== undefined;
   const above = dirname(resolve(context.io.cwd(), path));
   return (isNamed ? undefined : syncAround(await syncs.list(), above)) ?? targetOf(context, syncs, undefined);
 }
 
-/** The innermost folder of a sync in which a folder lies. */
+/** Finds the sync with the innermost folder around a folder. */
 function syncAround(all: readonly SyncShape[], place: string): SyncShape | undefined {
   const at = realFolder(place);
   const around = all.filter(({ folder }) => at === folder || at.startsWith(`${folder}/`));
@@ -61,7 +62,7 @@ function onlyOf(found: readonly SyncShape[], none: string): SyncShape {
   });
 }
 
-/** A folder as the engine names it; one that is gone as it stands. */
+/** A folder in the engine's form; a missing one stays as it is. */
 function realFolder(path: string): string {
   try {
     return new NodeDisk().realpath(path);

@@ -20,7 +20,7 @@ export function parseUpstream(text: string, cwd: string): UpstreamAddress {
   return { url: originUrl(url, cwd), workspace: workspace === "" ? undefined : workspace };
 }
 
-/** An address without a workspace, as it is kept. Throws `USAGE`. */
+/** An address without a workspace, in the form that is stored. Throws `USAGE`. */
 export function originUrl(url: string, cwd: string): string {
   if (url.startsWith("unix:")) return socketUrl(url.slice("unix:".length).replace(/^\/\/(?=\/)/, ""), cwd);
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
@@ -44,7 +44,7 @@ function meantBy(text: string): string {
   return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;
 }
 
-/** The address of a Unix socket, by its path as it was typed. Throws `USAGE`. */
+/** The address of a Unix socket, by its path as typed. Throws `USAGE`. */
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
   const whole = typedPath(cwd, "the path of the socket", path);

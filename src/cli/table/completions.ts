@@ -1,6 +1,6 @@
 import { type CommandSpec, type Completes, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
 
-/** One word that may stand next. */
+/** A possible next word. */
 export interface Suggestion {
   readonly value: string;
   readonly about: string;
@@ -108,6 +108,7 @@ export async function completionsFor(
   if (command === undefined) return { words: startingWith(typed, names), files: false };
   if (command.name === "run") return { words: [], files: true };
   const found = await valuesOf(dashed ? "path" : argumentCompletes(command, argument), typed, lookup);
-  // A command whose next argument may be left out takes what follows it as well: `diff` takes a path at once.
+  // Files are offered if any later argument is a path, because those before it may be left out: `diff` takes a path
+  // at once.
   return { ...found, files: found.files || command.args.slice(argument).some((arg) => arg.completes === "path") };
 }

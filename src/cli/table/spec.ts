@@ -49,18 +49,18 @@ export interface CommandSpec {
   readonly args: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
   readonly examples: readonly ExampleSpec[];
-  /** Options end at the first argument: the rest belongs to somebody else's command. */
+  /** True if options end at the first argument: the rest belongs to the command that is run. */
   readonly passThrough?: boolean;
   readonly hidden?: boolean;
   /** Options that people try but the command lacks, each flag with the hint to print. */
   readonly tried?: Readonly<Record<string, string>>;
-  /** The option that people mean where they give it arguments, and it takes none. */
+  /** The option that people mean if they give arguments to a command that takes none. */
   readonly meant?: { readonly flag: string; readonly what: string };
-  /** It is about this machine: it cannot be asked of a server. */
+  /** Set if the command concerns this machine, so that no server can be asked. */
   readonly localOnly?: {
     /** The command to use instead. */
     readonly instead: string;
-    /** `$CHRONICLE_REMOTE`, which is meant for other commands, does not stop it. */
+    /** True if `$CHRONICLE_REMOTE`, which is meant for other commands, does not prevent the command. */
     readonly ignoresEnvironment?: true;
   };
 }
@@ -71,7 +71,7 @@ export function describedWith({ description, completes }: Pick<ArgumentSpec, "de
   return `${description}: ${completes.join(", ")}`;
 }
 
-/** More than the summary; of a command that takes a moment also how a time is read. */
+/** The details; for a command that takes a moment, also the forms of a time. */
 export function detailsOf({ details, args, options }: CommandSpec): string | undefined {
   const takesMoment = [...args, ...options].some(({ completes }) => completes === "moment");
   if (!takesMoment) return details;

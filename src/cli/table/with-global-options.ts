@@ -2,10 +2,10 @@ import { COMMANDS } from "./command-table.ts";
 import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
-/** A text of this program's with each command in it as it is to be typed here. */
+/** Rewrites each command in a text of this program as it must be typed here. */
 export type WithGlobalOptions = (text: string) => string;
 
-/** Options that say which history is meant, as commander names them and as people type them. */
+/** Options that choose a history, as commander names them and as people type them. */
 const CHOICE = [
   ["directory", "-C"],
   ["store", "--store"],
@@ -14,7 +14,7 @@ const CHOICE = [
   ["workspace", "-w"],
 ] as const;
 
-/** These are about a whole store, or about no history at all. */
+/** Commands about a whole store, or about no history at all. */
 const OF_NO_WORKSPACE = new Set([
   "workspaces",
   "init",
@@ -30,7 +30,7 @@ const OF_NO_WORKSPACE = new Set([
 ]);
 /** These know of no store. */
 const OF_NOTHING = new Set(["completion", "help"]);
-/** A server is asked for none of these: see `CommandSpec.localOnly`. */
+/** Commands that are never sent to a server: see `CommandSpec.localOnly`. */
 const HERE_ONLY = new Set(COMMANDS.filter((spec) => spec.localOnly !== undefined).map((spec) => spec.name));
 
 const COMMAND = new RegExp(

@@ -10,7 +10,10 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 export interface AdmittedRequest {
   readonly caller: Caller;
   readonly door: Listener;
-  /** Does its token still hold, with the same role, workspaces and replicas? What lasts long, and what changes something, asks again. */
+  /**
+   * Tells whether the token is still valid, with the same role, workspaces and replicas. Long-lived connections and
+   * changes ask again.
+   */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
@@ -36,7 +39,7 @@ export class Admission {
     };
   }
 
-  /** `isOpen`: anybody may ask this, without a token. */
+  /** `isOpen`: this may be asked without a token. */
   async admit(request: IncomingMessage, door: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
     const refused = refusalOf({ headers, rawHeaders, url }, door);
@@ -62,12 +65,12 @@ export class Admission {
   }
 }
 
-/** All that a caller may do: what one was let in with must not outlast it. */
+/** All rights of a caller: a connection must not outlast the rights it was admitted with. */
 function rightsOf({ id, role, workspaces, replicas }: Caller): string {
   return JSON.stringify([id, role, workspaces ?? null, replicas ?? null]);
 }
 
-/** For those whom no token lets in. */
+/** For callers that were admitted without a token. */
 const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
 
 /** The caller of a health check. */

@@ -6,15 +6,18 @@ import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
 import { hashToken, isExpired, type TokenStore } from "./token.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Wrong tokens from one address: a few may be mistakes. */
+/** Rate of wrong tokens from one address: a few may be mistakes. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
-/** Answers who bears a token that is not in the book (OIDC); `undefined`: nobody. Throws `UNAVAILABLE` where it cannot tell. */
+/**
+ * Finds the bearer of a token that is not in `book` (OIDC); `undefined` if there is none. Throws `UNAVAILABLE` if it
+ * cannot tell.
+ */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
 export interface AuthenticatorOptions {
   readonly book: TokenStore;
-  /** The operator's own token, which is in no book. */
+  /** The operator's own token, which is not in `book`. */
   readonly operatorToken?: string;
   readonly others?: OtherIssuer;
   /** Epoch milliseconds. */
@@ -64,9 +67,9 @@ export class Authenticator {
   }
 
   async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
-    // First: a token that was given to somebody with a lesser right makes nobody the operator.
+    // Checked first: a token that was made for a lesser role must not count as the operator's.
     const record = this.#options.book.find(hash);
-    // Digests are compared: neither the length nor the time says how much was right.
+    // Compares digests: neither the length nor the time reveals how much was right.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
       return { id: "operator", name: "operator", role: "operator", isOwner: false };
@@ -83,7 +86,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** Whether a token is right cannot be known while its issuer is away: then nobody has guessed wrong. */
+/** While its issuer cannot be reached, a token cannot be judged, so it does not count as wrong. */
 async function unlessAway(
   asking: Promise<Caller | undefined> | undefined,
 ): Promise<Caller | "unavailable" | undefined> {

@@ -14,7 +14,7 @@ export interface StoreParts {
   readonly workspaces: OpenWorkspaces;
 }
 
-/** The store as one caller sees it: other workspaces are not there. */
+/** The store as one caller sees it: without other workspaces. */
 export class CallerStore implements StoreApi {
   readonly home = "";
   readonly #parts: StoreParts;
@@ -25,7 +25,7 @@ export class CallerStore implements StoreApi {
     this.#caller = caller;
   }
 
-  /** A folder of the server's machine is nothing that a caller may name. */
+  /** A caller may not name a folder of the server's machine. */
   init(): ReturnType<StoreApi["init"]> {
     return Promise.reject(notOffered("to begin a history of a folder"));
   }
@@ -34,7 +34,7 @@ export class CallerStore implements StoreApi {
     return Promise.reject(notOffered("to open a folder"));
   }
 
-  /** The workspace is closed again, by and by: it is asked for by its id. */
+  /** The workspace is closed again later; it is used by its id. */
   async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const { store, workspaces } = this.#parts;
     const { from, name } = options;

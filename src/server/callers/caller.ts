@@ -4,14 +4,14 @@ import type { Role } from "../../api/routes/role.ts";
 export interface Caller {
   /** Tells callers apart: for limits, and for the keys of repeated requests. No secret. */
   readonly id: string;
-  /** As people know them: a token's name. */
+  /** The name shown to people: a token's name. */
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces that exist for this caller; absent: all. */
+  /** The ids and names of the workspaces visible to this caller; absent: all. */
   readonly workspaces?: readonly string[];
-  /** The ids of replicas that it may come with, whosever they were before. */
+  /** The ids of replicas that it may use, no matter whose they were before. */
   readonly replicas?: readonly string[];
-  /** The owner of the store, on its Unix socket: no limits, and hooks. */
+  /** True for the owner of the store, on its Unix socket: no limits, and hooks. */
   readonly isOwner: boolean;
 }
 

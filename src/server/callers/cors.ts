@@ -24,8 +24,8 @@ const EXPOSED_HEADERS = ["content-range", "etag", "retry-after", ...Object.keys(
 const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**
- * Lets the pages of an allowed origin read answers; no other, and never `*`. Returns whether the request was a question
- * about that (a preflight, which bears no token), and is answered.
+ * Lets pages of an allowed origin read answers; no other origin, and never `*`. Returns true if the request was a
+ * preflight, which bears no token, and was answered.
  */
 export function shareWith(request: IncomingMessage, response: ServerResponse, door: TcpListener): boolean {
   const { origin } = request.headers;

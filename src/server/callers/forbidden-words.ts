@@ -9,7 +9,7 @@ function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
 
-/** The refusal for whoever has not the role that a row needs. */
+/** The refusal for a caller without the role that a row needs. */
 export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): ChronicleError {
   const message = `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s: ${workOf(row)}`;
   return new ChronicleError("FORBIDDEN", message, {
@@ -22,8 +22,8 @@ export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): Chr
 const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
 
 /**
- * An engine's refusal names its method; whoever asks over HTTP is told what that does. A refusal that is about something else, such
- * as a secret, keeps its words. `role`: of the caller's token.
+ * An engine's refusal names its method; HTTP clients are told instead what the call does. A refusal for another reason,
+ * such as a secret, keeps its words. `role`: of the caller's token.
  */
 export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;

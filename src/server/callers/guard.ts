@@ -17,7 +17,7 @@ export interface Refusal {
  */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
-/** Keeps other web pages out, by the one rule of all surfaces (`strangerOf`), as a problem. */
+/** Refuses requests of other web pages, by the one rule of all surfaces (`strangerOf`), as a problem. */
 export function refusalOf(head: RequestHead, door: Listener): Refusal | undefined {
   const stranger = strangerOf(head, door.kind === "socket" ? "socket" : door, ONCE);
   if (stranger === undefined) return undefined;

@@ -3,12 +3,12 @@ import { type Leave, TurnQueue } from "../../util/turn-queue.ts";
 import type { Caller } from "./caller.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** Longer than any client waits: whoever is gone by then leaves its turn at once. */
+/** Longer than any client waits, in milliseconds: a client that has gone by then gives its turn up at once. */
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**
- * Reads that go through a whole history, such as `verify`. One of a workspace goes on at a time, because a second one would only
- * read the same again, and two in all, because everybody else waits for the same disk and the same thread.
+ * Reads that go through a whole history, such as `verify`. One runs at a time for each workspace, because a second one
+ * would only read the same again. Two run in all, because all other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #seats: ConcurrencyLimit;
@@ -16,13 +16,13 @@ export class HeavyReads {
   readonly #queues = new Map<string, Queue>();
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
 
-  /** `most`: how many of them one caller may have begun or wait for. */
+  /** `most`: how many of them one caller may have running or waiting. */
   constructor(most: number) {
     this.#most = most;
     this.#seats = new ConcurrencyLimit(most);
   }
 
-  /** Resolves when it is this one's turn, which is to be given back. Throws `RATE_LIMITED`. */
+  /** Resolves when it is this caller's turn; the turn must be given back. Throws `RATE_LIMITED`. */
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
     const seat = isOwner ? undefined : this.#seats.take(id);
     if (seat === undefined && !isOwner) {
@@ -49,7 +49,7 @@ export class HeavyReads {
   }
 }
 
-/** A queue, with how many wait in it or have their turn. */
+/** A queue, with the number of its waiting and running reads. */
 interface Queue {
   readonly turns: TurnQueue;
   users: number;

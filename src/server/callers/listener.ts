@@ -1,9 +1,9 @@
 import type { WebDoor } from "../../util/web-guard.ts";
 
-/** A way into the server, and who is let in by it. */
+/** A socket or port of the server, and its rules for admitting callers. */
 export type Listener = SocketListener | TcpListener;
 
-/** A Unix socket that only its owner can reach: that suffices, and there is no name that could be forged. */
+/** A Unix socket that only its owner can reach. That suffices: there is no host name that could be forged. */
 export interface SocketListener {
   readonly kind: "socket";
 }
@@ -17,15 +17,15 @@ export interface TcpListener extends WebDoor {
 export interface ListenerNames {
   readonly scheme: "http" | "https";
   readonly port: number;
-  /** Names that it may be asked by, with or without a port. */
+  /** Host names that it answers to, with or without a port. */
   readonly hosts: readonly string[];
-  /** Origins whose pages may ask and read, as browsers send them. */
+  /** Origins whose pages may send requests and read answers, as browsers send them. */
   readonly sharedWith: readonly string[];
 }
 
 const DEFAULT_PORT = { http: 80, https: 443 } as const;
 
-/** The door of a port, from how it is known. A host without a port stands for this port, and for the scheme's own. */
+/** Makes the listener of a port. A host without a port means this port, and the scheme's default. */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));
   const origins = named.flatMap((host) => [`${scheme}://${host}`, ...(scheme === "http" ? [`https://${host}`] : [])]);
@@ -38,7 +38,7 @@ function namesOf(host: string, port: number, scheme: "http" | "https"): string[]
   return [`${host}:${port}`, ...(port === DEFAULT_PORT[scheme] || !isLoopback(host) ? [host] : [])];
 }
 
-/** Is this a name of this machine alone? */
+/** True if this host is a name of this machine alone. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -15,7 +15,7 @@ const HOUR = 3_600;
 class Provider {
   asked: string[] = [];
   isAway = false;
-  /** What it says of itself instead of what it is. */
+  /** The issuer that its metadata names, if that is to differ from its own. */
   callsItself: string | undefined;
   readonly #server: Server;
   readonly #keys: { readonly kid: string; readonly pair: Pair }[] = [];

@@ -16,25 +16,25 @@ import type { Caller } from "./caller.ts";
 import { isLoopback } from "./listener.ts";
 
 /**
- * Tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725): who bears one that the provider has signed
- * for this server may do what the token's claims say. A token without the claims may do nothing.
+ * Tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). The bearer of a token that the provider
+ * signed for this server has the rights in the token's claims. A token without the claims grants none.
  */
 export interface OidcOptions {
-  /** As the provider calls itself, and as tokens name it: `https://login.example.org`. */
+  /** The provider's identifier, as in its tokens: `https://login.example.org`. */
   readonly issuer: string;
   /** The audience that tokens for this server must name. */
   readonly audience: string;
-  /** Holds `reader`, `agent` or `operator`, or a list in which the last of these counts that there is. */
+  /** Holds `reader`, `agent` or `operator`, or a list of them, of which the highest counts. */
   readonly roleClaim: string;
   /** Holds a list of ids and names of workspaces (or a text, separated by blanks); `*`: all of them. */
   readonly workspacesClaim: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** For a key that is not known they are read again, but not more often than this, in milliseconds. Default: 10 s. */
+  /** Keys are read again for an unknown key, but at most this often, in milliseconds. Default: 10 s. */
   readonly newKeyMs?: number;
 }
 
-/** Asymmetric ones only: with a shared secret, whoever checks tokens could make them. */
+/** Asymmetric algorithms only: with a shared secret, every checker of tokens could make them. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -48,21 +48,21 @@ const ALGORITHMS = [
   "EdDSA",
   "Ed25519",
 ];
-/** Clocks differ by so many seconds. */
+/** Tolerated difference between clocks, in seconds. */
 const CLOCK_TOLERANCE = 10;
 const TIMEOUT_MS = 5_000;
-/** The provider's own words are read again after so long. */
+/** The provider's metadata is read again after this time, in milliseconds. */
 const KNOWN_MS = 3_600_000;
-/** One that did not answer is left alone for so long. */
+/** A provider that did not answer is not asked again for this long, in milliseconds. */
 const FAILED_MS = 5_000;
-/** Keys are read again after so long; for a key that is not known, sooner. */
+/** Keys are read again after this time, in milliseconds; for an unknown key, sooner. */
 const KEYS_MS = 600_000;
 const NEW_KEY_MS = 10_000;
 const MOST_WORKSPACES = 1_000;
 
 /**
- * The keys of a provider as it told them last. A provider that cannot be asked takes none of them away: they are read again after
- * `KEYS_MS`, for a key that is not known after `newKeyMs`, and after a failure not before `FAILED_MS`.
+ * The keys of a provider as last read. They stay valid if the provider cannot be reached: they are read again after
+ * `KEYS_MS`, for an unknown key after `newKeyMs`, and after a failure not before `FAILED_MS`.
  */
 class ProviderKeys {
   readonly #remote: ReturnType<typeof createRemoteJWKSet>;
@@ -73,7 +73,7 @@ class ProviderKeys {
 
   constructor(uri: URL, options: OidcOptions) {
     this.#options = options;
-    // When to read is decided here: jose gives up the keys that it has where it cannot read them anew.
+    // This class decides when to read: jose would drop its keys if it could not read them anew.
     this.#remote = createRemoteJWKSet(uri, {
       ...{ timeoutDuration: TIMEOUT_MS, cooldownDuration: Infinity, cacheMaxAge: Infinity },
     });
@@ -119,7 +119,7 @@ class ProviderKeys {
   }
 }
 
-/** Tells who bears a provider's token. Throws `UNAVAILABLE` while the provider cannot be asked. */
+/** Finds the bearer of a provider's token. Throws `UNAVAILABLE` while the provider cannot be reached. */
 export function oidcIssuer(options: OidcOptions): OtherIssuer {
   const provider = new Provider(options);
   return async (token) => {
@@ -129,7 +129,7 @@ export function oidcIssuer(options: OidcOptions): OtherIssuer {
   };
 }
 
-/** Is it worth asking the provider at all? Nothing of this is trusted. */
+/** True if the token claims to be the provider's, so that checking it is worthwhile. None of this is trusted. */
 function isOfIssuer(token: string, issuer: string): boolean {
   try {
     return ALGORITHMS.includes(decodeProtectedHeader(token).alg ?? "") && decodeJwt(token).iss === issuer;
@@ -154,7 +154,7 @@ async function verified(token: string, keys: ProviderKeys, options: OidcOptions)
   }
 }
 
-/** Is it the token that is wrong, and not the provider that cannot be reached? */
+/** True if the error means that the token is wrong, and not that the provider cannot be reached. */
 function isRefusal(error: unknown): boolean {
   return [
     errors.JWTClaimValidationFailed,
@@ -173,7 +173,7 @@ function unreachable(issuer: string, cause: unknown): ChronicleError {
   return new ChronicleError("UNAVAILABLE", `the provider of tokens, ${issuer}, cannot be asked now`, { cause });
 }
 
-/** A longer `sub` is known by its digest. */
+/** A longer `sub` is replaced by its digest. */
 const LONG_SUB = 58;
 
 function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOptions): Caller | undefined {
@@ -184,7 +184,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   const name = [known, sub].find((one) => typeof one === "string" && /^[\x20-\x7e]{1,100}$/.test(one));
   const workspaces = workspacesOf(claims[workspacesClaim]);
   return {
-    // Keys of repeated requests begin with it, and have room for so much.
+    // Idempotency keys begin with the id, and have room for this many characters.
     id: sub.length > LONG_SUB ? `oidc#${sha256(sub).slice(0, 48)}` : `oidc:${sub}`,
     name: typeof name === "string" ? name : "oidc",
     role,
@@ -211,7 +211,7 @@ const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;
-  /** When to ask again, epoch milliseconds. */
+  /** Time of the next read, epoch milliseconds. */
   #until = 0;
   #known: { readonly uri: string; readonly keys: ProviderKeys } | undefined;
 
@@ -250,7 +250,7 @@ class Provider {
   }
 }
 
-/** May keys be asked for there? Without TLS only of this machine. */
+/** True if keys may be fetched from this URL: by TLS, or from this machine. */
 function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }

@@ -3,33 +3,36 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { movedFolder, wasMoved } from "../../core/tree/moved-folder.ts";
 
-/** A workspace in use: it is not closed before it is given back. */
+/** A workspace in use: it is not closed before the lease is disposed of. */
 export interface Lease extends Disposable {
-  /** As a person has it; `as` makes views of it for others. */
+  /** The workspace with a person's rights; `as` makes views of it for others. */
   readonly workspace: WorkspaceApi;
-  /** The workspace is given up: whoever only follows it ends. Where its folder was moved (the reason says so), it may be asked for anew. */
+  /**
+   * Aborted when the workspace is given up: streams of events end then. If its folder was moved (see the reason), it
+   * may be opened again.
+   */
   readonly gone: AbortSignal;
 }
 
 interface Held {
   readonly workspace: WorkspaceApi;
-  /** As it was when it was opened: see `settingsOf`. */
+  /** The settings when it was opened: see `settingsOf`. */
   readonly settings: string;
   readonly gone: AbortController;
   /** Settled when it may be handed out; never rejects. */
   readonly ready: Promise<void>;
-  /** When it was last handed out, epoch milliseconds. */
+  /** Time of the last lease, epoch milliseconds. */
   used: number;
-  /** When its settings were last looked at, epoch milliseconds. */
+  /** Time of the last check of its settings, epoch milliseconds. */
   looked: number;
   leases: number;
-  /** Nobody gets it any more; the last who has it closes it. */
+  /** True if no more leases are given; the last one closes it. */
   dropped: boolean;
   closing?: Promise<void>;
 }
 
 export interface OpenWorkspacesOptions {
-  /** Is this workspace in the store still? It may have been forgotten by another process. */
+  /** True if this workspace is still in the store. Another process may have forgotten it. */
   readonly isThere: (id: string) => boolean;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -38,16 +41,16 @@ export interface OpenWorkspacesOptions {
    * they differ later, it is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
-  /** Called for each that has been opened; nobody gets it before this is done. What it throws goes to `onError`. */
+  /** Called for each opened workspace, before the first lease of it. Its errors go to `onError`. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
   /** Largest number of open workspaces, apart from those in use. Default 256. */
   readonly most?: number;
-  /** Takes what went wrong where nobody waits for it. */
+  /** Takes errors that no caller awaits. */
   readonly onError?: (error: unknown) => void;
 }
 
 const MOST = 256;
-/** For those that are asked for by id, settings are looked at so often at most, in milliseconds. */
+/** Settings of workspaces opened by id are checked at most this often, in milliseconds. */
 const LOOK_MS = 1_000;
 /** A workspace just opened is in use within this time, in milliseconds. */
 const JUST_OPENED_MS = 1_000;
@@ -59,7 +62,7 @@ export class OpenWorkspaces {
   readonly #store: StoreApi;
   readonly #options: OpenWorkspacesOptions;
   readonly #held = new Map<string, Held>();
-  /** Ids by the names that workspaces were asked for by. */
+  /** Ids by the names that were asked for. */
   readonly #ids = new Map<string, string>();
   readonly #opening = new Map<string, Promise<Held>>();
   /** Number of calls that are giving up a workspace, by its id. */
@@ -78,13 +81,13 @@ export class OpenWorkspaces {
 
   /** The nearest workspace around a folder; `create` begins one there. Throws `NOT_FOUND`. */
   async openFolder(folder: string, create: boolean): Promise<Lease> {
-    // Its own folder: nobody can have begun a nearer one.
+    // This folder itself has a workspace, so there cannot be a nearer one.
     const known = this.#inFolder(folder);
     if (known !== undefined && (await this.#isInForce(known, 0))) return this.#handOut(known);
     return this.#handOut(await this.#inTurn(() => this.#openFolder(folder, create)));
   }
 
-  /** As `openFolder`, as an agent has it, for a process that ends soon: it is never given back. */
+  /** Like `openFolder`, but with an agent's rights, for a process that ends soon: it is never given back. */
   async open(folder: string, create: boolean): Promise<WorkspaceApi> {
     return (await this.openFolder(folder, create)).workspace.as({ role: "agent" });
   }
@@ -98,7 +101,7 @@ export class OpenWorkspaces {
     return this.#handOut(await this.#openKey(key));
   }
 
-  /** Would whoever asks for it now get this very one? Else it was given up, or opened anew with other settings. */
+  /** True if this very instance is the current one. Else it was given up, or reopened with other settings. */
   isCurrent(workspace: WorkspaceApi): boolean {
     return this.#held.get(workspace.id)?.workspace === workspace;
   }
@@ -114,7 +117,7 @@ export class OpenWorkspaces {
     if (held !== undefined) held.looked = 0;
   }
 
-  /** Its folder was moved, as the error says: the next who asks for it gets it opened anew. */
+  /** Notes that its folder was moved, as the error says: the next request for it reopens it. */
   giveUpMoved(workspace: WorkspaceApi, error: unknown): void {
     const held = this.#held.get(workspace.id);
     if (held?.workspace !== workspace) return;
@@ -123,8 +126,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Gives a workspace up for a work that removes its history. Throws `LOCKED` if it stays in use. Where the work fails, whoever
-   * kept the workspace open may open it again once `isBeingGivenUp` is over.
+   * Gives a workspace up while `work` removes its history. Throws `LOCKED` if it stays in use. If `work` fails, code
+   * that kept the workspace open may reopen it once `isBeingGivenUp` is false.
    */
   async giveUp<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.#givingUp.set(id, (this.#givingUp.get(id) ?? 0) + 1);
@@ -143,7 +146,7 @@ export class OpenWorkspaces {
     return this.#givingUp.has(id);
   }
 
-  /** Gives a workspace up that others may still have open: who follows it ends, the last who works with it closes it. */
+  /** Gives a workspace up that others may still use: streams of its events end, and the last lease closes it. */
   letGo(id: string): void {
     for (const [name, of] of this.#ids) if (of === id) this.#ids.delete(name);
     const held = this.#held.get(id);
@@ -152,7 +155,9 @@ export class OpenWorkspaces {
     this.#drop(held, held.leases === 0);
   }
 
-  /** Gives a workspace up, since its history is about to be removed or changed by others. Throws `LOCKED` if it stays in use. */
+  /**
+   * Gives a workspace up because others are about to remove or change its history. Throws `LOCKED` if it stays in use.
+   */
   async release(id: string): Promise<void> {
     const held = this.#held.get(id);
     this.letGo(id);
@@ -164,7 +169,7 @@ export class OpenWorkspaces {
     await closed(held);
   }
 
-  /** Closes those that were not used for so long. Resolves to how many are open still. */
+  /** Closes workspaces that were unused for this long. Resolves to the number still open. */
   async closeIdle(idleMs: number): Promise<number> {
     const oldest = this.#options.now() - idleMs;
     const idle = [...this.#held.values()].filter((held) => held.leases === 0 && held.used < oldest);
@@ -173,7 +178,7 @@ export class OpenWorkspaces {
     return this.#held.size;
   }
 
-  /** Closes all of them; whoever uses one still has lost it. */
+  /** Closes all workspaces, even those in use. */
   close(): Promise<void> {
     return this.#inTurn(async () => {
       const all = [...this.#held.values()];
@@ -186,7 +191,7 @@ export class OpenWorkspaces {
     });
   }
 
-  /** It is not closed while somebody waits for it. */
+  /** A workspace with waiting callers is not closed. */
   async #handOut(held: Held): Promise<Lease> {
     const lease = this.#lease(held);
     await held.ready;
@@ -221,7 +226,7 @@ export class OpenWorkspaces {
     const now = this.#options.now();
     if (now - held.looked < looksLastMs) return true;
     held.looked = now;
-    // While this waits it must not be closed.
+    // It must not be closed during this wait.
     held.leases += 1;
     try {
       return (await this.#settingsOf(held.workspace)) === held.settings && !held.dropped;
@@ -234,7 +239,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /** The folder is among them: of one that was moved, the handle of the old place is not kept. */
+  /** The settings include the folder: after a move, the old place must not stay open. */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     return `${workspace.path}\n${(await this.#options.settingsOf?.(workspace)) ?? ""}`;
   }
@@ -262,7 +267,7 @@ export class OpenWorkspaces {
     return held;
   }
 
-  /** Takes what was opened, unless it is held already as it is now. */
+  /** Takes an opened workspace, unless the same one is already held with the same settings. */
   async #keep(opened: WorkspaceApi): Promise<Held> {
     const settings = await this.#settingsOf(opened);
     const known = this.#held.get(opened.id);
@@ -293,7 +298,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Closes those that were used longest ago, beyond the most. */
+  /** Closes the least recently used workspaces beyond the limit. */
   #shed(): void {
     const over = this.#held.size - (this.#options.most ?? MOST);
     if (over <= 0) return;

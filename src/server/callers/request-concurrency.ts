@@ -4,9 +4,9 @@ import type { ServerLimits } from "../limits/limits.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
 /**
- * The requests that go on at once, with streams and other protocols, which may go on for days: so many for each token, for each
- * role, and in all. What readers and agents may have leaves room for operators, and all together for whoever asks whether
- * the server lives: so nobody keeps these out.
+ * Limits the requests in progress, including streams and other protocols, which may go on for days: per token, per
+ * role, and in all. The limits of readers and agents leave room for operators, and the total leaves room for health
+ * checks, so that none of these can be shut out.
  */
 export class RequestConcurrency {
   readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
@@ -22,7 +22,9 @@ export class RequestConcurrency {
     this.#ofAll = seats(all);
   }
 
-  /** A seat, to be given back; `undefined`: the token or its role has all that it may have, or all seats are taken. */
+  /**
+   * Takes a place for one request, to be given back; `undefined` if the token, its role or the server is at its limit.
+   */
   take({ id, role, isOwner }: Caller): Disposable | undefined {
     if (isOwner) return NONE;
     using taken = new DisposableStack();

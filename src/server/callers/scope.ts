@@ -5,17 +5,17 @@ import type { Lease, OpenWorkspaces } from "./open-workspaces.ts";
 
 /** Ids are UUIDs; a name never looks like one. */
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** As names of workspaces are; see `CreateOptions`. */
+/** Form of workspace names; see `CreateOptions`. */
 const KEY = /^[A-Za-z0-9._:@-]{1,128}$/;
 
-/** Is this workspace there for the caller? */
+/** True if the caller may see this workspace. */
 export function seesShape({ workspaces }: Caller, { id, name }: WorkspaceShape): boolean {
   return workspaces === undefined || workspaces.includes(id) || (name !== undefined && workspaces.includes(name));
 }
 
 /**
- * Opens a workspace for a caller, by its whole id or exact name. One that is not there, and one that is not there for this
- * caller, are told in the same words. Throws `NOT_FOUND`.
+ * Opens a workspace for a caller, by its whole id or exact name. A missing workspace, and one that the caller may not
+ * see, get the same error. Throws `NOT_FOUND`.
  */
 export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<Lease> {
   if (!KEY.test(key)) throw notThere(key);
@@ -36,7 +36,8 @@ export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: s
 
 async function mayAskFor(workspaces: OpenWorkspaces, { workspaces: own }: Caller, key: string): Promise<boolean> {
   if (own === undefined || own.includes(key)) return true;
-  // By its id, though the token has its name, or the other way round. Only what is the caller's own is opened to find out.
+  // The key is an id and the token has the name, or the other way round. To compare, only the caller's own workspaces
+  // are opened.
   for (const mine of own) if (ID.test(mine) !== ID.test(key) && (await isSame(workspaces, mine, key))) return true;
   return false;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { sha256 } from "../../core/values/hash.ts";
 import type { Role } from "../../api/routes/route.ts";
 
-/** Says what it is, wherever it turns up. */
+/** Makes tokens recognisable wherever they turn up. */
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
@@ -13,7 +13,7 @@ export interface TokenRecord {
   readonly role: Role;
   /** Ids and names of workspaces; `null`: all. */
   readonly workspaces: readonly string[] | null;
-  /** Ids of replicas that it may come with, though they were another token's. */
+  /** Ids of replicas that it may use, even if they were another token's. */
   readonly replicas?: readonly string[];
   /** SHA-256 of the token, in hex. 256 random bits need no slow hash. */
   readonly hash: string;
@@ -31,7 +31,7 @@ export interface TokenStore {
   list(): readonly TokenRecord[];
   /** Durable when it returns. */
   add(record: TokenRecord): void;
-  /** Whether there was one. Durable when it returns. */
+  /** Returns whether there was one. Durable when it returns. */
   remove(id: string): boolean;
 }
 
@@ -45,7 +45,7 @@ export function hashToken(token: string): string {
   return sha256(token);
 }
 
-/** Has it expired? `now`: epoch milliseconds. */
+/** True if it has expired. `now`: epoch milliseconds. */
 export function isExpired({ expires }: TokenRecord, now: number): boolean {
   return expires !== null && Date.parse(expires) <= now;
 }

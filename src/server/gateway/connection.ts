@@ -15,7 +15,7 @@ import { optional } from "../../util/optional.ts";
  * meanwhile.
  */
 const MOST_AT_ONCE = 8;
-/** Subscriptions of one connection. */
+/** Largest number of subscriptions of one connection. */
 const MOST_SUBSCRIPTIONS = 1_000;
 
 /** The parts that a connection works with. */
@@ -23,18 +23,18 @@ export interface ConnectionSetting extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
   readonly caller: Caller;
-  /** 0: go on; else for how many seconds this caller may ask nothing more. */
+  /** Returns 0 if the caller may ask, else the number of seconds to wait. */
   readonly charge: () => number;
-  /** A seat for one more subscription; it gives `undefined` where this caller has all that it may have. Default: no limit. */
+  /** Takes a place for one more subscription; returns `undefined` if the caller is at its limit. Default: no limit. */
   readonly seat?: () => Disposable | undefined;
 }
 
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
 
 /**
- * One client of the gateway. Messages are answered as they are done, not in their order: `request_id` says which is which.
- * Who does not take answers is not asked for more: nothing piles up but what is being worked on, and in the end the
- * connection is cut.
+ * One client of the gateway. Messages are answered as they are done, not in their order: `request_id` tells which is
+ * which. If a client does not read its answers, no more of its messages are read: only those in progress are buffered,
+ * and in the end the connection is cut.
  */
 export class GatewayConnection {
   readonly #socket: WebSocket;
@@ -53,7 +53,7 @@ export class GatewayConnection {
     socket.on("error", () => socket.terminate());
   }
 
-  /** For how long nothing was asked, and nothing is followed, in milliseconds. */
+  /** Milliseconds since the last message; 0 while one is in progress, or while there are subscriptions. */
   get idleMs(): number {
     const isAtWork = this.#working > 0 || this.#subscriptions.size > 0;
     return isAtWork ? 0 : performance.now() - this.#lastAsked;
@@ -66,7 +66,7 @@ export class GatewayConnection {
   #take(data: RawData): void {
     this.#lastAsked = performance.now();
     this.#waiting.push(data);
-    // One piece of what was received may hold many messages: those that are here already wait.
+    // One received piece may hold many messages: those that have arrived wait here.
     if (this.#working >= MOST_AT_ONCE) this.#socket.pause();
     else this.#work();
   }
@@ -116,7 +116,7 @@ export class GatewayConnection {
     return openFor(this.#setting.workspaces, this.#setting.caller, session);
   }
 
-  /** Takes a seat until the signal. Throws `RATE_LIMITED`. */
+  /** Takes a place until the signal. Throws `RATE_LIMITED`. */
   #takeSeat(until: AbortSignal): void {
     const { seat: take } = this.#setting;
     if (take === undefined) return;
@@ -129,7 +129,7 @@ export class GatewayConnection {
     until.addEventListener("abort", () => seat[Symbol.dispose]());
   }
 
-  /** Answers once it is known where the events begin; they come by themselves from then on. */
+  /** Answers once the position of the first event is known; from then on events are sent. */
   async #subscribe(message: Message<"subscribe_events">): Promise<void> {
     const { request_id: id, session_id: session } = message;
     if (this.#subscriptions.has(id)) throw new ChronicleError("USAGE", "there is a subscription with this request_id");
@@ -156,7 +156,7 @@ export class GatewayConnection {
     }
   }
 
-  /** Each event waits until the one before it was taken. Never rejects. */
+  /** Sends each event once the one before it was taken. Never rejects. */
   async #follow(given: Lease, message: Message<"subscribe_events">, end: AbortController): Promise<void> {
     using lease = given;
     const marks = marksOf(message);
@@ -190,7 +190,9 @@ export class GatewayConnection {
     return { code, message: detail, ...more, ...optional({ id }) };
   }
 
-  /** Resolves when the system has taken it. False: the client is gone, or was cut off for taking nothing. */
+  /**
+   * Resolves once the system has taken the message; to false if the client is gone, or was cut off for reading nothing.
+   */
   #send(message: Readonly<Record<string, unknown>>): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(() => this.#socket.terminate(), this.#setting.limits.slowMs);
@@ -207,14 +209,14 @@ export class GatewayConnection {
   }
 }
 
-/** The messages only look: nobody needs more than an agent has. */
+/** The messages only read, so an agent's view suffices. */
 function viewOf({ workspace }: Lease): Lease["workspace"] {
   return workspace.as({ role: "agent" });
 }
 
 function parsed(data: RawData): unknown {
   try {
-    // `ws` gives one buffer, unless it is told otherwise.
+    // `ws` gives a single buffer by default.
     return JSON.parse((data as Buffer).toString("utf8"));
   } catch {
     throw new ChronicleError("USAGE", "a message is one JSON object, as text", {

@@ -14,7 +14,7 @@ import { GatewayConnection } from "./connection.ts";
 /** The path at which gateways connect. */
 const GATEWAY_PATH = "/v1/gateway";
 
-/** Bytes of one message of a client. */
+/** Largest message of a client, in bytes. */
 const MOST_PAYLOAD = 1024 * 1024;
 /** A client has this long to answer that it is told to leave, in milliseconds. */
 const LEAVE_MS = 1_000;
@@ -64,7 +64,7 @@ export class Gateway {
     return { connections: this.#open.size, subscriptions };
   }
 
-  /** Takes a client that was let in, where it asks for this gateway. */
+  /** Takes an admitted client, if it asks for this gateway. */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void {
     const [path] = (request.url ?? "/").split("?", 1);
     if (path !== GATEWAY_PATH) {
@@ -91,7 +91,7 @@ export class Gateway {
     });
   }
 
-  /** Finds out who is gone without a word, who asks for nothing, and whose token does not hold any more. */
+  /** Finds clients that vanished, are idle, or whose token is no longer valid. */
   #keepPulse(
     client: WebSocket,
     connection: GatewayConnection,

@@ -5,7 +5,7 @@ import { optional } from "../../util/optional.ts";
 
 /** The messages that a gateway's client sends: JSON, one in each WebSocket message. docs/gateway.md has the table. */
 
-/** Files and iterations of one answer. */
+/** Largest number of files or iterations in one answer. */
 const MOST_ITEMS = 1_000;
 
 const common = {
@@ -54,14 +54,14 @@ const MESSAGE = z.discriminatedUnion("type", MESSAGES);
 
 export type GatewayMessage = z.output<typeof MESSAGE>;
 
-/** A question: what is answered by one message. */
+/** A message that gets exactly one answer. */
 export type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
 
 export type RequestId = GatewayMessage["request_id"];
 
 const MOST_COMPLAINT = 300;
 
-/** A message, checked. Throws `USAGE` with the field that does not fit. */
+/** Checks a message. Throws `USAGE` with the field that does not fit. */
 export function readMessage(given: unknown): GatewayMessage {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;

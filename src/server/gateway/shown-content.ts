@@ -9,7 +9,7 @@ export const MOST_CONTENT = 512 * 1024;
 export interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
-  /** Absent: that is all of it. Else where the rest is, to be asked for with this `Range`. */
+  /** Absent if this is the whole content. Else the rest, to be fetched with this `Range`. */
   readonly rest?: { readonly url: string; readonly range: string };
 }
 
@@ -32,7 +32,7 @@ function shown(bytes: Buffer): ShownContent {
     : { encoding: "base64", content: bytes.toString("base64") };
 }
 
-/** Without a character that is cut in two at the end: UTF-8 has at most three bytes behind a leading one. */
+/** Drops a character that is cut in two at the end: UTF-8 has at most three bytes behind a leading one. */
 function wholeCharacters(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

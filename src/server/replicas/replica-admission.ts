@@ -15,7 +15,7 @@ export interface ReplicaSetting {
   readonly defaultWorkspace: () => Promise<string | undefined>;
 }
 
-/** A caller as a replica. `named`: the workspace that stands in the address. */
+/** Admits a caller as a replica. `named`: the workspace in the address. */
 export function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaAdmission {
   const isOperator = mayDo(caller.role, "operator");
   return {
@@ -61,7 +61,7 @@ function starting(): ChronicleError {
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
-  // The server may be about to begin the history of its folder: it is no workspace before that.
+  // The server may be about to begin the history of its folder: before that, it is no workspace.
   const own = await setting.defaultWorkspace();
   const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
   const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;

@@ -10,9 +10,9 @@ import type { ServerLimits } from "../limits/limits.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 import { type ReplicaSetting, replicaAdmission } from "./replica-admission.ts";
 
-/** A frame of the protocol, which is the most that one message may hold (docs/protocol.md). */
+/** Largest message in bytes: one frame of the protocol (docs/protocol.md). */
 const MOST_PAYLOAD = 4 * 1024 ** 2;
-/** The codes of docs/protocol.md for a token that does not hold any more, and for one replica too many. */
+/** Close codes of docs/protocol.md for an invalid token, and for one replica too many. */
 const UNAUTHENTICATED = 4401;
 const RATE_LIMITED = 429;
 /** A replica may go on with a revoked token for at most this long, in milliseconds. */
@@ -27,7 +27,10 @@ export interface ReplicaHallOptions extends ReplicaSetting {
   readonly report: (line: string) => void;
 }
 
-/** Lets replicas in, over WebSocket at `/v1/replicate` and from the owner's Unix socket, and hands them to the door. */
+/**
+ * Accepts replicas, over WebSocket at `/v1/replicate` and from the owner's Unix socket, and passes them on to the
+ * `ReplicaDoor`.
+ */
 export class ReplicaListener {
   readonly #options: ReplicaHallOptions;
   readonly #seats: ConcurrencyLimit;
@@ -49,7 +52,7 @@ export class ReplicaListener {
     return this.#options.door.load();
   }
 
-  /** Takes a replica that was let in, where it asks for this. */
+  /** Takes an admitted connection, if it asks to replicate. */
   upgrade(request: IncomingMessage, socket: Duplex, { caller, head, isStillAdmitted }: AdmittedUpgrade): void {
     const named = workspaceIn(request.url ?? "/");
     if (named === null) return endUpgrade(socket, 400);
@@ -68,7 +71,7 @@ export class ReplicaListener {
     this.#accept({ kind: "socket", socket }, OWNER, undefined);
   }
 
-  /** Tells all of them to leave; resolves when they have been answered. */
+  /** Tells all replicas to leave; resolves once they have been answered. */
   close(): Promise<void> {
     this.#closing ??= this.#options.door.close();
     return this.#closing;
@@ -83,7 +86,7 @@ export class ReplicaListener {
     });
   }
 
-  /** A token that was revoked, or has expired, holds no connection open. */
+  /** Closes the connection when its token is revoked, or expires. */
   #keepPulse(client: WebSocket, isStillAdmitted: AdmittedUpgrade["isStillAdmitted"]): () => void {
     const timer = setInterval(
       () => {
@@ -102,7 +105,7 @@ export class ReplicaListener {
   }
 }
 
-/** The workspace that an address names; `null`: it asks for something else as well. */
+/** The workspace in an address, if it names one; `null` if the address has anything else. */
 function workspaceIn(url: string): string | undefined | null {
   const query = new URL(url, "http://chronicle").searchParams;
   const named = query.getAll("workspace");

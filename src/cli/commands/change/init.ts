@@ -11,7 +11,7 @@ import { secretsLine } from "../../render/secrets.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Only what was given: the rest is the workspace's own, or the default. */
+/** Only the given options: the others stay the workspace's own, or the defaults. */
 function chosenConfig(input: Input): Partial<ConfigShape> {
   const config: Partial<ConfigShape> = {};
   if (!input.flag("gitignore")) config.useGitignore = false;

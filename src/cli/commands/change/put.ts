@@ -37,7 +37,7 @@ async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<U
   }
 }
 
-/** The whole, if it is small, else as it comes. */
+/** Returns the whole content if it is small, else its pieces. */
 async function wholeOrPieces(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = pieces[Symbol.asyncIterator]();
   const held: Uint8Array[] = [];

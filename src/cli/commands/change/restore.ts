@@ -56,7 +56,9 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
   return confirm(context, `Change ${counted(preview.changes.length, "path")} in ${workspaceName(workspace)}?`);
 }
 
-/** The state that was shown: a time ago, or the latest snapshot, may be another one by the time of the answer. */
+/**
+ * The moment that was shown: by the time of the answer, a relative time, or the latest snapshot, may mean another one.
+ */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;
 }

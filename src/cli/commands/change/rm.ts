@@ -5,7 +5,7 @@ import { usageError } from "../../../process/usage-error.ts";
 import { conditionOf, reportWrite } from "../../support/report-write.ts";
 import { quotePath } from "../../../core/shell/quote-command.ts";
 
-/** A folder is not deleted by a slip of the finger. */
+/** Refuses a folder, so that none is deleted by a typing error. */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
   const { kind } = await workspace.file(path);
   if (kind === "dir")

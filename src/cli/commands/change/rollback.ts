@@ -10,7 +10,7 @@ import { mostLines, restoredLines, restoredSentence } from "../../render/restore
 
 const PREVIEW_LINES = 40;
 
-/** The files of an action as they were before it. */
+/** Restores the files of an action to their state before it. */
 export async function rollback(context: CommandContext): Promise<number> {
   const { input } = context;
   const id = input.args[0] ?? "";

@@ -21,7 +21,7 @@ import { optional } from "../../../util/optional.ts";
 interface Recorded {
   readonly result: RunShape;
   readonly undoTakes: string | undefined;
-  /** The workspace, where the command has removed the folder by which it is found. */
+  /** The workspace's id, if the command removed the folder by which it is found. */
   readonly away: string | undefined;
 }
 
@@ -45,7 +45,7 @@ async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Prom
 async function record(context: CommandContext, command: readonly string[]): Promise<Recorded> {
   const { input, io } = context;
   const networkFile = input.text("networkEvents");
-  // The command may remove the folder in which it is started.
+  // Read now, because the command may remove this folder.
   const cwd = io.cwd();
   const workspace = await context.workspace({ create: true });
   const within = io.env["CHRONICLE_RUN"];
@@ -72,7 +72,7 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   };
 }
 
-/** Before the command runs: a summary that cannot be written would be missed only when its work is done. */
+/** Checked before the command runs: otherwise a failure to write the summary would only show after its work is done. */
 function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
@@ -87,12 +87,12 @@ function checkSummary(context: CommandContext): void {
   }
 }
 
-/** A summary that cannot be written after all is said; the exit code stays the command's. */
+/** Reports a summary that cannot be written; the exit code stays the command's. */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    // Once more: the command may have made a link of a folder on the way.
+    // Checked again: the command may have replaced a folder of the path by a link.
     writeWholeFile(writtenPath(context, "--summary", file, cwd), `${JSON.stringify(result, null, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -106,7 +106,7 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
     context.worded(away === undefined ? text : text.replace(/^chronicle (?!-w )/, `chronicle -w ${away} `));
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
   else {
-    // After the `^C` that the terminal has shown.
+    // A new line after the `^C` that the terminal has shown.
     if (result.signal === "SIGINT" && io.err.isTerminal) io.err.write("\n");
     const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
     for (const line of runSummary(result, style)) context.say(line);
@@ -141,7 +141,7 @@ export async function run(context: CommandContext): Promise<number> {
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
 }
 
-/** Options that are about the record of a run cannot be kept where there is none. Before the command runs. */
+/** Refuses options about the record of a run, since there is none. Called before the command runs. */
 function refuseKept({ input, json }: CommandContext): void {
   const asked = [
     ["--rollback-on-failure", input.flag("rollbackOnFailure")],
@@ -186,13 +186,16 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
   return code ?? EXIT.notStarted;
 }
 
-/** An agent does not take its own work off the record. A person's script may, also within a run: the run's role does not count. */
+/**
+ * Refuses agents: they may not take their own work off the record. A person's script may, even within a run: the run's
+ * role does not count.
+ */
 async function refuseAgents({ io, input }: CommandContext): Promise<void> {
   if (!(await isWithinAgents(io, input, "agents"))) return;
   throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
 }
 
-/** The workspace that stands here; `undefined`: none does, and none is begun. */
+/** Opens the workspace of this folder; `undefined` if there is none, and none is begun. */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -219,7 +222,10 @@ async function closeQuietly(context: CommandContext): Promise<void> {
   }
 }
 
-/** Did the command change something that no undo takes back: destroyed, or not recorded because its content was erased? */
+/**
+ * True if the command changed a file that no undo brings back: destroyed, or not recorded because its content was
+ * erased.
+ */
 function isSomethingLost({ session }: RunShape): boolean {
   return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;
 }

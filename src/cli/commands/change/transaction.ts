@@ -66,13 +66,13 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
 /** Describes the changes of a transaction, whoever made them, and how to take them back. */
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
   const { id, parent, run, changed = 0, snapshots } = done;
-  // A savepoint is no step of its own.
+  // A savepoint is not a separate step.
   if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
   const actions = snapshots.length === 0 ? "" : `, ${counted(snapshots.length, "action")} among them`;
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
   if (run !== undefined)
     return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
-  // Something that was kept aside makes it a step, too.
+  // Files that were kept aside make it a step, too.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }
@@ -131,7 +131,7 @@ function labelOf({ id, name }: TransactionShape): string {
   return name === undefined ? id.slice(0, 8) : `${id.slice(0, 8)} (${printable(name)})`;
 }
 
-/** The active one in which no other is active. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/** Finds the active transaction that contains no other active one. Throws `NOT_FOUND`, `AMBIGUOUS`. */
 async function innermost(workspace: WorkspaceApi): Promise<string> {
   const active = (await workspace.transactions()).filter((one) => one.status === "active");
   const parents = new Set(active.map((one) => one.parent));

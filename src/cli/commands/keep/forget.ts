@@ -12,7 +12,7 @@ function sentence(item: WorkspaceShape): string {
   return `the history of ${item.path === "" ? named : printable(item.path)} (${item.id}, ${item.seq} events)`;
 }
 
-/** On a terminal the workspace is named first; elsewhere only `--yes` takes a history away. */
+/** Asks for consent: on a terminal, the workspace is named first; elsewhere only `--yes` removes a history. */
 async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
   const now = context.input.flag("now");
   if (now) refuseWithoutPerson(context, "a history");

@@ -34,7 +34,7 @@ function wantedOf({ input }: CommandContext): PruneOptions {
   return input.flag("dropPinned") ? { ...options, keepPinned: false } : options;
 }
 
-/** Limits on the command line win over `config.yaml`. */
+/** Limits on the command line override `config.yaml`. */
 function limitsOf({ input }: CommandContext): Partial<RetentionShape> {
   const limits: Partial<RetentionShape> = {};
   for (const [name, key] of LIMITS) {

@@ -150,7 +150,7 @@ async function verify(context: CommandContext, records: RecordStoreApi): Promise
 
 function printVerify(context: CommandContext, { ok, events, head, problems, notes }: RecordVerifyShape): void {
   for (const { kind, where, detail } of problems) context.print(printable(`${kind}: ${where}: ${detail}`));
-  // Those of a store of its own were told when it was opened.
+  // Notes of a store of its own were printed when it was opened.
   if (context.input.text("folder") === undefined) for (const note of notes) context.say(`note: ${printable(note)}`);
   const what = `${counted(events, "event")}, head ${head.seq} ${head.hash.slice(0, 12)}`;
   if (ok) context.print(`${context.paint("green", "ok")}: ${what}`);

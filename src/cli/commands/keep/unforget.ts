@@ -4,7 +4,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 
-/** When a history may be freed, to the minute. */
+/** The time at which a history may be freed, to the minute. */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${at.slice(0, 16).replace("T", " ")}`;
 }

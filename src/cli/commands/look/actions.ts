@@ -51,8 +51,8 @@ async function listAll(context: CommandContext): Promise<number> {
 }
 
 /**
- * The session or turn that an id or its beginning names, among those of the actions. `undefined`: none has it. Throws `AMBIGUOUS` for the
- * beginning of several.
+ * Finds the session or turn of the actions by its id or the beginning of it; `undefined` if there is none. Throws
+ * `AMBIGUOUS` if several begin so.
  */
 function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
   if (asked === undefined) return undefined;

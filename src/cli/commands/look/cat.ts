@@ -6,7 +6,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { isUnknownPath, notRecorded } from "../../support/find-file.ts";
 import type { Input } from "../../../process/input.ts";
 
-/** `notes.txt@3`: the third iteration. With `--iteration` the text is a path and nothing else. */
+/** Reads `notes.txt@3` as the third iteration. With `--iteration` the whole text is a path. */
 function readTarget(input: Input): { typed: string; iteration: number | undefined } {
   const text = input.args[0] ?? "";
   const iteration = input.number("iteration");

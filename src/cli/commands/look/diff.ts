@@ -8,7 +8,7 @@ import { changeLines, countsOf } from "../../render/changes.ts";
 import { patchLines, statLines } from "../../render/patch.ts";
 import type { UserPaths } from "../../../process/user-path.ts";
 
-/** Up to two moments before `--`; everything else is a path. */
+/** Reads up to two moments before `--`; everything else is a path. */
 function readArguments(input: Input): { from: string; to: string; typed: readonly string[] } {
   const [from = "latest", to = "now", ...more] = input.before;
   return { from, to, typed: [...more, ...input.after] };
@@ -24,7 +24,7 @@ function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): 
   return [...lines, countsOf(result.changes) === "nothing" ? "no difference" : countsOf(result.changes)];
 }
 
-/** A moment that is not known may have been meant as a path. */
+/** Adds a hint to the error for an unknown moment: it may have been meant as a path. */
 function withPathHint(error: unknown, input: Input): unknown {
   const known =
     error instanceof ChronicleError && ["NOT_FOUND", "USAGE"].includes(error.code) && error.data["path"] === undefined;

@@ -26,7 +26,10 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
   return recorded ? ` as it is now: ${why}; what was recorded before is kept` : `: ${why}`;
 }
 
-/** Is anything there, which the rules do not say? Elsewhere that cannot be looked at. `folder`: the workspace's, empty where it has none. */
+/**
+ * Tells whether the path exists, which the rules do not say. On another machine that cannot be checked. `folder`: the
+ * workspace's, empty if it has none.
+ */
 function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
   // Without a folder, the current state is the recorded one.
   if (folder === "") return "nothing";

@@ -6,7 +6,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
-/** The signed note, byte for byte: people keep it in a file and other tools read it. */
+/** Prints the signed note, byte for byte: people keep it in a file, and other tools read it. */
 export async function head(context: CommandContext): Promise<number> {
   if (context.input.flag("accept")) return accept(context);
   const workspace = await context.reading();

@@ -29,12 +29,12 @@ async function events(workspace: WorkspaceApi, options: LogOptions, limit: numbe
 
 const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
 
-/** Are the first events meant, and not the newest? */
+/** True if the first events are meant, and not the newest. */
 function isFirst({ from, reverse }: LogOptions): boolean {
   return from !== undefined && reverse !== true;
 }
 
-/** Without the one that is too much. */
+/** Drops the one event read beyond the limit. */
 function cut(found: readonly LogEventShape[], options: LogOptions): readonly LogEventShape[] {
   if (options.reverse === true || isFirst(options)) return found.slice(0, SHOWN_TO_PEOPLE);
   return found.slice(-SHOWN_TO_PEOPLE);
@@ -54,7 +54,7 @@ function rowOf(event: LogEventShape, context: CommandContext): string[] {
   ];
 }
 
-/** Says of a file that it was changed at another copy of the workspace. */
+/** A remark on a file that was changed at another copy of the workspace. */
 function elsewhere(record: unknown): string {
   if (typeof record !== "object" || record === null || !("cause" in record) || record.cause !== "replica") return "";
   return "upstream" in record ? "  from the origin" : "  from a replica";
@@ -69,7 +69,7 @@ export async function log(context: CommandContext): Promise<number> {
     context.printJson(await events(workspace, options, limit ?? 0));
     return EXIT.done;
   }
-  // One more, to know whether there are others.
+  // Reads one more event, to know whether there are others.
   const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
   const shown = limit === undefined ? cut(found, options) : found;
   if (shown.length < found.length) {

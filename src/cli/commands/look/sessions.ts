@@ -26,7 +26,7 @@ export async function sessions(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** The changes of one that goes on are counted when it ends: until then those are counted that are recorded by now. */
+/** The changes of a running session are counted when it ends; until then, counts those recorded so far. */
 async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
   if (session.state !== "running") return session;
   try {
@@ -38,7 +38,7 @@ async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<Se
   }
 }
 
-/** One at a replica stands where its last change came. */
+/** A replica's session is sorted by its last change. */
 function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
   return kind === "replica" ? (to ?? from) : from;
 }

@@ -38,7 +38,7 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** The session's own changes, and the paths that it or somebody else changed; or why they are not known any more. */
+/** The session's own changes, and the paths that it or others changed; or the reason why they are no longer known. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,

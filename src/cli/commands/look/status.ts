@@ -38,7 +38,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(rootPath(root))}`);
   const { state, detail, hint } = status.signing;
   const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
-  // Said above, as the first thing of all.
+  // This note was already printed first.
   const notes = detail === null ? status.notes : status.notes.slice(1);
   return [
     ...(wrong.length === 0
@@ -64,7 +64,7 @@ function rootPath({ path, only }: StatusShape["roots"][number]): string {
   return only === undefined ? path : join(path, only);
 }
 
-/** The words for a folder without unrecorded changes: they claim no more than the coverage does. */
+/** The words for a folder without unrecorded changes. They claim no more than the coverage shows. */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
   if (isDamaged) return "none are known: of a damaged history it cannot be said that all is recorded";
   if (path === "") return "none";
@@ -79,7 +79,7 @@ async function nameOf(context: CommandContext, id: string): Promise<string | und
   return (await store.workspaces()).find((one) => one.id === id)?.name;
 }
 
-/** Agents that are thought to be recorded and are not: they work on this machine, wherever the workspace is. */
+/** Adds the agents that seem to be recorded but are not: they run on this machine, wherever the workspace is. */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });

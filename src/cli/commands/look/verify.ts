@@ -61,7 +61,7 @@ const UNPROVED: readonly string[] = [
   "key-invalid",
   "signer-missing",
   "signer-unproved",
-  // The head that was given: the wrong file was named.
+  // About the given head: a wrong file was named.
   "wrong-workspace",
 ];
 

@@ -99,7 +99,7 @@ async function show(context: CommandContext, asked: string): Promise<number> {
   return EXIT.done;
 }
 
-/** As `restoreVersion` finds it. */
+/** Finds a version in the same way as `restoreVersion`. */
 function named(all: readonly VersionShape[], asked: string): VersionShape {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
   const found = meantBy(

@@ -83,7 +83,7 @@ async function create(context: CommandContext, name: string | undefined): Promis
 
 type Begun = Awaited<ReturnType<StoreApi["create"]>>;
 
-/** A name may hold an `@`, a moment does not: the whole is tried first. */
+/** A name may contain an `@`, a moment may not: the whole text is tried as a name first. */
 async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
   const named: CreateOptions = name === undefined ? {} : { name };
   if (from === undefined) return store.create(named);

@@ -23,7 +23,7 @@ const SHARED = "these files name programs of yours on this machine: keep them ou
 /** Its file follows. */
 const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
 
-/** The agents that were named; all of them where that is harmless. */
+/** The named agents; without names all of them, if that is harmless. */
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
   if (words.length === 0) throw usageError("which agent?", USAGE);
@@ -76,14 +76,14 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   const places = placesIn(context);
   const strict = input.flag("strict");
   const dryRun = input.flag("dryRun");
-  // Everything is planned before anything is written: a file that cannot be read stops it all.
+  // Everything is planned before the first write: a file that cannot be read stops all of it.
   const all: Done[] = meant.map((agent) => {
     const wanted = wantedFor(agent.name, { ...places, strict });
     return { agent, plans: what === "install" ? planInstall(agent, base, wanted) : planUninstall(agent, base) };
   });
   const mends = what === "install" && !isHookCurrent(io, places);
   if (!dryRun) {
-    // A link, or an agent's own folder that a variable names, may lead there.
+    // The path may go through a link, or through the agent's own folder from a variable.
     if (what === "install")
       for (const { path } of all.flatMap(({ plans }) => plans)) refuseOwn(context, "an agent's configuration", path);
     if (what === "install") writeHookScript(io, places);
@@ -114,7 +114,7 @@ interface Telling {
   readonly what: "install" | "uninstall";
   readonly dryRun: boolean;
   readonly scope: Scope;
-  /** The hook that the configuration names was not there, or not as it should be. */
+  /** True if the hook that the configuration names was missing or wrong. */
   readonly mends: boolean;
 }
 
@@ -155,7 +155,7 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
   return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
 }
 
-/** A hook that works is of no use where the agent does not call it. */
+/** A working hook is of no use if the agent does not call it. */
 function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
   const stop = problems.find(({ stops, past }) => stops && past !== true);
   if (stop === undefined || !result.ok) return result;

@@ -52,7 +52,7 @@ async function offered(what: Completes, context: CommandContext): Promise<Sugges
   }
 }
 
-/** Prints the words that may stand next, one a line with a tab and a remark, and a last line for the shell's script. */
+/** Prints the possible next words, one a line with a tab and a remark, and a last line for the shell's script. */
 export async function complete(context: CommandContext): Promise<number> {
   const { words, files } = await completionsFor(context.commands, context.input.args, (what) => offered(what, context));
   for (const { value, about } of words) context.print(`${value}\t${about.replaceAll(/[\t\n]/g, " ")}`);

@@ -18,7 +18,7 @@ const MAX_PORT = 65_535;
 const MIN_TOKEN = 16;
 const AS_AGENT = { actor: "agent", role: "agent" } as const;
 
-/** The first of the client's folders that has a history, else that of the present folder. */
+/** Opens the workspace of the first of the client's folders that has a history, else that of the current folder. */
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store(AS_AGENT);
   const as = { role: "agent", ...(client === "" ? {} : { client }) } as const;
@@ -54,20 +54,22 @@ function withWhoChose(error: unknown): unknown {
   return new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
 }
 
-/** A client may wait for its first call to hear that the server does not let it in: that is said at the start. */
+/**
+ * Reports at the start that the server refuses the client: otherwise the client would only learn it at its first call.
+ */
 async function refuseStranger(context: CommandContext): Promise<void> {
   if (context.remote === undefined) return;
   await context.store(AS_AGENT);
   try {
     await context.meThere();
   } catch (error) {
-    // One that is not there yet may be there when it is needed.
+    // A server that does not run yet may run when it is needed.
     if (!(error instanceof ChronicleError) || error.code !== "UNAVAILABLE") throw error;
     context.say(`chronicle mcp: ${printable(error.message)}`);
   }
 }
 
-/** Begins a history, then opens it as an agent may. */
+/** Begins a history, then opens it with an agent's rights. */
 async function begin(store: StoreApi, folder: string, as: Omit<OpenOptions, "folder">): Promise<WorkspaceApi> {
   const { workspace } = await store.init({ roots: [folder] });
   await workspace.close();
@@ -105,7 +107,7 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
   endInterrupt();
 }
 
-/** An agent whose hooks are not called still starts this server: the one place at which it can be told. */
+/** Notes about an agent whose hooks are not called: it still starts this server, which is the only place to tell it. */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
   if (remote !== undefined) return [];
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -123,7 +125,7 @@ export async function mcp(context: CommandContext): Promise<number> {
   const parts: ServerParts = {
     version: io.version,
     workspace,
-    // Its folders are on this machine: a server's workspace is named, or the one the server has.
+    // The client's folders are on this machine. On a server, the workspace is the named one, or the server's own.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),

@@ -118,13 +118,16 @@ export async function serve(context: CommandContext): Promise<number> {
   }
 }
 
-/** The door is where clients look for the socket in any case: of all of the store it may be named. */
+/** Clients look for the socket at `door` in any case, so of all the store's files only that may be named. */
 function namedSocket(context: CommandContext, { door }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
   return path === door ? path : writtenPath(context, "--socket", wanted);
 }
 
-/** For the hooks that run when this process has left. Later: the one that started it is waiting for an answer. */
+/**
+ * Makes the image for hooks that run after this process has left. Delayed, because the process that started this one
+ * waits for an answer.
+ */
 function keepHookImage(disk: NodeDisk, run: RunFolder, home: string): void {
   const make = (): void => {
     makeHookImage(disk, home).catch((error: unknown) => {
@@ -163,7 +166,7 @@ async function doorOf(store: StoreApi, onError: OnError): Promise<ReplicaDoor> {
   return (await import("../../../open.ts")).openReplicaDoor(store, onError);
 }
 
-/** Those that this process runs, and those that others run in the foreground. */
+/** The syncs of this process, and those that others run in the foreground. */
 async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther): Promise<SyncRunner> {
   return new JoinedSyncs((await import("../../../open.ts")).openServedSyncs(store, onError), findOther);
 }
@@ -181,7 +184,7 @@ function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   });
 }
 
-/** The folder that it was started in. */
+/** Reports the folder that the server was started in. */
 function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void {
   if (context.json || context.input.flag("quiet")) return;
   const folder = printable(context.io.cwd());
@@ -189,7 +192,7 @@ function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void
   else context.say(`${folder} is not served: ${printable(hosted.message)}`);
 }
 
-/** Those that are not watched all the time. */
+/** Reports the folders that are not watched all the time. */
 function tellWatching(context: CommandContext, watched: number, left: number): void {
   if (left === 0 || context.json || context.input.flag("quiet")) return;
   context.say(

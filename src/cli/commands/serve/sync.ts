@@ -43,7 +43,7 @@ export async function sync(context: CommandContext): Promise<number> {
   return verb(context, desk.syncs, typed);
 }
 
-/** Starts no process where there is nothing to run. */
+/** Starts no process if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using desk = await lookingDesk(context);
   const all = desk === undefined ? [] : await listed(context, desk.syncs, typed);
@@ -63,7 +63,7 @@ async function listed(context: CommandContext, syncs: SyncApi, typed: string | u
   return typed === undefined ? syncs.list() : [await targetOf(context, syncs, typed)];
 }
 
-/** When a step that has failed is tried again. */
+/** Says when a failed step is tried again. */
 function againText(at: string, { io, worded }: CommandContext): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
   return worded(`tried again in ${seconds} s; at once: chronicle sync flush`);
@@ -93,7 +93,7 @@ function tell(context: CommandContext, all: readonly SyncShape[], most = MOST_RE
   }
 }
 
-/** A verb that changes how a sync stands, and says how it stands then. */
+/** A subcommand that changes the state of a sync, and prints the new one. */
 function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandContext) => Promise<SyncShape>): Verb {
   return async (context, syncs, typed) => {
     const changed = await change(syncs, await targetOf(context, syncs, typed), context);
@@ -111,7 +111,9 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }
 
-/** Waits until both sides have everything. Not all is well while the origin refuses something: each such path is named. */
+/**
+ * Waits until both sides have everything. If the origin refuses paths, that is not the case: each such path is named.
+ */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const after = await flushed(syncs, await targetOf(context, syncs, typed), context);
   if (context.json) context.printJson(after);

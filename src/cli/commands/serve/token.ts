@@ -16,9 +16,9 @@ import { optional } from "../../../util/optional.ts";
 
 const ID_BYTES = 6;
 const MAX_NAME = 100;
-/** As a replica names itself: by its workspace's id. */
+/** Form of a replica's id: its workspace's id. */
 const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** As names and ids of workspaces are. */
+/** Form of names and ids of workspaces. */
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 
 export async function token(context: CommandContext): Promise<number> {
@@ -136,7 +136,7 @@ function scope({ workspaces }: TokenRecord): string {
   return workspaces === null ? "all workspaces" : workspaces.join(", ");
 }
 
-/** The replicas of others that it may come with. */
+/** The replicas of other tokens that it may use. */
 function bound({ replicas = [] }: TokenRecord): string {
   return replicas.length === 0 ? "" : `for replica ${replicas.join(", ")}`;
 }
