@@ -15,7 +15,7 @@ import { type EndOfOmitted, endOfOmitted } from "../capture/omitted-of-action.ts
 import { changesOfAction } from "../facts/changes-within.ts";
 import { optional } from "../../util/optional.ts";
 
-/** How an action ends. */
+/** The end of an action. */
 export interface Closing {
   readonly state: Exclude<ActionState, "open">;
   readonly reason?: string;
@@ -27,7 +27,7 @@ interface ClosingBehind extends Closing {
   readonly omitted?: EndOfOmitted;
 }
 
-/** Is the action over for good? One that was denied or abandoned may have run, and end, after all. */
+/** True if the action is over for good. A denied or abandoned action may have run, and end, after all. */
 function isFinal(state: ActionState): boolean {
   return state === "done" || state === "failed";
 }
@@ -40,7 +40,7 @@ export async function closingDraft(
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
   const { reason: _before, omittedBefore, aside: _aside, omittedChanges: _told, ...record } = action;
-  // An end that was not looked at takes nothing away of what an earlier one has found.
+  // An end without a scan removes nothing that an earlier end has found.
   const { changes: omittedChanges = [], aside } =
     omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
   const ended = new Date(context.now()).toISOString();
@@ -63,11 +63,11 @@ export async function closingDraft(
   };
 }
 
-/** How actions are abandoned. */
+/** Options for abandoning actions. */
 interface Abandoning {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly reason?: string;
-  /** Their changes of omitted paths, by action, where these were looked at. */
+  /** The actions' changes of omitted paths, by action, if these were scanned. */
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
 }
 
@@ -86,7 +86,7 @@ export async function abandoning(
   return drafts;
 }
 
-/** Why an action that nobody will finish is abandoned. */
+/** Says why an action that nobody will finish is abandoned. */
 function whyGone(context: Context, action: LoggedAction): string {
   return action.pid === null || isElsewhere(context, action)
     ? `nobody finished it within ${UNOWNED_HOURS} hours`
@@ -124,7 +124,7 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
 }
 
 /**
- * Abandons the open actions of a session or turn. What they have done so far is recorded as theirs, or, where nobody knows
+ * Abandons the open actions of a session or turn. Their changes so far are recorded as theirs, or, if it is unknown
  * whether they ran, as what they may have done. Returns their ids.
  */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
@@ -158,7 +158,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   return ids;
 }
 
-/** Where to look for what actions have done: nowhere for those that nobody will finish. */
+/** Says where to scan for the changes of actions: nowhere for actions that nobody will finish. */
 export async function lookOf(
   context: Context,
   actions: readonly LoggedAction[],

@@ -4,7 +4,10 @@ import { comparePaths, isWithin, parentOf, ROOT, splitRoot, type WorkspacePath }
 import type { Found } from "../capture/capture.ts";
 import type { Context } from "../log/context.ts";
 
-/** What is listed of a folder with more than this beneath it is the folder alone: its state is that of `from_seq`. */
+/**
+ * The most paths that are listed beneath a folder. With more, only the folder itself is listed: its state is that of
+ * `from_seq`.
+ */
 const MOST_LISTED = 20_000;
 
 /** The state of the declared paths, and of everything beneath them, that a capture leaves. */
@@ -22,7 +25,8 @@ export async function filesBefore(
   }
   for (const { path, after, iteration } of changes) {
     if (!paths.some((one) => isWithin(path, one))) continue;
-    // What is gone beneath a folder was gone before the action: only what it named is told as absent.
+    // A path that is gone beneath a folder was gone before the action: only paths that the action named are told as
+    // absent.
     if (after === undefined && !paths.includes(path)) files.delete(path);
     else files.set(path, { path, iteration, absent: after === undefined });
   }
@@ -53,7 +57,7 @@ const NOT_READ: ReadonlySet<OmissionReason> = new Set([
   "name-too-long",
 ]);
 
-/** Without what is there and was not taken: an older state of it may be recorded, but that is no backup of it. */
+/** Leaves out files that exist and were not captured: an older state may be recorded, but that is no backup of them. */
 export function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
   // New names in these folders were left out: one that is not recorded may be there.
@@ -76,7 +80,7 @@ export async function missingAbove(context: Context, files: readonly BackedUpFil
   return [...missing].sort(comparePaths);
 }
 
-/** What a capture could not take of the declared paths, so that it is not protected. */
+/** Returns the omissions at declared paths that a capture could not take, so that these are not protected. */
 export function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) =>
@@ -85,14 +89,19 @@ export function unprotected(paths: readonly WorkspacePath[], omitted: readonly O
   );
 }
 
-/** What is off the record at the declared paths or in them: it is there, and nothing of it may be kept. */
+/**
+ * Returns the omissions at or in the declared paths that are off the record: the files exist, and nothing of them may
+ * be kept.
+ */
 export function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
   );
 }
 
-/** What an action's receipt says: all that concerns its paths, and of the rest what was not meant to be left out. */
+/**
+ * Returns the omissions for an action's receipt: all that concern its paths, and of the rest those that were not meant.
+ */
 export function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   const kept = new Map<string, Omission>();
   for (const one of omitted) {

@@ -18,7 +18,7 @@ import type { Session } from "../facts/logged-sessions.ts";
 import { endSession, findSession, listSessions, sessionShape } from "./session.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
 
-/** What a session of an agent begins with. */
+/** The data that an agent's session begins with. */
 export interface AgentSessionDraft {
   readonly id: string;
   readonly actor: string;
@@ -78,7 +78,7 @@ export async function beginningOf(
     omittedChanges: [],
     within: {},
   };
-  // One that is resumed keeps its beginning.
+  // A resumed session keeps its beginning.
   const { pidMark: _earlier, pidSpace: _where, ...kept } = before ?? fresh;
   const record = { ...kept, state: fresh.state, ended: null, ...ownerOf(context, fresh.pid) };
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
@@ -136,7 +136,7 @@ async function idleSessions(context: Context): Promise<Session[]> {
   if (unowned.length > 0) {
     const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(row));
     const actions = (await readEvents(context, rows)).map(actionOfEvent);
-    // That one was abandoned is nothing that it did.
+    // Being abandoned is no activity of a session: an old abandoned action does not count.
     const active = actions.filter((action) => action.state !== "abandoned" || !isLongAgo(action));
     for (const { session } of active) if (session !== undefined) busy.add(session);
     const going = await goingOn(context, await openActions(context));

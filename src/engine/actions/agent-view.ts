@@ -13,7 +13,10 @@ import type { Classed } from "../../api/file-api.ts";
 import { refuseClaimedName } from "../../core/records/actor-name.ts";
 import { parseGivenPath } from "../log/given-path.ts";
 
-/** What an agent may not do: give up, free, move away or make anew what was recorded, or change what will be. */
+/**
+ * Methods that an agent may not call: they give up, free, move away or make anew what was recorded, or change what will
+ * be.
+ */
 const DENIED = [
   "prune",
   "erase",
@@ -26,7 +29,7 @@ const DENIED = [
   "acceptHead",
 ] as const satisfies readonly (keyof WorkspaceApi)[];
 
-/** What is done under a name that the caller gives. */
+/** Methods that act under a name that the caller gives. */
 const NAMED = [
   ...(["startSession", "snapshotAction", "action", "beginTransaction", "transaction"] as const),
   ...(["putFile", "makeFolder", "deleteFile"] as const),
@@ -35,7 +38,7 @@ type Named = (typeof NAMED)[number];
 
 type Denied = (typeof DENIED)[number];
 
-/** How much of the arguments of an attempt is kept. */
+/** The most that is kept of the arguments of an attempt. */
 const MAX_DETAIL = 500;
 
 /** A context on behalf of an agent. */
@@ -72,7 +75,7 @@ export function agentView(workspace: WorkspaceApi, context: AgentContext): Works
         if (key === "verify") return verify;
         if (key === "snapshot") return snapshot;
         if (Object.hasOwn(shown, key)) return Reflect.get(shown, key);
-        // Whoever hands the view out may have wrapped `close`.
+        // Calls `close` through the target: the code that hands the view out may have wrapped it.
         if (key === Symbol.asyncDispose) return () => target.close();
         return key === "as" ? as : Reflect.get(target, key, target);
       },
@@ -94,7 +97,7 @@ export function forbidden(what: string): ChronicleError {
  */
 type Secretive = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 
-/** What is a secret by its name goes back into its file like all that is recorded; its bytes go into no answer. */
+/** Files that are secrets by their name are put back like all that is recorded, but no answer holds their bytes. */
 function withoutSecrets(workspace: WorkspaceApi, context: Context): Secretive {
   return {
     file: async (path, options) => withoutBytes(await workspace.file(path, options), path),
@@ -158,7 +161,7 @@ function onlyAllowed<T extends object, K extends keyof T & string>(
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
     set: (_, key, value) => {
-      // What is denied stays denied; anything else may be wrapped by whoever hands it out.
+      // Denied methods stay denied; anything else may be wrapped by the code that hands the view out.
       if (!(denied as readonly PropertyKey[]).includes(key)) own.set(key, value);
       return true;
     },

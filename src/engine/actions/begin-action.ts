@@ -27,17 +27,17 @@ import type { OutsideDrafts } from "./outside.ts";
 import { omissionShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What an action touches that is no read. */
+/** The paths that an action touches other than by reading. */
 export type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
 
-/** What is known of an action before the disk is looked at. */
+/** The facts about an action before the disk is read. */
 export interface AskedAction {
   readonly id: string;
   readonly request: ActionRequest;
   readonly actor: string;
   readonly targets: TouchedTargets;
   readonly outside: OutsideDrafts;
-  /** What a look at the declared paths alone could not take. */
+  /** The omissions of a capture of the declared paths alone. */
   readonly omitted: readonly Omission[];
   /** The contents that were kept aside for it. */
   readonly aside?: Aside;
@@ -45,7 +45,7 @@ export interface AskedAction {
   readonly git?: SweptGit;
   /** The actions in whose function it was asked for. */
   readonly around: readonly string[];
-  /** Nothing could be kept, and the caller goes on all the same. */
+  /** True if nothing could be kept, and the caller goes on all the same. */
   readonly isExposed?: true;
   /** Told of the open action of the same call, if there is one: then no other is begun. */
   readonly onOpen: (same: LoggedAction) => void;
@@ -77,7 +77,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
   const inside = [...asked.omitted, ...found.omitted, ...git.exposed].filter((one) => !isKept(one));
   const omitted = [...inside, ...outside.omitted];
   const exposed = unprotected(targets.paths, inside).concat(outside.omitted.filter((one) => !isMeant(one)));
-  // What is there and could not be kept is not the same as nothing to keep.
+  // A file that is there and could not be kept does not count as nothing to keep.
   const isNothing = kept + exposed.length + offRecordOf(targets.paths, found.omitted).length === 0;
   if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
   const same = await openCall(context, asked, found.head);
@@ -141,7 +141,7 @@ async function endings(context: Context, asked: AskedAction, found: Found): Prom
   ];
 }
 
-/** What was there; a path that is not there only where the tool will make it. */
+/** Returns the earlier states of the paths; absent paths only if the tool will create them. */
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets } = asked;
   if (asked.isExposed === true) return [];
@@ -151,7 +151,7 @@ async function keptFiles(context: Context, asked: AskedAction, found: Found): Pr
   return request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
 }
 
-/** How much was there outside; a path that is not there counts only where the tool will make it. */
+/** Counts the earlier states outside; absent paths count only if the tool will create them. */
 function keptOutside(request: ActionRequest, { drafts }: OutsideDrafts): number {
   if (!request.type.startsWith("delete_")) return drafts.length;
   return drafts.filter(({ record }) => record["state"] !== null).length;
@@ -194,7 +194,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     paths: targets.paths,
     files: kept.files,
     missing: asked.isExposed === true ? [] : await missingAbove(context, kept.files),
-    // What somebody elsewhere has named there is no place of this machine: nobody looks at it later.
+    // Paths that a remote caller names are no places on this machine: nothing reads them later.
     outside: context.outside.isClosed === true ? [] : targets.outside,
     actor,
     ...optional({ session, turn, toolCall }),

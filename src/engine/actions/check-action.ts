@@ -56,7 +56,7 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the action cannot be recorded: ${what}`, { hint });
 }
 
-/** What the action is, for people. */
+/** Returns a summary of the action for people. */
 export function summaryOf(request: ActionRequest, paths: readonly WorkspacePath[], outside: readonly string[]): string {
   if (request.summary !== undefined) return cut(masked(request.summary));
   const about = aboutOf(request.payload ?? {}, [...paths.map(shownPath), ...outside]);

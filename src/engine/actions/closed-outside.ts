@@ -23,7 +23,7 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
   return {
     home: outside.home,
     isClosed: true,
-    // Of a path outside it would tell where the store lies; such a path is not looked at in any case.
+    // For a path outside, the answer would tell where the store lies; such a path is never read anyway.
     isOwn: (path, deep) => isInside(`/${path}`) && outside.isOwn(path, deep),
     resolve(absolute) {
       const asGiven = { name: absolute, end: absolute };
@@ -40,8 +40,9 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
 }
 
 /**
- * What an action is about to touch. For somebody elsewhere relative paths begin at the roots as if these lay at the top of the
- * machine, so that a path that leads out tells no more than what was given: `../x` is `/x`, and `~/x` is `/~/x`.
+ * Returns the paths that an action is about to touch. For a remote caller relative paths begin at the roots as if these
+ * lay at the top of the machine, so that a path that leads out tells no more than what was given: `../x` is `/x`, and
+ * `~/x` is `/~/x`.
  */
 export function targetsFor({ worktree, outside }: Context, type: string, payload: TargetPayload): ActionTargets {
   const { home, isClosed } = outside;

@@ -40,7 +40,7 @@ export async function finishAction(
   const closing = closingOf(end);
   const action = await findAction(context, id);
   if (!isUnfinished(action, closing)) return endShape(context, action, []);
-  // What was denied has changed nothing: what is there is somebody else's.
+  // A denied action has changed nothing: the changes on disk are somebody else's.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
   try {
     return await captureAndClose(context, action, { ...closing, ...quota });
@@ -62,7 +62,10 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
   return { state: outcome, ...optional({ reason }) };
 }
 
-/** Can the action end so still? What has ended as done or failed has run, whoever took it for denied. */
+/**
+ * True if the action can still end so. An action that ended as done or failed has run, even if somebody took it for
+ * denied.
+ */
 function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
   return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
 }
@@ -85,12 +88,12 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // One that nobody was taken to finish any more counts as open once more, whether that was written down or not.
+  // An action that nobody was expected to finish counts as open again, whether that was recorded or not.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   const omitted: Omission[] = [...outside.omitted];
   const names = action.paths.length > 0;
-  // What it named may be kept out by a rule: a look at everything would not see it.
+  // A rule may omit the paths that the action named: a full scan would not see them.
   if (action.scope === "workspace" && names)
     addAll(omitted, (await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
   let before: Found | undefined;

@@ -20,21 +20,21 @@ import { refuseFileOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * What an action's tool touches outside of the workspace: kept before, and looked at again after.
- * `restore-outside.ts` brings it back.
+ * Keeps the paths that an action's tool touches outside of the workspace before the action, and compares them after it.
+ * `restore-outside.ts` brings them back.
  */
 
-/** What an action is about to touch outside, as `actionTargets` gives it: absolute paths. */
+/** The absolute paths that an action is about to touch outside, as `actionTargets` returns them. */
 export interface OutsideTargets {
   readonly outside: readonly string[];
-  /** Those beneath which everything is at stake. */
+  /** The paths beneath which everything is at stake. */
   readonly outsideDeep: readonly string[];
-  /** All or nothing: the action is stopped if not all of it can be kept. */
+  /** True if the action is stopped unless all of it can be kept. */
   readonly whole: boolean;
   readonly quota?: QuotaOptions;
 }
 
-/** Whose doing it is. */
+/** The action that the outside records belong to. */
 export interface OutsideOwner {
   readonly id: string;
   readonly actor: string;
@@ -148,7 +148,7 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
   return [...drafts.values()];
 }
 
-/** What an action kept beneath a folder, and is not found any more. */
+/** Returns the paths beneath a folder that the action kept and that no longer exist. */
 async function goneBeneath(
   context: Context,
   found: OutsideLook["found"],
@@ -181,7 +181,9 @@ async function lastOf(context: Context, path: WorkspacePath): Promise<OutsideRec
   return readOutside(row.recordId, (await readEvent(context, row)).record).record;
 }
 
-/** What an action kept of a path and of what lies beneath it, as it was before; empty: nothing. */
+/**
+ * Returns the states that an action kept of a path and of everything beneath it, from before the action; empty if none.
+ */
 export async function keptOutside(
   context: Context,
   action: string,

@@ -19,7 +19,7 @@ import { omittedChangeShape } from "../facts/omitted-changes.ts";
 import { shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What a session begins with. */
+/** The data that a session begins with. */
 export interface SessionDraft {
   readonly kind: SessionRecord["kind"];
   readonly command: readonly string[];
@@ -65,7 +65,7 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
   });
 }
 
-/** What a caller handed in, as JSON would carry it. Throws `USAGE` for what JSON cannot hold. */
+/** Returns a caller's value as JSON would carry it. Throws `USAGE` for a value that JSON cannot hold. */
 export function asJson(value: unknown): Json {
   try {
     const text: string | undefined = JSON.stringify(value);
@@ -78,7 +78,7 @@ export function asJson(value: unknown): Json {
   });
 }
 
-/** What a session ends with. */
+/** The data that a session ends with. */
 export interface SessionEnd {
   readonly state: "ended" | "abandoned";
   readonly exitCode: number | null;
@@ -106,7 +106,10 @@ function sessionDraft(session: SessionRecord & Pick<Session, "id" | "depth">): E
   };
 }
 
-/** All sessions, oldest first. One that goes on in the log, but whose process is gone, is abandoned (`unclosed`). */
+/**
+ * Returns all sessions, oldest first. A session that is open in the log, but whose process is gone, is abandoned
+ * (`unclosed`).
+ */
 export async function listSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
   for (const one of await loggedSessions(context)) {
@@ -152,7 +155,7 @@ export async function closeAbandoned(context: Context): Promise<readonly string[
 
 /** Writes the end of a session whose process is gone, with what became of the paths that were kept aside for it. */
 async function endAbandoned(context: Context, session: Session): Promise<Session> {
-  // From the first content until the session's record names it: no collector.
+  // Keeps the collector away from the first content until the session's record names it.
   using _lease = await context.blobs.lease();
   const { aside: before, ...rest } = session;
   const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, before);
@@ -170,10 +173,10 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
   );
 }
 
-/** So many of the paths that were kept aside are named. */
+/** The most paths kept aside that are named. */
 const MOST_NAMED = 5;
 
-/** What became of paths that were kept aside: none of it was recorded before the process died. */
+/** Says what became of paths that were kept aside: nothing was recorded of it before the process died. */
 function keptText({ omittedChanges }: Session): string {
   const kept = omittedChanges.filter((one) => one.kept).map(({ path }) => shownPath(path));
   if (kept.length === 0) return "";
@@ -181,7 +184,7 @@ function keptText({ omittedChanges }: Session): string {
   return `, but for what the rules leave out and was kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo brings that back)`;
 }
 
-/** What is to be known of a session whose process is gone. */
+/** Describes a session whose process is gone. */
 export function wordlessEnd(session: Session): string {
   const what = session.command.length === 0 ? session.kind : session.command.join(" ");
   const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;

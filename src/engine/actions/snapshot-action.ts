@@ -33,7 +33,7 @@ interface SnapshotOptions extends QuotaOptions {
   readonly around?: readonly string[];
 }
 
-/** What is known of an action before anything of it is kept. */
+/** The facts about an action before anything of it is kept. */
 interface Bare extends Omit<AskedAction, "outside" | "omitted"> {
   readonly quota: QuotaOptions;
 }
@@ -96,7 +96,10 @@ async function withSwept(context: Context, bare: Bare): Promise<Bare> {
   return { ...kept, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...named])] } };
 }
 
-/** What a command or an unknown tool names may be kept out by a rule: a look at everything would not see it. */
+/**
+ * Captures the paths that a command or an unknown tool names: a rule may omit them, so that a full scan would not see
+ * them.
+ */
 async function captureNamed(context: Context, { targets: { paths }, quota }: Bare): Promise<readonly Omission[]> {
   if (paths.length === 0) return [];
   return (await capture(context, { cause: "capture", ...quota, only: paths, named: true })).coverage.omitted;

@@ -11,11 +11,11 @@ import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { changesAside, stillKept } from "./keep-aside.ts";
 
 /**
- * What was kept aside for a session whose process is gone before it recorded its end. The record has a plan that reads as if all of
- * the paths had been removed; what became of them is found out from the disk.
+ * Compares what was kept aside for a session whose process died before it recorded its end. The plan in the session's
+ * record reads as if all paths had been removed, so the disk tells what became of them.
  */
 
-/** What is on disk at a path; `other`: something that no plan can name, or that cannot be looked at. */
+/** Returns the entry on disk at a path; `other`: something that no plan can name, or that cannot be read. */
 export async function entryOnDisk(context: Context, path: WorkspacePath): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
   if (stat === undefined) return undefined;
@@ -23,13 +23,13 @@ export async function entryOnDisk(context: Context, path: WorkspacePath): Promis
   try {
     return await context.worktree.inspect(path);
   } catch (error) {
-    // An unreadable file is there, and nobody can say what it holds.
+    // An unreadable file exists, but its content is unknown.
     if (error instanceof ChronicleError && error.code === "IO") return "other";
     throw error;
   }
 }
 
-/** The paths of the plan of such a session that are not as they were. Stores nothing. */
+/** Returns the paths in the plan of such a session that have changed since. Stores nothing. */
 export async function changedAside(context: Context, { plan }: Aside): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
   const all = bytes === undefined ? [] : (await erasuresInForce(context)).leftAside(plan, decodePlan(bytes));
@@ -42,7 +42,7 @@ export async function changedAside(context: Context, { plan }: Aside): Promise<r
   return changed;
 }
 
-/** The same as a session's record tells it. */
+/** Returns these changes as a session's record tells them. */
 export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
   return changes.map(({ path, after }) => ({
     path,
@@ -54,8 +54,8 @@ export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
 }
 
 /**
- * The same for the end of the session, with what is there now kept as well: an undo writes over it. The caller holds a lease of the blob
- * store until the record that names the plan is durable.
+ * Returns these changes for the end of the session, and keeps the present states as well: an undo writes over them. The
+ * caller holds a lease of the blob store until the record that names the plan is durable.
  */
 export async function endOfAside(
   context: Context,

@@ -30,7 +30,7 @@ export async function takeBaseline(
   if (excess !== undefined) throw overLimit(context, excess);
   await withCommit(context, async (commit) => {
     const head = await commit.head();
-    // Somebody else was faster: theirs is the baseline.
+    // Another process was faster: its baseline holds.
     if (head.seq > 0) return;
     const base = await writeFirstBase(context, workspace, entriesOf(context, reading.present));
     await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
@@ -40,7 +40,10 @@ export async function takeBaseline(
   noteWhereabouts(context);
 }
 
-/** Everything that was read, in path order; each look makes the entries anew: kept as objects they would fill the memory. */
+/**
+ * Yields all entries that were read, in path order. Each iteration makes them anew: kept as objects they would fill the
+ * memory.
+ */
 function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
   const held = new HeldStates(context.worktree);

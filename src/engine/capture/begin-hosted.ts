@@ -15,7 +15,7 @@ export interface Seed {
   readonly entries: readonly Entry[];
   /** The erasures of contents of these files. Default: none. */
   readonly erasures?: readonly LoggedErasure[];
-  /** Where they come from, for people. */
+  /** Says where the files come from, for people. */
   readonly message?: string;
 }
 
@@ -36,7 +36,7 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
       ...optional({ message }),
     };
     await beginHistory(context, commit, { workspace, base, snapshot, isAside: true });
-    // Behind the base: an erasure is about what events before it name.
+    // The erasures follow the base: an erasure concerns the contents that events before it name.
     const drafts = erasures.map((one): EventDraft => ({
       op: "upsert",
       recordId: one.recordId,

@@ -11,8 +11,8 @@ interface ClosingCapture extends CaptureOptions {
 }
 
 /**
- * Captures and closes actions. Rules that came to be in them and leave themselves out are recorded first: only where there are
- * such is everything looked at once more.
+ * Captures and closes actions. Rule files that appeared in them and leave themselves out are recorded first: only if
+ * there are such is everything scanned once more.
  */
 export async function captureWithRules(
   context: Context,

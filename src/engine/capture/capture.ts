@@ -32,22 +32,22 @@ import { followedOrigin } from "../facts/followed-origin.ts";
 import { isSomeSkipped } from "../facts/skipped-operations.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Records what changed on disk since it was last looked at. */
+/** Records what changed on disk since the last scan. */
 
 export interface CaptureOptions extends LookOptions {
-  /** What it is recorded as, unless a session is going on. */
+  /** The cause that the changes are recorded with, unless a session is open. */
   readonly cause: IterationCause;
-  /** An action that counts as open for whose work the changes are, though it is closed. */
+  /** A closed action that counts as open when changes are attributed. */
   readonly late?: LoggedAction;
   /** A transaction to which changes may belong although its owner is gone. */
   readonly reopened?: string;
-  /** Open actions of which nobody knows whether they ran. */
+  /** Open actions that may never have run. */
   readonly unsure?: ReadonlySet<string>;
-  /** What else is recorded in the same commit, whether anything changed or not; asked with the lock held. */
+  /** Returns further events for the same commit, also if nothing changed. Called with the lock held. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
 }
 
-/** What a capture is about to record: these changes follow the head. */
+/** The changes that a capture is about to record; they follow the head. */
 export interface Found {
   readonly head: Head;
   readonly changes: readonly AttributedChange[];
@@ -58,7 +58,7 @@ export interface Found {
   readonly upTo: number;
 }
 
-/** What a capture found and recorded. */
+/** The result of a capture. */
 export interface Capture {
   readonly changes: readonly AttributedChange[];
   readonly coverage: Coverage;
@@ -68,7 +68,7 @@ export interface Capture {
   readonly exceeded: readonly LimitExcess[];
   /** The head after it. */
   readonly seq: number;
-  /** What `also` gave, as it stands in the log. */
+  /** The events that `also` returned, as sealed in the log. */
   readonly also: readonly SealedEvent[];
 }
 
@@ -81,7 +81,7 @@ export async function capture(context: Context, options: CaptureOptions): Promis
     if (options.only === undefined) noteWhereabouts(context);
     return captured;
   } catch (error) {
-    // Nobody knows what was recorded of it: the next look is at everything.
+    // We cannot tell how much was committed, so the next scan is a full one.
     context.live.giveBack(undefined);
     throw error;
   }
@@ -115,7 +115,7 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
   };
 }
 
-/** One look and one commit. */
+/** The data of one scan and one commit. */
 interface Once {
   readonly reading: Reading;
   readonly changes: readonly AttributedChange[];
@@ -154,15 +154,16 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
       tellLost(context, lost, startSeq);
       return once;
     }
-    // What a crash has left half done on disk is that operation's: it would be recorded as somebody's edit.
+    // Changes that a crash left half done on disk belong to the interrupted operation. Settle it first, or they would
+    // be recorded as somebody's edit.
     await settle(context);
     context.live.giveBack(undefined);
   }
 }
 
 /**
- * Up to which event what is recorded was on disk before a look that begins now, but for later edits: what an open intent has
- * recorded may be put into the folder during it, or behind it.
+ * Returns the last seq whose recorded state was on disk before a scan that begins now, but for later edits. Open
+ * intents cap it: their recorded states may be put into the folder during the scan, or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
@@ -172,7 +173,10 @@ async function knownBefore(context: Context): Promise<number> {
 
 interface CommitReading {
   readonly options: CaptureOptions;
-  /** Up to here the scan has seen what is recorded: the head when it began, or where an intent was that was open then. */
+  /**
+   * The last seq whose recorded state the scan has seen: the head when it began, or the place of an intent that was
+   * open then.
+   */
   readonly startSeq: number;
   readonly earlier: Earlier;
 }
@@ -190,12 +194,13 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     return { reading, changes: [], seq: (await context.index.head()).seq, also: [], contested: [] };
   }
   return withCommit(context, async (commit) => {
-    // With the lock held, nobody is at work on them.
+    // The lock is held, so nobody is working on the intents.
     if ((await openIntents(context)).length > 0) return undefined;
-    // Of what was noted or ended since, some may have been read that stays out, or the other way round.
+    // If off-record notes or sessions have changed since the scan, it may have read paths that must stay out, or left
+    // out paths that must not.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
-    // Of what was erased or brought back since, the look has not left out the right paths.
+    // If contents were erased or brought back since, the scan has left out the wrong paths.
     if (!(await reading.erased.isCurrent(context))) return undefined;
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
@@ -230,12 +235,14 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
   });
 }
 
-/** Are the notes of what is off the record as the look knew them? */
+/** True if the off-record notes are still as they were at the scan. */
 function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
   return offRecord === undefined ? context.offRecord.read() === undefined : offRecord.isCurrent;
 }
 
-/** What the coverage says around changes of paths that were off the record: what was there before them nobody knows. */
+/**
+ * Returns the coverage before and after changes of paths that were off the record: their earlier states are unknown.
+ */
 async function aroundReturned(
   context: Context,
   { offRecord, report }: Reading,
@@ -250,7 +257,7 @@ interface CoverageOfLook extends Pick<CommitReading, "options" | "earlier"> {
   readonly around?: AroundReturned;
 }
 
-/** The event that says what a look at everything took, where that has changed. It stands behind what the look found. */
+/** Returns the event for what a full scan took, if that has changed. It follows the events for what the scan found. */
 async function coverageOfLook(
   context: Context,
   reading: Reading,
@@ -301,13 +308,13 @@ function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
   };
 }
 
-/** The paths that a look has not settled. */
+/** The paths that a scan has not settled. */
 interface Unsettled extends Pick<Comparison, "lacked"> {
-  /** Paths that are looked at again. */
+  /** Paths that are scanned again. */
   readonly except: ReadonlySet<WorkspacePath>;
 }
 
-/** Only what is not recorded any more is forgotten: of the rest it could not be seen later that it is gone. */
+/** Forgets only paths that are no longer recorded: for the others, it could not be seen later that they are gone. */
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));

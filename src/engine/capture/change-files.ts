@@ -36,34 +36,34 @@ import { optional } from "../../util/optional.ts";
  * 7. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
  */
 
-/** How the operation is carried out. */
+/** Options for carrying out an operation. */
 export interface ChangingHow {
   readonly dryRun?: boolean | undefined;
-  /** Where to look first. Default: everywhere. */
+  /** Where to scan first. Default: everywhere. */
   readonly look?: Pick<CaptureOptions, "only" | "named" | "absentRoot">;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** What the plan is made on. */
+/** The state that a plan is made on. */
 export interface Present {
   /** The head that stands for what is on disk, but for what is not recorded. */
   readonly seq: number;
-  /** What is on disk and not recorded: only for a dry run. */
+  /** Changes on disk that are not recorded; only for a dry run. */
   readonly unrecorded: readonly Change[];
-  /** What could not be taken of it. */
+  /** The parts of those changes that could not be captured. */
   readonly omitted: readonly Omission[];
   readonly dryRun: boolean;
 }
 
-/** What an operation does to files, and how it is told. */
+/** A plan of changes to files, and how it is reported. */
 export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked" | "onProgress"> {
-  /** From what is there now to what is to be there. */
+  /** The changes from the present to the wanted state. */
   readonly wanted: readonly Change[];
-  /** What the plan takes to be so of its paths, those too of which nothing becomes. Default: nothing. */
+  /** The states that the plan assumes for its paths, including paths that it does not change. Default: none. */
   readonly claims?: readonly PathClaim[];
   /** The changes are proved against the log already. Default: the histories of their paths are. */
   readonly isProved?: boolean;
-  /** Which of these are meant; what is one unit with a database among them goes along. Default: all. */
+  /** True if the path is meant; paths that form one unit with a database among those go along. Default: all. */
   readonly isMeant?: (path: WorkspacePath) => boolean;
   /**
    * The moment to which each path goes back: the guard of deletions asks for it. `guarded`: the plan has asked path by path.
@@ -75,8 +75,8 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   /** Paths that the plan leaves alone already. */
   readonly skipped?: readonly SkippedPath[];
   /**
-   * What becomes of it when a path cannot be changed: `leave` = it is left alone, and everything else is done; `whole` =
-   * nothing is done. Default: what was changed meanwhile is left alone, for any other reason nothing is done.
+   * How to treat paths that cannot be changed: `leave` = skip them and do everything else; `whole` = do nothing.
+   * Default: skip paths that were changed meanwhile, and do nothing for any other reason.
    */
   readonly blocked?: "leave" | "whole";
   /** There is nothing to be done, and nothing is recorded. */
@@ -92,7 +92,7 @@ export interface FittedChanges {
   readonly skipped: readonly SkippedPath[];
 }
 
-/** What was done, or would be. */
+/** What an operation did, or would do. */
 export interface FileReport {
   /** The intent's id: `undo` takes it. `undefined`: nothing was recorded. */
   readonly id: string | undefined;
@@ -111,7 +111,7 @@ export async function changeFiles<Shape>(
   plan: (present: Present) => Promise<FilePlan<Shape>>,
 ): Promise<Shape> {
   const present = await prepare(context, how);
-  // From the first content that the plan makes until the intent that names it: no collector.
+  // Keeps the collector away from the first content that the plan makes until the intent names it.
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
   let planned = await plan(present);
   for (;;) {
@@ -182,7 +182,7 @@ async function provePlan<Shape>(
   await proveHistories(context, [...claims, ...changes.map(({ path }) => ({ path }))], seq);
 }
 
-/** What an operation came to, or would. */
+/** The result of an operation, or of its dry run. */
 interface Outcome extends OperationReport {
   /** It could do nothing at all, so that it is none. */
   readonly isNone: boolean;
@@ -202,7 +202,7 @@ function onBlockedOf<Shape>({ blocked }: FilePlan<Shape>): OnBlocked {
   return blocked === "leave" ? "skip" : "fail";
 }
 
-/** What `apply` would come to. */
+/** Returns what `apply` would do. */
 async function preview<Shape>(context: Context, plan: FilePlan<Shape>, { changes }: FittedChanges): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
   const { kind, selective, contents: made = [] } = plan;
@@ -261,7 +261,7 @@ async function apply<Shape>(
 
 function reportOf({ changes, skipped }: FittedChanges, done: Outcome, { dryRun }: Present): FileReport {
   const applied = new Set(done.applied);
-  // What has come back from what was kept aside is not left, also where its history alone could not tell that.
+  // A path that came back from what was kept aside is not skipped, even if its history alone could not tell that.
   const isBack = new Set(done.aside.applied.map(({ path }) => path));
   const left = skipped.filter(({ path }) => !isBack.has(path));
   return {
@@ -274,12 +274,12 @@ function reportOf({ changes, skipped }: FittedChanges, done: Outcome, { dryRun }
   };
 }
 
-/** Without a hash: what was kept aside is in no answer. */
+/** The hash is left out: no answer holds what was kept aside. */
 function asideShape(change: Change): AsideChangeShape {
   return { path: shownPath(change.path), ...exactPath(change.path), change_type: changeType(change) };
 }
 
-/** What every such operation tells. */
+/** Returns the part of the report that all such operations share. */
 export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
   const aside = done.aside.applied;
   return {

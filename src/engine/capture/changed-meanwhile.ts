@@ -9,8 +9,8 @@ import type { SkippedPath } from "./seen-absent.ts";
  */
 
 /**
- * What an apply left alone, as an operation reports it. Everything was captured just before, so a path that was not what the
- * plan expected was changed meanwhile.
+ * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before, so a path
+ * that was not as the plan expected was changed meanwhile.
  */
 export function meanwhile(blocked: readonly BlockedPath[]): SkippedPath[] {
   return blocked.map((one) => (one.reason === "changed" ? changedMeanwhile(one.path) : one));
@@ -21,14 +21,14 @@ export function changedMeanwhile(path: WorkspacePath): SkippedPath {
   return { path, reason: "changed-meanwhile", detail: "what is there is not what was recorded when this began" };
 }
 
-/** A path counts as being written if it changed within this time before a look, and again within this time, in ms. */
+/** A path counts as being written if it changed within this time before a check, and again within this time, in ms. */
 const RECENT_MS = 2_000;
-/** How long to wait between two looks, in ms. */
+/** The wait between two scans, in ms. */
 const BETWEEN_MS = 20;
 
 /**
- * Those of these paths that somebody goes on writing: each was changed a moment ago, and is again while this looks. Resolves at
- * once if none was changed in the last two seconds, and after two seconds at the latest.
+ * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
+ * Resolves at once if none was changed in the last two seconds, and after two seconds at the latest.
  */
 export async function beingWritten(
   context: Context,

@@ -18,13 +18,13 @@ import { refused } from "./refused.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where a folder's files come from, and how it is filled. */
+/** The source of a folder's files, and how the folder is filled. */
 export interface Filling {
   /** Throws as `target` would where the folder cannot be filled, and changes nothing. */
   readonly look: () => Promise<void>;
   /** Paths whose contents are known not to be there. */
   readonly missing?: readonly BlockedPath[];
-  /** Files whose bytes are not given to whoever asks: they are left out and named, with or without `force`. */
+  /** Files whose bytes the caller may not have: they are left out and named, with or without `force`. */
   readonly withheld?: readonly WorkspacePath[];
   /** An empty folder. */
   readonly target: () => Promise<Worktree>;

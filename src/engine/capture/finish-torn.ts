@@ -14,7 +14,7 @@ export async function finishTorn(context: Context): Promise<void> {
     if ((await answer(context, () => openIntents(context))).length > 0) await settle(context);
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
-    // Who only looks may go on; whoever changes something is told what is wrong.
+    // A caller that only reads may go on; a caller that changes something is told what is wrong.
     context.tell?.(`an interrupted change could not be finished: ${error.message}`);
   }
 }

@@ -5,7 +5,7 @@ import { comparePaths, foldersAbove, parentOf, type WorkspacePath } from "../../
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 
-/** What an undo wants at a path, and later work does not let it have. */
+/** A state that an undo wants at a path, but later work prevents. */
 export interface Unmerged {
   readonly path: WorkspacePath;
   readonly reason: ConflictReason;
@@ -21,11 +21,11 @@ export interface Target {
   target: Entry | undefined;
 }
 
-/** What a plan knows so far; it is changed in place. */
+/** The plan so far; it is changed in place. */
 export interface FolderPlan {
   readonly targets: Map<WorkspacePath, Target>;
   readonly unmerged: Map<WorkspacePath, Unmerged>;
-  /** What is on disk and not recorded. */
+  /** Changes on disk that are not recorded. */
   readonly pending: ReadonlyMap<WorkspacePath, Change>;
 }
 

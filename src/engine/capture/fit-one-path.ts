@@ -7,7 +7,7 @@ import { fitFolders, type Unmerged } from "./fit-folders.ts";
 import { makeable } from "./operate.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** What a path is, and what it is to be. `hint`: for whoever is told that it cannot be. */
+/** The present and the wanted state of a path. `hint` is shown if the wanted state is impossible. */
 export interface WantedState {
   readonly present: Entry | undefined;
   readonly target: Entry | undefined;

@@ -8,13 +8,13 @@ import { makeable } from "./operate.ts";
 import { refused } from "./refused.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
-/** Where a step is fitted. */
+/** Options for fitting a step. */
 export interface FittingHow {
-  /** What is on disk and not recorded. */
+  /** Changes on disk that are not recorded. */
   readonly unrecorded: readonly Change[];
-  /** It is done whole or not at all. */
+  /** True if the step is done whole or not at all. */
   readonly isWhole: boolean;
-  /** Whoever asked for it may name other paths: not for an undo. */
+  /** True if the caller may name other paths; false for an undo. */
   readonly takesPaths: boolean;
 }
 

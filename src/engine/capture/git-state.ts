@@ -23,7 +23,7 @@ export interface GitAsked {
   readonly quota?: QuotaOptions;
 }
 
-/** Is this omission, or this change of what was omitted, git's own state? */
+/** True if this omission, or this change of an omitted path, is git's own state. */
 export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "detail">): boolean {
   return reason === "excluded" && detail.startsWith("git:");
 }
@@ -43,7 +43,7 @@ export async function gitStateNamed(context: Context, paths: readonly WorkspaceP
   return [...own, ...omitted.filter(isGitState).map(({ path }) => path)];
 }
 
-/** Those of the paths that are git's own state. */
+/** Returns the paths that are git's own state. */
 export async function gitPathsAmong(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   if (paths.length === 0 || isHosted(context.worktree.roots)) return [];
   const topOf = context.worktree.gitTops();
@@ -66,8 +66,8 @@ export function gitAmongKept(context: Context, kept: Iterable<Pick<Entry, "path"
 }
 
 /**
- * What is at a path of git's own state and beneath it, its contents put into the batch; or why not all of it can be kept.
- * Sockets and the like (that of a daemon of git's) hold nothing that could be.
+ * Returns the entries of git's own state at a path and beneath it, and puts their contents into the batch; or returns
+ * why not all of it can be kept. Sockets and the like (such as that of git's daemon) hold nothing that could be kept.
  */
 export async function keepGitState(
   context: Context,
@@ -95,7 +95,7 @@ export async function keepGitState(
   return entries;
 }
 
-/** What became of git's own state: the changes of its paths, and what is told of it. */
+/** Returns the changes of git's own state, and what is reported of them. */
 export async function changesOfGitState(
   context: Context,
   batch: BlobBatch,

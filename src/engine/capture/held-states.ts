@@ -5,7 +5,7 @@ import { isRoot, parentOf, splitRoot, type WorkspacePath } from "../../core/valu
 import { changeBetween } from "../../core/tree/plan.ts";
 import type { Worktree } from "../../worktree/worktree.ts";
 
-/** What was found on disk, as what it says of the record: what the folder cannot hold is no change. */
+/** Maps the states found on disk to recorded states: a trait that the folder cannot hold is no change. */
 export class HeldStates {
   readonly #worktree: Pick<Worktree, "traitsOf">;
   readonly #gone: ReadonlySet<WorkspacePath>;
@@ -23,7 +23,7 @@ export class HeldStates {
     return changeBetween(path, recorded, heldEntry(traits, found, recorded));
   }
 
-  /** An entry of which nothing is recorded yet. */
+  /** Returns the recorded state of an entry that is not recorded yet. */
   foundFirst(found: Entry): Entry {
     return heldEntry(this.#traitsOf(found.path), found) ?? found;
   }

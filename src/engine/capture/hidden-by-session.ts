@@ -41,7 +41,7 @@ function filterOf({ worktree }: Context, filters: readonly FilterSpec[], path: W
   return filters[worktree.roots.findIndex((one) => one.id === root)];
 }
 
-/** Does the path decide what is left out? Then it is recorded, even where it leaves itself out. */
+/** True if the path decides what is left out. Such a file is recorded, even if it leaves itself out. */
 export function isRuleFile({ path }: Pick<OmittedChange, "path">): boolean {
   return nameOf(splitRoot(path).path) === ".gitignore";
 }

@@ -65,10 +65,10 @@ export async function keepAside(
 }
 
 /**
- * What became of the omitted paths, and of those that have come to be in the session and that only its own rules leave out
- * (`hidden`). What changed of those that were kept aside is kept as it is now as well, and so are small hidden files: undo
- * takes these away again. `git`: paths of git's own state that were looked at as it began. `also`: what the plan holds of paths
- * of which no change is found.
+ * Returns the changes of the omitted paths, and of the paths that appeared in the session and that only its own rules
+ * leave out (`hidden`). If a path that was kept aside has changed, its present state is kept as well, and so are small
+ * hidden files: undo removes these again. `git`: paths of git's own state that were read when the session began.
+ * `also`: changes that the plan holds for paths at which no change is found.
  */
 export async function changesAside(
   context: Context,
@@ -88,10 +88,10 @@ export async function changesAside(
       const { path, type } = change;
       const before = entries.get(path);
       const isMeant = before !== undefined || (type === "created" && isKept);
-      // What was kept as it was is kept as it is, however it has grown: an undo writes over it.
+      // A path whose earlier state was kept is kept again, however large it has grown: an undo writes over it.
       const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
       const found = isMeant ? await entryNow(context, batch, { path, most }) : "other";
-      // What was kept stays kept, whatever has taken its place: the plan says that it is gone.
+      // A path that was kept stays kept, whatever has taken its place: the plan says that it is gone.
       const after = found === "other" && before !== undefined ? undefined : found;
       if (after === "other" || (before === undefined && (after === undefined || after.kind === "dir")))
         told.push(change);
@@ -116,8 +116,9 @@ export async function changesAside(
 }
 
 /**
- * Those of the entries that were kept aside as a session began of which the content can be given still: what was erased since is not kept
- * anew, and neither is what was freed, as after some days. The caller holds a lease of the blob store.
+ * Returns the entries that were kept aside when a session began and whose content is still available: content that was
+ * erased since is not kept anew, and neither is content that was freed, as happens after some days. The caller holds a
+ * lease of the blob store.
  */
 export async function stillKept(
   context: Context,
@@ -140,20 +141,20 @@ interface Wanted {
   readonly stat: OmittedStat;
 }
 
-/** Those of the omitted paths that may be kept aside: small files and links that git ignores. */
+/** Returns the omitted paths that may be kept aside: small files and links that git ignores. */
 export function privateOf(omitted: OmittedPaths): OmittedPaths {
   const isPrivate = ({ omission, stat }: ListedOmission): boolean =>
     (stat.kind === "file" || stat.kind === "symlink") && stat.size <= MOST_FILE_BYTES && isIgnoredByGit(omission);
   return new Map([...omitted].filter(([, one]) => isPrivate(one)));
 }
 
-/** Is anything kept aside? Nothing is while a command off the record may have written it. */
+/** True if files may be kept aside: not while a command off the record may have written them. */
 async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
   return (await workspaceRecord(context)).keepsAside !== false;
 }
 
-/** The smallest first, as many as there is room for. */
+/** Returns the smallest paths first, as many as there is room for. */
 function wantedOf(omitted: OmittedPaths): Wanted[] {
   const small = [...privateOf(omitted)].map(([path, { stat }]): Wanted => ({ path, stat }));
   let bytes = 0;

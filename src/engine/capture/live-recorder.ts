@@ -11,7 +11,10 @@ import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 import { refuseArchived } from "../commit/refuse-archived.ts";
 
-/** A file must have been quiet for so long before it is looked at, in milliseconds: editors and tools write in bursts. */
+/**
+ * The time for which a file must have been quiet before it is scanned, in milliseconds: editors and tools write in
+ * bursts.
+ */
 const SETTLE_MS = 50;
 /** They keep the process alive, as the work does that they begin. */
 const TIMERS = {
@@ -20,13 +23,13 @@ const TIMERS = {
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },
 };
-/** What failed is tried again after so long, in milliseconds: at first, and at most. */
+/** The first and the longest delay before a failed capture is retried, in milliseconds. */
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 30_000;
-/** Looks may take this share of the time at most, so that a busy folder is not read all the time. */
+/** Scans may take at most this share of the time, so that a busy folder is not read all the time. */
 const BUSY_FACTOR = 3;
 
-/** What keeps it from recording. `read-only`: the workspace is archived, for as long as somebody wants. */
+/** Reasons why it cannot record. `read-only`: the workspace is archived, for as long as somebody wants. */
 type Trouble = "disk" | "read-only" | "other";
 
 /**
@@ -42,7 +45,7 @@ export class LiveRecorder {
   #retry: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #isWanted = false;
-  /** What is being written still. It stays in the live view: a look at everything does not wait for it. */
+  /** Paths that are still being written. They stay in the live view: a full scan does not wait for them. */
   readonly #busy = new QuietPaths({
     ...{ quietMs: SETTLE_MS, mostMs: longestWaitMs(SETTLE_MS), timers: TIMERS },
     onQuiet: (paths, isLate) => {
@@ -50,11 +53,11 @@ export class LiveRecorder {
       this.#plan(0);
     },
   });
-  /** What was waited for long enough. */
+  /** Paths whose longest wait is over. */
   #late = new Set<WorkspacePath>();
   readonly #first = Promise.withResolvers<void>();
   #retryMs = RETRY_MS;
-  /** What went wrong last, if it still does. */
+  /** The last error, while it persists. */
   #told: string | undefined;
 
   constructor(context: Context, queue: OperationQueue) {
@@ -76,7 +79,7 @@ export class LiveRecorder {
     return this.#first.promise;
   }
 
-  /** Resolves when nothing is looked at any more. */
+  /** Resolves when no scan is under way any more. */
   async stop(): Promise<void> {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
@@ -116,13 +119,13 @@ export class LiveRecorder {
   }
 
   /**
-   * What was not recorded, for want of a disk, of the lock or of room, is recorded once that has passed, though nobody changes anything
-   * then. A disk in trouble is left alone until then; other trouble may be over with the next edit. An archived workspace is not tried
-   * again: the first change after it is taken up leads to a look at everything.
+   * Retries what could not be recorded for want of a disk, the lock or room, once that has passed, even if nobody
+   * changes anything then. While the disk is in trouble, nothing is tried before that; other trouble may be over with
+   * the next edit. An archived workspace is not retried: the first change after it is taken up leads to a full scan.
    */
   #planAgain(trouble: Trouble): void {
     if (this.#listening === undefined) return;
-    // Nobody knows which of the paths that were taken were recorded.
+    // We cannot tell which of these paths were recorded.
     this.#context.live.giveBack(undefined);
     if (trouble === "read-only") return;
     if (trouble === "disk") this.#plan(this.#retryMs);
@@ -155,7 +158,7 @@ export class LiveRecorder {
 
   #failed(error: unknown, trouble: Trouble): void {
     if (trouble === "read-only") return;
-    // What stays as it is (the folder is gone) is told of once.
+    // A persistent error (the folder is gone) is reported once.
     const what = error instanceof Error ? error.message : String(error);
     if (what !== this.#told) this.#onError?.(error);
     this.#told = what;

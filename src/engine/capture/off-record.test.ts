@@ -10,7 +10,7 @@ async function opened(project: Project): Promise<WorkspaceApi> {
   return (await project.store({ waitMs: 50 })).open({ folder: project.folder });
 }
 
-/** What came after the work is recorded, and nothing of the work. */
+/** Expects that later changes are recorded, and nothing of the work is. */
 async function expectOver(project: Project, workspace: WorkspaceApi): Promise<void> {
   await workspace.snapshot();
   project.write("later.txt", "mine\n");

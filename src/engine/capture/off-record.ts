@@ -55,7 +55,7 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
 /** Work of this process that is over, and of which the end could not be noted. */
 const unnoted = new Set<string>();
 
-/** The process of work that is over: nobody's. */
+/** The process of work that is over: none. */
 const OVER = { pid: 0 } as const;
 
 /** Notes what the work has changed. Where that fails, the next capture that can notes it, as of work whose process is gone. */
@@ -118,7 +118,7 @@ export async function dropNotes(context: Context, recorded: ReadonlySet<Workspac
   if (notes.length < state.notes.length) context.offRecord.write(withoutEmpty({ ...state, notes }));
 }
 
-/** Those of the paths that are as they were left off the record, with why they are left alone. */
+/** Returns the paths that are still as they were left off the record, with why they are left alone. */
 export async function offRecordAmong(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -135,7 +135,10 @@ export async function allOffRecord(context: Context): Promise<ReadonlyMap<Worksp
 
 const MOST_PATHS = 5;
 
-/** Notes for people: what goes on off the record, and which of the paths that a look has omitted are. */
+/**
+ * Returns notes for people: the work that goes on off the record, and which of the paths omitted by a scan are off the
+ * record.
+ */
 export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
   const notes = (context.offRecord.read()?.going ?? []).map((one) =>
     isOver(context, one)

@@ -30,12 +30,12 @@ export interface EndOfOmitted {
   readonly aside?: Aside;
 }
 
-/** The omissions of a look at everything. */
+/** The omissions of a full scan. */
 interface Looked {
   readonly omitted: readonly Omission[];
 }
 
-/** The look at the end of an action. */
+/** The scan at the end of an action. */
 interface EndLook extends Looked {
   /** No other end can come: what has not changed need not be kept any longer. */
   readonly isFinal: boolean;
@@ -79,7 +79,7 @@ export async function endOfOmitted(
   return { changes: [...told, ...changes], ...optional({ aside: kept }) };
 }
 
-/** What an earlier end has told of paths that cannot be compared any more. What had come to be is found by a look. */
+/** Returns what an earlier end reported of paths that can no longer be compared. Created paths are found by a scan. */
 function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
   const known = new Set(now.map(({ path }) => path));
   return omittedChanges.filter((one) => one.type !== "created" && !isGitState(one) && !known.has(one.path));

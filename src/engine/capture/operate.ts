@@ -31,7 +31,7 @@ import { optional } from "../../util/optional.ts";
  * was done and closes the intent. Killed anywhere, `settle` finishes it before anything else is changed.
  */
 
-/** What is to be done to the files. */
+/** The changes to make to the files. */
 export interface Operation {
   readonly kind: IntentRecord["kind"];
   readonly summary: string;
@@ -46,17 +46,17 @@ export interface Operation {
   readonly brings?: string;
   /** Contents that the changes need and no record names yet; they are in the store. */
   readonly contents?: readonly Hash[];
-  /** What becomes of conflicts, in the commit that closes the intent. */
+  /** Returns the conflicts as they are recorded in the commit that closes the intent. */
   readonly conflicts?: (id: string) => readonly IdentifiedConflict[];
   /** Paths whose states are proposed to the origin when the intent is closed. */
   readonly proposals?: readonly WorkspacePath[];
-  /** What becomes of it when a path cannot be changed (see `ApplyRequest`). */
+  /** How to treat paths that cannot be changed (see `ApplyRequest`). */
   readonly onBlocked: OnBlocked;
   readonly keepMtime?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** What was done. */
+/** The result of an operation. */
 export interface OperationReport extends ApplyReport {
   /** The intent's id: `undo` takes it. `undefined` when nothing was done. */
   readonly id: string | undefined;
@@ -105,7 +105,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
   });
 }
 
-/** Who carries it out; of what comes from an origin nobody asks. */
+/** Returns the process that carries out the operation; none for a step from an origin, since nobody asks for it. */
 function processOf({ processes }: Context, { kind }: Operation): Pick<IntentRecord, "process"> {
   const process = kind === "replica" ? undefined : processes.markOf(processes.pid);
   return process === undefined ? {} : { process };
@@ -139,7 +139,7 @@ function isRefused({ applied, blocked }: CheckReport): boolean {
   return applied.length === 0 && blocked.length > 0;
 }
 
-/** Nothing at all of what an origin has could be written: that is told, and tried again, not recorded path by path. */
+/** True if nothing that an origin has could be written. That is reported and retried, not recorded path by path. */
 function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
@@ -157,7 +157,7 @@ export function isNone(
   return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
-/** Was each of the paths changed meanwhile, or is a folder that stays because of that? */
+/** True if each path was changed meanwhile, or is a folder that stays because of that. */
 function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
@@ -171,7 +171,7 @@ export interface Performance {
   /** Open. */
   readonly intent: IntentRecord;
   readonly operation: Pick<Operation, "changes" | "onBlocked" | "keepMtime" | "onProgress">;
-  /** What is recorded with it, if anything was done: behind these events. */
+  /** Returns events to record after these, if anything was done. */
   readonly also?: (done: readonly EventDraft[], report: ApplyReport) => readonly EventDraft[];
 }
 
@@ -193,7 +193,7 @@ export async function perform(
   const beside = await asideOfIntent(context, intent);
   const all = { ...operation, changes: [...changes, ...beside] };
   const whole = await carryOut(context, { token, emptiesLater: isStep, begin, ...maskOf(intent) }, all);
-  // Where nothing could be begun, that is told as an operation, too.
+  // An operation that could not begin is also reported as one.
   if (!isOpen) await begin();
   const isNothing = isNone(intent, whole, all.changes);
   const { report, aside } = splitAside(context, whole, beside);
@@ -228,7 +228,7 @@ function restorable(entry: Entry | undefined): Entry | undefined {
   return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
 }
 
-/** What is put on disk of another copy's keeps a folder's own setgid and sticky bits. */
+/** If states of another copy are put on disk, folders keep their own setgid and sticky bits. */
 function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
   return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
 }
@@ -335,14 +335,14 @@ export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
   readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
   readonly conflicts: ApplyReport["conflicts"];
-  /** Nothing of it could be done: it is no operation. */
+  /** True if nothing could be done: then it is no operation. */
   readonly isNothing?: boolean;
 }
 
-/** What is to be done about an intent that is open. */
+/** The rest of an open intent. */
 export interface Rest {
   readonly changes: readonly UpstreamChange[];
-  /** What the intent is then: it is carried out, or what there is of it is taken back. */
+  /** The state that closes the intent: `done` if it is carried out, `abandoned` if its changes are taken back. */
   readonly state: "done" | "abandoned";
 }
 
@@ -412,7 +412,7 @@ async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
     using _held = await lock.exclusive(0);
     worktree.sweepLeft();
   } catch (error) {
-    // Somebody is at work there, and it may be theirs.
+    // Another process is at work there, and the files may be its own.
     if (!(error instanceof ChronicleError && error.code === "LOCKED")) throw error;
   }
 }

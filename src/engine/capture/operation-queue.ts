@@ -10,7 +10,7 @@ import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What was ended before a change; before a dry run: what would be. */
+/** The operations and sessions that were ended before a change, or would be in a dry run. */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
   /** For people: the sessions that were closed. */
@@ -24,17 +24,19 @@ export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 export interface Settling {
   /** Finishes what was interrupted, and closes what was abandoned. */
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
-  /** What `endBefore` would do now. Changes nothing. */
+  /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
   /** Ends the transactions whose owner is gone, each by its own rule. */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
 }
 
-/** How a change is made. */
+/** Options of a change. */
 export interface ChangeHow {
-  /** It is only said what would be done. */
+  /** True if the change is only previewed. */
   readonly dryRun?: boolean | undefined;
-  /** It ends a transaction as it is asked to: one whose owner is gone is not ended by its rule before. */
+  /**
+   * Set for a change that ends a transaction itself: a transaction whose owner is gone is not ended by its rule first.
+   */
   readonly keepsOrphans?: true;
 }
 
@@ -53,7 +55,7 @@ export class OperationQueue {
     this.#onClose = onClose;
   }
 
-  /** Reads the history as it is now; `work` gets what the look at the log found. */
+  /** Reads the history as it is now; `work` gets what catching up with the log found. */
   read<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
     return this.whileOpen(() =>
       this.#upToDate((found) => {
@@ -80,7 +82,7 @@ export class OperationQueue {
         this.#upToDate(async ({ damage }) => {
           await refuseArchived(context);
           await refuseMoved(context);
-          // What nothing can be written to is not changed either.
+          // A history that cannot be written to is not changed in a dry run either.
           if (damage !== undefined) throw damage;
           return work(await this.#settling.wouldEndBefore(context));
         }),
@@ -153,8 +155,8 @@ export class OperationQueue {
   }
 
   /**
-   * A line that cannot be read is kept in mind, so that the next look tells it; and what is not found in a damaged history may be in
-   * the part that cannot be read.
+   * Remembers a line that cannot be read, so that the next catch-up reports it. Something that is not found in a
+   * damaged history may be in the part that cannot be read.
    */
   async #asDamage(error: unknown, { damage }: CatchUp): Promise<unknown> {
     if (!(error instanceof ChronicleError)) return error;

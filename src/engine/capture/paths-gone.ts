@@ -23,7 +23,7 @@ export class PathsGone {
     return this.#paths;
   }
 
-  /** What was found for a path; `undefined` if it needs what was given up. */
+  /** Returns what `find` returns; `undefined` if that needs content that was pruned or erased. */
   async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
     try {
       return await find();
@@ -74,7 +74,7 @@ function isGivenUp(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
 }
 
-/** The error for paths that need what was pruned, where nobody said that the rest is to be taken back. */
+/** Throws the error for paths that need pruned content, if the caller did not ask to take back the rest. */
 export function refuseGone(skipped: readonly SkippedPath[]): void {
   const gone = skipped.filter((one) => one.reason === "content-missing");
   const [only] = gone;

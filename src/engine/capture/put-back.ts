@@ -11,12 +11,15 @@ import { compare, type Reading } from "./read-disk.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 
-/** What an unclean end (the power went, a disk was pulled out) has left of files, and what becomes of it. */
+/** Finds the files that an unclean end (a power failure, a disk pulled out) has damaged, and puts them back. */
 
-/** Names that are told; of more the number. */
+/** The most paths that are named; of the rest, the number is told. */
 const MOST_NAMED = 10;
 
-/** The changes of a reading that are nobody's edits; none where everything ended cleanly. */
+/**
+ * Returns the changes of a reading that an unclean end has made, not somebody's edits; none if everything ended
+ * cleanly.
+ */
 export async function lostInCrash(context: Context, reading: Reading): Promise<readonly Change[]> {
   const { unclean } = reading;
   if (unclean === undefined) return [];
@@ -84,7 +87,10 @@ function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
   );
 }
 
-/** Of a workspace that follows nobody: the files are recorded as they are, and it is said how to get the bytes back. */
+/**
+ * Reports the lost bytes of a workspace that follows no origin: the files are recorded as they are, and the message
+ * says how to get the bytes back.
+ */
 export function tellLost(context: Context, lost: readonly Change[], seq: number): void {
   if (lost.length === 0) return;
   const paths = lost.map(({ path }) => path);
@@ -95,7 +101,7 @@ export function tellLost(context: Context, lost: readonly Change[], seq: number)
   );
 }
 
-/** The same before anything was recorded, for who only looks. */
+/** Returns the same notes before anything was recorded, for a caller that only reads. */
 export function lossNote(lost: readonly Change[]): readonly string[] {
   if (lost.length === 0) return [];
   const paths = lost.map(({ path }) => path);

@@ -3,7 +3,9 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
-/** What is given out: when, which paths (`undefined`: everything), and whether they were waited for long enough. */
+/**
+ * A call of `onQuiet`: when, for which paths (`undefined`: everything), and whether these were waited for long enough.
+ */
 type Given = readonly [at: number, paths: readonly string[] | undefined, isLate: boolean];
 
 let clock: VirtualClock;

@@ -1,13 +1,15 @@
 import type { WorkspacePath } from "../../core/values/path.ts";
 
-/** How long paths are waited for. */
+/** Options that say how long paths are waited for. */
 export interface QuietPathsOptions {
-  /** A path is quiet when nobody has hinted at it for so long, in milliseconds. */
+  /** The time without a hint after which a path is quiet, in milliseconds. */
   readonly quietMs: number;
   /** A path that never becomes quiet is given out so long after the first hint at it, in milliseconds. */
   readonly mostMs: number;
   readonly timers: { after(ms: number, run: () => void): Disposable };
-  /** These are quiet now, or, `isLate`, were waited for long enough; `undefined`: everything. */
+  /**
+   * Called with the paths that are quiet now, or, if `isLate`, were waited for long enough; `undefined`: everything.
+   */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
 
@@ -16,10 +18,10 @@ export interface QuietPathsOptions {
  * less, and a log that grows for ever is still taken so often.
  */
 const LEAST_MOST_MS = 5_000;
-/** The same as a multiple of the time for which a path must have been quiet. */
+/** The longest wait as a multiple of the time for which a path must have been quiet. */
 const MOST_DELAYS = 20;
 
-/** So long at most a path that never becomes quiet is waited for, in milliseconds. */
+/** Returns the longest wait for a path that never becomes quiet, in milliseconds. */
 export function longestWaitMs(quietMs: number): number {
   return Math.max(LEAST_MOST_MS, quietMs * MOST_DELAYS);
 }
@@ -46,8 +48,8 @@ interface Waiting {
 const EVERYTHING = "" as WorkspacePath;
 
 /**
- * Holds paths back while they are being written. A file is looked at when it was quiet for a moment: earlier it is half of what
- * its writer means it to be. One that is never quiet is looked at after a while all the same.
+ * Holds paths back while they are being written. A file is scanned once it was quiet for a moment: earlier it is half
+ * of what its writer means it to be. A file that is never quiet is scanned after a while all the same.
  */
 export class QuietPaths {
   readonly #options: QuietPathsOptions;
@@ -78,7 +80,7 @@ export class QuietPaths {
     }
   }
 
-  /** Is it being waited for? */
+  /** True if the path is being waited for. */
   holds(path: WorkspacePath): boolean {
     return this.#waiting.has(path);
   }

@@ -21,7 +21,7 @@ import { refuseMoved } from "../commit/refuse-moved.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Looks at the disk and reads what may have changed since it was last looked at; records nothing. */
+/** Scans the disk and reads what may have changed since the last scan; records nothing. */
 
 export interface LookOptions extends OffRecordOptions {
   readonly paranoid?: boolean;
@@ -52,9 +52,9 @@ export interface Reading {
   readonly omitted: readonly Omission[];
   /** The paths off the record, if there are any: they are among the omissions, and were not read. */
   readonly offRecord: OffRecordLook | undefined;
-  /** What is known of an unclean end since the folders were last captured whole. */
+  /** What is known of an unclean end since the last full capture. */
   readonly unclean: UncleanEnd | undefined;
-  /** What was erased when the look began: paths that have it are among the omissions. */
+  /** The contents that were erased when the scan began: paths that hold them are among the omissions. */
   readonly erased: ErasedLook;
 }
 
@@ -75,7 +75,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
     if (taken === undefined) await followRules(live, reading.report, haveRulesMoved);
     const omitted = live.looked({ only: taken, omitted: reading.omitted });
-    // Paths that were only looked at are still to be recorded.
+    // Paths that were only read are still to be recorded.
     if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
     const { offRecord } = reading;
     if (offRecord === undefined) return { ...reading, omitted };
@@ -87,7 +87,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   }
 }
 
-/** What is watched follows from the rules. Those that are files of the workspace the watcher follows by itself. */
+/** The rules decide what is watched. The watcher itself follows rules that are files of the workspace. */
 async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
   const areOthers = live.noteRules(JSON.stringify(filters));
   if (haveMoved && areOthers) await live.restart();
@@ -231,7 +231,7 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   return { changes, iterations, before, seq, lacked };
 }
 
-/** Does the worktree now know all that was read? What was unstable is to be read again. */
+/** True if the worktree now knows all that was read. Unstable paths must be read again. */
 export function isAllSettled({ omitted, present }: Reading): boolean {
   return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }

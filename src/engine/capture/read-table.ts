@@ -13,8 +13,8 @@ const KINDS: readonly EntryKind[] = ["file", "symlink", "dir"];
 const FIRST_ROWS = 256;
 
 /**
- * What a capture has read, in columns: as objects, a baseline of 200,000 paths would take five times the memory. Rows
- * are made into objects when they are looked at.
+ * The entries that a capture has read, in columns: as objects, a baseline of 200,000 paths would take five times the
+ * memory. Rows become objects when they are read.
  */
 export class ReadTable {
   readonly #paths: WorkspacePath[] = [];

@@ -7,7 +7,7 @@ import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
-/** What recording the folders has come to. */
+/** The result of recording the folders. */
 export interface RecordedHolders {
   /** The changes, from what is recorded now. */
   readonly changes: readonly Change[];
@@ -25,7 +25,7 @@ export async function recordHolders(context: Context, changes: readonly Change[]
   const there = await unrecordedOf(context, foldersMadeBy(changes));
   if (before.length + there.length === 0) return { changes, skipped: [] };
   const stats = await context.worktree.stats(before.map(({ path }) => path));
-  // What is at the path itself is nobody's to record.
+  // A state that is already at the path is not recorded here.
   const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
   // A capture takes the folders on the way to a path at which nothing is: of the folder itself it would take all that it holds.
   const only = [...free, ...there.map((folder) => childOf(folder, context.newId()))];
@@ -60,7 +60,7 @@ function foldersMadeBy(changes: readonly Change[]): WorkspacePath[] {
   return changes.filter(({ before, after }) => before === undefined && after?.kind === "dir").map(({ path }) => path);
 }
 
-/** Those of the paths that are folders on disk and not recorded. */
+/** Returns the paths that are folders on disk and not recorded. */
 async function unrecordedOf(context: Context, folders: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   if (folders.length === 0) return [];
   const recorded = await context.index.iterationsAt(folders, (await context.index.head()).seq);

@@ -9,7 +9,7 @@ import { followSettings } from "../log/follow-settings.ts";
 import { rootToState } from "../state/root-to-state.ts";
 import { optional } from "../../util/optional.ts";
 
-/** How long after a hint a capture begins: editors and tools write in bursts. */
+/** The delay between a hint and its capture: editors and tools write in bursts. */
 const SETTLE_MS = 60;
 /** A capture may use this share of the time at most, so that a busy folder is not read all the time. */
 const BUSY_FACTOR = 3;
@@ -21,18 +21,18 @@ export interface RecorderOptions {
   readonly onCapture?: (changes: number) => void;
   /** Options of the last capture, at the end. */
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
-  /** What is tracked was changed elsewhere, and holds here from now on. */
+  /** Called when another process has changed what is tracked; the change applies here from now on. */
   readonly onSettings?: () => void;
 }
 
-/** What a recorder has seen. */
+/** The captures that a recorder has made. */
 export interface Recorded {
   /** Merkle root after each capture that found something. */
   readonly roots: readonly Hash[];
   readonly last: Capture;
 }
 
-/** Captures changes as they happen: a watcher's hints say where to look, the last look is everywhere. */
+/** Captures changes as they happen: a watcher's hints say where to scan, and the last scan is a full one. */
 export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
@@ -80,7 +80,7 @@ export class Recorder {
     return this.#capture(paths, { named: true });
   }
 
-  /** What went wrong in a capture on the way, if anything; the last capture makes up for it. */
+  /** The last error of a capture on the way, if any; the last capture makes up for it. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -95,7 +95,7 @@ export class Recorder {
   }
 
   #plan(delay: number): void {
-    // The last look is at everything.
+    // The last scan is a full one.
     if (this.#stopping || this.#timer !== undefined || this.#working !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -116,7 +116,7 @@ export class Recorder {
     if (this.#pending !== undefined) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
   }
 
-  /** What is to be tracked may have been changed since: folders may then be watched that were not before. */
+  /** The tracked roots may have changed since: folders may then be watched that were not before. */
   async #follow(only: readonly WorkspacePath[] | undefined): Promise<void> {
     const isChanged = await followSettings(this.#context);
     await this.#capture(isChanged ? undefined : only);
@@ -124,7 +124,7 @@ export class Recorder {
     this.#options.onSettings?.();
     await this.#watch?.close();
     await this.#begin();
-    // What was changed while nobody watched.
+    // Captures what was changed while nothing was watched.
     this.#onHint({ paths: undefined });
   }
 

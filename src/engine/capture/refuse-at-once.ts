@@ -23,7 +23,7 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/** An agent whose process is not known counts as going on: nobody can tell that it has gone. */
+/** An agent whose process is not known counts as running: we cannot tell that it has gone. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

@@ -8,7 +8,7 @@ import type { SkippedPath } from "./seen-absent.ts";
 
 /** The errors of operations that could not be done at all. */
 
-/** So many paths are named. */
+/** The most paths that are named. */
 const MOST_PATHS = 5;
 
 function namesOf(paths: readonly SkippedPath[]): string {
@@ -17,7 +17,7 @@ function namesOf(paths: readonly SkippedPath[]): string {
   return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
 }
 
-/** The operation is refused because of these paths. `takesPaths`: whoever asked for it may name others. */
+/** The error for an operation that these paths prevent. `takesPaths`: the caller may name other paths. */
 export function refused(paths: readonly SkippedPath[], { takesPaths = true } = {}): ChronicleError {
   const others = takesPaths ? ", name other paths," : "";
   return new ChronicleError("REFUSED", namesOf(paths), {
@@ -26,7 +26,7 @@ export function refused(paths: readonly SkippedPath[], { takesPaths = true } = {
   });
 }
 
-/** What was to be done, and what is in its way. */
+/** The changes that were asked for, and the paths that prevent them. */
 export interface NotDone {
   readonly changes: readonly Change[];
   readonly blocked: readonly SkippedPath[];
@@ -48,7 +48,7 @@ export async function whyRefused(
   });
 }
 
-/** Those of the paths whose content is not in the store as it should be: nothing has given it up. */
+/** Returns the paths whose content is missing or damaged in the store, although nothing has given it up. */
 async function damagedAmong(context: Context, { changes, blocked }: NotDone): Promise<SkippedPath[]> {
   const hashes = new Map(changes.map(({ path, after }) => [path, after?.hash]));
   const lost: SkippedPath[] = [];

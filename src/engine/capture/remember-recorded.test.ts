@@ -4,7 +4,10 @@ import { expect, test } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 
-/** What is remembered of the disk is kept with the event up to which it was told of the record, whoever closes last. */
+/**
+ * The remembered states of the disk are kept with the event up to which the worktree was told of the record, whoever
+ * closes last.
+ */
 
 async function paths(workspace: WorkspaceApi): Promise<string[]> {
   return Object.keys((await workspace.manifest("latest")).files);

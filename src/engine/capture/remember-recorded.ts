@@ -18,7 +18,7 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
   uid: 0,
 };
 
-/** Up to which event each worktree knows what is recorded. */
+/** The event up to which each worktree knows the recorded states. */
 const knownTo = new WeakMap<object, number>();
 
 /**
@@ -38,7 +38,10 @@ export async function rememberRecorded(context: Context): Promise<void> {
 /** By worktree the event that last said to go on from another log than the one that was known. */
 const accepted = new WeakMap<object, number>();
 
-/** Where a person has accepted another log, or events are gone, what is remembered may be of events that nobody has any more. */
+/**
+ * Forgets the remembered states if a person has accepted another log, or events are gone: they may stem from events
+ * that no longer exist.
+ */
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
   const { worktree } = context;
   if (isHosted(worktree.roots)) return;

@@ -1,6 +1,6 @@
 import type { SkippedPath } from "./seen-absent.ts";
 
-/** What was in the way of these can be settled, so that another undo takes them back. */
+/** Reasons that a person can resolve, so that another undo takes these paths back. */
 const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "changed",
   "no-folder",
@@ -10,7 +10,10 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "busy",
 ]);
 
-/** For people: how what an undo has left is taken back later, where that is possible. `how`: the undo that does so. */
+/**
+ * Returns a note for people on how to take back later what an undo has left, if that is possible. `how`: the undo that
+ * does so.
+ */
 export function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));

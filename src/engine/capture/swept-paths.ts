@@ -30,13 +30,13 @@ export interface Swept {
 /** Git's own state that a tool is about to change. */
 export interface SweptGit {
   readonly paths: readonly WorkspacePath[];
-  /** Those of them that are kept aside whole. */
+  /** The paths that are kept aside whole. */
   readonly kept: readonly WorkspacePath[];
-  /** Those of them that cannot be kept, and why. */
+  /** The paths that cannot be kept, and why. */
   readonly exposed: readonly Omission[];
 }
 
-/** Where no repository is concerned. */
+/** The result if no repository is concerned. */
 export const NO_GIT: SweptGit = { paths: [], kept: [], exposed: [] };
 
 /**
@@ -85,7 +85,7 @@ async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Om
   return found;
 }
 
-/** Is it one of the names, or beneath one? */
+/** True if the path is one of the names, or beneath one. */
 function isSwept(path: WorkspacePath, sweep: Sweep): boolean {
   const { root, deep } = sweep;
   const split = splitRoot(path);

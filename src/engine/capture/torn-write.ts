@@ -4,9 +4,9 @@ import type { IntentRecord } from "../../core/records/records.ts";
 import type { Context } from "../log/context.ts";
 import { ownChanges } from "../facts/own-changes.ts";
 
-/** What is to become of a write that was never acknowledged. */
+/** The way to close a write that was never acknowledged. */
 export interface TornWrite {
-  /** What is to be changed: nothing if all of it is there, else what is there is taken back. */
+  /** The changes to make: none if the whole write is on disk, else those that take its parts back. */
   readonly changes: Change[];
   readonly state: "done" | "abandoned";
 }

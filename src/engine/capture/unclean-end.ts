@@ -13,7 +13,7 @@ import { isHosted } from "../log/hosted.ts";
 import { isInBase } from "../log/read-base.ts";
 import { doubtRecorded } from "./remember-recorded.ts";
 
-/** What is known of the folders of a workspace before they are looked at: where they were, and where they are. */
+/** The earlier and the present whereabouts of the workspace's folders, as known before a scan. */
 export interface Surroundings {
   /** The roots that lie on another device, or behind another mount, than when they were last captured. */
   readonly elsewhere: ReadonlySet<string | undefined>;
@@ -21,7 +21,7 @@ export interface Surroundings {
   readonly unclean: UncleanEnd | undefined;
 }
 
-/** The same, with what it was made of. */
+/** The surroundings, and the records that they were derived from. */
 interface Known extends Surroundings {
   readonly last: Whereabouts | undefined;
   readonly now: Whereabouts;
@@ -29,9 +29,11 @@ interface Known extends Surroundings {
 
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
-/** What was recorded so long before the last event may not have been written by the system yet: laptops wait ten minutes. */
+/**
+ * The time before the last event in which recorded files may not have reached the disk yet: laptops wait ten minutes.
+ */
 const UNWRITTEN_MS = 10 * 60_000;
-/** Events that are looked at together. */
+/** Events that are read together. */
 const WINDOW = 2_000;
 
 const known = new WeakMap<object, Known>();
@@ -61,7 +63,7 @@ async function compareWith(
 ): Promise<Surroundings> {
   const elsewhere = rootsElsewhere(last, now);
   if (!wentDown(last, now)) return { elsewhere, unclean: undefined };
-  // Of one unclean end the paths are found once: what is recorded behind it is none of them.
+  // The paths of one unclean end are found once: what is recorded after it is none of them.
   if (earlier?.unclean !== undefined) return { elsewhere, unclean: earlier.unclean };
   const recent = await recentPaths(context);
   const times = new Map(recent.map((path) => [path, timeSeen(context, path)]));
@@ -93,7 +95,7 @@ async function recentPaths({ index }: Context): Promise<readonly WorkspacePath[]
   return index.touched(0, head);
 }
 
-/** Everything was captured: from here on the folders are where they are. */
+/** Notes the present places of the folders after a full capture. */
 export function noteWhereabouts(context: Context): void {
   const { whereabouts, worktree } = context;
   const found = known.get(whereabouts);
@@ -108,7 +110,7 @@ export function noteWhereabouts(context: Context): void {
     whereabouts.write(now);
     known.set(whereabouts, { ...CALM, last: now, now });
   } catch (error) {
-    // Nothing is lost by that: the next capture asks the same once more.
+    // The failure loses nothing: the next capture tries again.
     if (errnoOf(error) === undefined) throw error;
   }
 }
@@ -117,7 +119,7 @@ export function noteWhereabouts(context: Context): void {
 export function noteUnfollowed(context: Context): void {
   const { whereabouts } = context;
   const { followed, ...rest } = whereabouts.read() ?? { roots: [] };
-  // A start of the machine that nobody has looked at since stays to be looked at.
+  // A start of the machine without a scan since then is still to be examined.
   if (followed !== true || known.get(whereabouts)?.last?.followed !== true || wentDown(rest, whereabouts.now())) return;
   try {
     whereabouts.write(rest);

@@ -55,7 +55,7 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
     const { changes, blocked, git } = await asideOfWork(context, work);
     found.push({ changes: changes.filter(isOwn), blocked: blocked.filter(isOwn), git });
   }
-  // One path may have been changed by several of them, one after another.
+  // Several of these works may have changed one path, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
   const git = outermost(found.flatMap((one) => one.git));
   const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes, git), git);
@@ -75,14 +75,14 @@ async function worksOf(context: Context, { target, takes = [], passes = [] }: St
   return withInner(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
 }
 
-/** These but for transactions, and the actions and runs in them that kept something aside. */
+/** Returns these ids without transactions, and adds the actions and runs in them that kept something aside. */
 async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const transactions = new Set((await allTransactions(context)).map(({ id }) => id));
   const inner = keepersOf(await keepersWithin(context, new Set(ids)));
   return new Set([...ids.filter((id) => !transactions.has(id)), ...inner.map(({ id }) => id)]);
 }
 
-/** What a piece of work did to paths that no capture takes. */
+/** The changes that a piece of work made to paths that no capture takes. */
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly aside?: Aside;
   readonly state?: string;
@@ -120,9 +120,9 @@ async function readWorks(context: Context, ids: Iterable<string>): Promise<Reado
 }
 
 /**
- * Does a piece of work say by itself what becomes of a path at its undo, so that what was kept for work within it says nothing? It does
- * not where it tells that it has lost the path and kept nothing of it: then what was kept within it is all there is. A path that it does
- * not tell of is as it was, or came and went within it.
+ * True if a piece of work itself decides what its undo does to a path, so that what was kept for work within it is
+ * ignored. False if it reports that it lost the path and kept nothing of it: then what was kept within it is all there
+ * is. A path that it does not report is as it was, or came and went within it.
  */
 function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspacePath): boolean {
   const told = omittedChanges.find((one) => isWithin(path, one.path));
@@ -135,7 +135,7 @@ async function asideOfWork(
 ): Promise<AsideStep & { readonly git: readonly WorkspacePath[] }> {
   const git = omittedChanges.filter(isGitState).map(({ path }) => path);
   if (aside === undefined) return { changes: [], blocked: [], git };
-  // The plan of a run that was killed, and that nobody has closed yet, says nothing of what became of the paths.
+  // The plan of a run that was killed and not yet closed does not say what became of the paths.
   const isUnclosed = state === "running";
   const changes = isUnclosed ? await changedAside(context, aside) : await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
@@ -230,7 +230,10 @@ function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why |
   };
 }
 
-/** A folder that has taken a file's place goes only if all in it goes with it: else nobody has kept what it holds. */
+/**
+ * A folder that has taken a file's place goes only if everything in it goes with it: otherwise its contents would be
+ * lost.
+ */
 async function heldInFolder(
   context: Context,
   { path, before, after }: Change,
@@ -245,7 +248,7 @@ async function heldInFolder(
     : { reason: one.reason, detail: `a folder is in its place, and ${one.detail}: ${MOVE_AWAY}` };
 }
 
-/** Those of the changes that can be made: the path is on disk as the change begins, and its content is there. */
+/** Returns the changes that can be made: the path is on disk as the change begins, and its content is in the store. */
 async function fitting(
   context: Context,
   changes: readonly Change[],
@@ -257,7 +260,8 @@ async function fitting(
   for (const one of changes) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
-    // Where nothing is, nothing is in the way; of a repository, a part alone would not be its state.
+    // If nothing is at the path, nothing is in the way. A repository is the exception: a part alone would not be its
+    // state.
     const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
     const change = isFree ? { ...one, before: undefined } : one;
     const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));
@@ -270,7 +274,7 @@ async function fitting(
   return { changes: fit, blocked };
 }
 
-/** For people: what a piece of work destroyed that nobody has a copy of, so that its undo leaves it as it is. */
+/** Returns notes for people on what a piece of work destroyed without a copy, so that its undo leaves it as it is. */
 export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
   for (const id of ids) {
@@ -292,7 +296,7 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   ];
 }
 
-/** Was a path kept for work within this one that has lost it? */
+/** Returns whether a path that this work has lost was kept for work within it. */
 async function keptWithin(
   context: Context,
   id: string,
@@ -310,7 +314,7 @@ function isErased({ reason, lost }: OmittedChange): boolean {
 
 const MOST_PATHS = 20;
 
-/** For people: the paths outside of the rules that were, or would be, put back or removed. */
+/** Returns notes for people on the paths outside of the rules that were, or would be, put back or removed. */
 export function asideNotes(changes: readonly Change[], { dryRun }: { readonly dryRun: boolean }): string[] {
   const isBack = ({ after }: Change): boolean => after !== undefined;
   const [back, gone] = [changes.filter(isBack), changes.filter((change) => !isBack(change))];

@@ -33,7 +33,7 @@ export async function changesBetween(context: Context, from: number, to: number)
   return changes;
 }
 
-/** What is on disk but not recorded, without recording it. */
+/** Returns the changes on disk that are not recorded, without recording them. */
 export async function unrecordedChanges(
   context: Context,
   how: Pick<LookOptions, "absentRoot"> = {},
@@ -41,7 +41,7 @@ export async function unrecordedChanges(
   return (await unrecorded(context, how)).changes;
 }
 
-/** The same, and the event whose state the disk was compared with: others may record while the disk is looked at. */
+/** Returns these changes, and the event whose state the disk was compared with: others may record during the scan. */
 async function unrecorded(
   context: Context,
   how: Pick<LookOptions, "absentRoot"> = {},

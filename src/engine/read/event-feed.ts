@@ -7,9 +7,11 @@ import { eventPage } from "./event-page.ts";
 import { eventShape } from "./event-shape.ts";
 import { LatestEvents } from "./latest-events.ts";
 
-/** How often the log is looked at for what other processes have recorded, in milliseconds; only while somebody follows. */
+/**
+ * The interval at which the log is checked for events of other processes, in milliseconds; only while somebody follows.
+ */
 const LOOK_MS = 100;
-/** Whoever is so many events behind reads them from the log by himself. */
+/** A follower that is this many events behind reads them from the log itself. */
 const FAR = 1_000;
 
 /**
@@ -28,7 +30,7 @@ export class EventFeed {
   #listening: Disposable | undefined;
   #reading: Promise<void> | undefined;
   #again = false;
-  /** How long the log was when it was last read, in bytes. */
+  /** The length of the log when it was last read, in bytes. */
   #bytes = -1;
   #failure: { readonly error: unknown } | undefined;
   #closed = false;
@@ -37,7 +39,7 @@ export class EventFeed {
     this.#context = context;
   }
 
-  /** Where the log ends at the time of this call. Throws `USAGE` once the workspace is closed. */
+  /** Returns where the log ends at the time of this call. Throws `USAGE` once the workspace is closed. */
   async end(): Promise<number> {
     if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
     return withCode(async () => (await this.#context.log.refresh()).seq);
@@ -102,7 +104,7 @@ export class EventFeed {
     this.#bytes = -1;
   }
 
-  /** What this process has just recorded. */
+  /** Takes the events that this process has just recorded. */
   #take({ events }: Recorded): void {
     const latest = this.#latest;
     if (latest === undefined) return;
@@ -128,7 +130,7 @@ export class EventFeed {
     return this.#reading;
   }
 
-  /** It is over in the very step in which nobody has asked for more: whoever asks then is not overheard. */
+  /** Reading ends in the same step in which no further request was found, so that no request is missed. */
   async #readOn(): Promise<void> {
     await Promise.resolve();
     try {

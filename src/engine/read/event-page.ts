@@ -6,7 +6,7 @@ import { eventShape } from "./event-shape.ts";
 import { oldestSeq } from "../log/history-start.ts";
 import { isInBase } from "../log/read-base.ts";
 
-/** How many events are read at once for whoever is behind, and of how many bytes. */
+/** The most events, and the most bytes, that are read at once for a follower that is behind. */
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 1024 * 1024;
 

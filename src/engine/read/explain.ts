@@ -60,7 +60,7 @@ async function leftOut(
   return unreadable === undefined ? erasedNow(context, path) : { reason: "unreadable", detail: unreadable };
 }
 
-/** What was erased is known by its content alone: only where something was is a file read for it. */
+/** Only the content tells that a file is erased, so it is read only if the workspace has erased contents. */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;
   const { omitted } = await readDisk(context, { only: [path], hashOnly: true });

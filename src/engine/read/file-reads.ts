@@ -4,11 +4,11 @@ import type { Context } from "../log/context.ts";
 import { openFile, piecesOf } from "./read-file.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
 
-/** Contents up to so many bytes are kept at hand. */
+/** Contents of up to this size are cached. */
 const SMALL_BYTES = 64 * 1024;
-/** So many bytes of them in all, for one workspace. */
+/** The most bytes that are cached for one workspace. */
 const MOST_BYTES = 512 * 1024;
-/** And so many paths. */
+/** The most paths that are cached for one workspace. */
 const MOST_PATHS = 1_000;
 
 /** A path that was asked for once, or what was read of it. */
@@ -22,7 +22,7 @@ type Known = FileContent | "once";
 export class FileReads {
   readonly #context: Context;
   readonly #queue: OperationQueue;
-  /** Where the log ended when all of this was read. */
+  /** The end of the log when all of this was read. */
   #end: LogEnd | undefined;
   readonly #known = new Map<string, Known>();
   #bytes = 0;
@@ -47,10 +47,10 @@ export class FileReads {
       const content = await openFile(this.#context, given, {});
       return { content, isSound: damage === undefined };
     });
-    // Only if it is of the very state that was found: the log did not grow meanwhile.
+    // True if the content belongs to the very state that was found: the log did not grow meanwhile.
     const isOf = (): boolean => read.isSound && this.#context.log.head === end && this.#end === end;
     if (!isOf()) return read.content;
-    // Whoever walks through all files asks for each once: only what is asked for again is worth its place.
+    // A client that walks through all files asks for each once, so only contents that are asked for again are cached.
     const kept = again ? await atHand(read.content) : "once";
     if (kept !== undefined && isOf()) this.#keep(given, kept);
     return kept === undefined || kept === "once" ? read.content : kept;
@@ -74,7 +74,7 @@ function sizeOf(known: Known | undefined): number {
   return typeof known === "object" ? known.size : 0;
 }
 
-/** The same with its bytes in memory, read and checked; `undefined`: it is no small content, or cannot be read. */
+/** Returns the same with its bytes in memory, read and checked; `undefined` if it is not small, or cannot be read. */
 async function atHand(content: FileContent): Promise<FileContent | undefined> {
   if (content.kind === "dir" || content.size > SMALL_BYTES) return undefined;
   const bytes = await wholeOf(content);
@@ -87,7 +87,7 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
   return { ...content, pieces: (range) => piecesOf({ size: bytes.length, pieces }, range) };
 }
 
-/** All of it in a memory of its own; `undefined`: whoever reads it will learn why it cannot be read. */
+/** Returns all bytes in a buffer of their own; `undefined` if they cannot be read: their reader will learn why. */
 async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
   try {
     const pieces: Uint8Array[] = [];

@@ -3,13 +3,14 @@ import type { LogEventShape } from "../../api/shapes.ts";
 import type { EventFeed } from "./event-feed.ts";
 
 /**
- * Events as they are recorded: those after `after` from the log, page by page, then as they come. Whoever takes them slowly
- * is behind, and holds nothing. What "from now on" means is settled by this call, not by the first look at what it gives.
+ * Yields events as they are recorded: those after `after` from the log, page by page, then new ones as they come. A
+ * slow reader falls behind, and holds nothing up. This call settles what "from now on" means, not the first read of its
+ * result.
  */
 export function followEvents(feed: EventFeed, options: EventsOptions): AsyncIterable<LogEventShape> {
   const end = feed.end();
   const start = options.after === undefined ? end : end.then(() => options.after ?? 0);
-  // Told to whoever iterates.
+  // The code that iterates gets this error.
   start.catch(() => undefined);
   return {
     [Symbol.asyncIterator]: () =>

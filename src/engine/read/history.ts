@@ -34,7 +34,7 @@ export async function historyOf(
   { after = 0, limit }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  // One more than is shown: where an iteration ends is where the next one begins.
+  // Reads one more than is shown: an iteration ends where the next one begins.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
     throw await unknownPath(context, path);
@@ -59,12 +59,12 @@ export async function historyOf(
   });
 }
 
-/** What a replica took over with an event of its own. */
+/** Returns the iterations that a replica took over with an event of its own. */
 function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIteration][] {
   return upstream === undefined ? [] : [[seq, decodeUpstream(upstream)]];
 }
 
-/** What an event says of an iteration. */
+/** The parts of an event that describe an iteration. */
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
 /** The events of iterations, by their seqs. One may be compacted away: then a base has brought the iteration. */
@@ -103,7 +103,7 @@ function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recor
   };
 }
 
-/** What an iteration is a part of. */
+/** Returns the session, action, turn and so on that an iteration is a part of. */
 function belonging({ session, action, turn, replica }: RecordBody): Partial<IterationShape> {
   const by = replica === undefined ? undefined : decodeReplicaEvent(replica);
   return {
@@ -159,7 +159,7 @@ async function notRecorded(context: Context, path: WorkspacePath): Promise<Chron
   return unknownPath(context, path);
 }
 
-/** How many events are looked up at once; a base may have brought many that are passed over. */
+/** The most and the fewest events that are looked up at once; a base may have brought many that are passed over. */
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 
@@ -168,7 +168,7 @@ export async function readLog(context: Context, options: LogOptions = {}): Promi
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
-  // Where each event counts, no more are looked up than are wanted.
+  // Without a prefix each event counts, so no more are looked up than are wanted.
   const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);

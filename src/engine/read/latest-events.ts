@@ -1,6 +1,6 @@
 import type { LogEventShape } from "../../api/shapes.ts";
 
-/** So many are kept at most, of so many bytes together; the last one always. */
+/** The most events that are kept, and their most bytes together; the last event is always kept. */
 const MOST_EVENTS = 2_048;
 const MOST_BYTES = 2 * 1024 * 1024;
 
@@ -31,7 +31,7 @@ export class LatestEvents {
     return true;
   }
 
-  /** Those after `seq`; `undefined`: some of them are not kept any more. */
+  /** Returns the events after `seq`; `undefined` if some of them are not kept any more. */
   after(seq: number): readonly LogEventShape[] | undefined {
     const kept = this.#events.length;
     const wanted = this.#last - seq;

@@ -19,7 +19,7 @@ import { provedState } from "../state/proved-state.ts";
 import { readEvents } from "../log/read-events.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 
-/** What is said of a content that no agent and no reader is shown. */
+/** The class of a content that no agent and no reader is shown. */
 const FOR_PEOPLE = { class: "protected" } as const;
 
 /** A path's content at a moment, or of one iteration. Throws `NOT_FOUND`, `PRUNED`, `USAGE`. */
@@ -127,7 +127,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
 }
 
-/** The same for a content that nobody has and one that only another workspace has. */
+/** The error is the same for a content that nobody has and one that only another workspace has. */
 function foreign(hash: Hash): ChronicleError {
   return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
     hint: "the history of a file lists the hashes of its contents",
@@ -135,12 +135,15 @@ function foreign(hash: Hash): ChronicleError {
   });
 }
 
-/** What a replica made of a path, and lost, is one that no path ever had, too. */
+/** Returns the version with this content: a replica's state that lost may have a content that no path ever had. */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
 }
 
-/** Bases and filters are contents that no path ever had, too: whoever repairs a copy of this history asks for them. */
+/**
+ * Returns whether the content is a base or a filter, which no path ever had either: a client that repairs a copy of
+ * this history asks for these.
+ */
 async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   for (const prefix of ["snapshot:", "coverage:", "compact:"]) {
     const events = await readEvents(context, await context.index.records(prefix));
@@ -149,7 +152,10 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   return false;
 }
 
-/** What an undo would have made of a path is a content that no path ever had. */
+/**
+ * Returns the path of the conflict with this content: the state that an undo would have made may have a content that no
+ * path ever had.
+ */
 async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
   const events = await readEvents(context, await context.index.records("conflict:"));
   const conflicts = events.map(({ record }) => decodeConflict(record));

@@ -89,7 +89,7 @@ export async function latestSnapshot(context: Context): Promise<Snapshot | undef
   return (await listSnapshots(context)).at(-1);
 }
 
-/** What a new snapshot is to say. */
+/** The data of a new snapshot. */
 export interface SnapshotDraft {
   readonly cause: string;
   readonly session?: string;

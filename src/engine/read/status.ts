@@ -32,7 +32,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { openNotes, orphanNotes } from "../facts/transactions.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where things stand; records nothing. */
+/** Returns the state of the workspace; records nothing. */
 export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
   const { head, damage } = await catchUp(context, { recover: false });
   const reading = await readDisk(context, { hashOnly: true, ...options });
@@ -84,7 +84,10 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
   });
 }
 
-/** Where no stat tells of every edit, and there is too much to read all of it, something may go unseen. */
+/**
+ * Returns notes on edits that may go unseen, since stats do not tell of every edit and there is too much to read all of
+ * it.
+ */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];
 }
@@ -121,7 +124,7 @@ function sizeOf(entry: Entry | undefined): number {
   return entry?.kind === "file" ? entry.size : 0;
 }
 
-/** What the history says. */
+/** The parts of the status that come from the history. */
 interface RecordedParts {
   /** `undefined`: it is not known what is recorded. */
   readonly changes: readonly Change[] | undefined;
@@ -129,7 +132,7 @@ interface RecordedParts {
   readonly notes: readonly string[];
 }
 
-/** Where the log lacks events that the index knows, a part of this may not be known any more: that is in the notes. */
+/** If the log lacks events that the index knows, a part of this may be unknown: the notes say so. */
 async function recordedParts(
   context: Context,
   reading: Reading,
@@ -158,7 +161,7 @@ function signingNotes({ state, detail, hint }: SigningShape): string[] {
   return [hint === null ? what : `${what}; ${hint}`];
 }
 
-/** Those of undos, and those of the sync of this folder, which are settled elsewhere. */
+/** Returns notes on conflicts of undos, and on those of this folder's sync, which are settled elsewhere. */
 function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
   const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
   const ofUndo = conflicts.length - ofSync;
@@ -201,7 +204,7 @@ async function notesOf(context: Context): Promise<string[]> {
   return notes;
 }
 
-/** One note for all places where the clock went back. */
+/** Returns one note for all places where the clock went back. */
 function clockNotes(jumps: readonly ClockJump[]): string[] {
   const last = jumps.at(-1);
   if (last === undefined) return [];

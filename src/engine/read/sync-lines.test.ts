@@ -86,7 +86,7 @@ describe("recent work has a line for what a sync brought", () => {
     const a = await origin.write("a", "one");
     const head = (await origin.context.index.head()).seq;
     await origin.accept([await origin.entry(1, "a", "two", { seen: a }), await origin.entry(2, "d/b", "new")]);
-    // What is so already, and what was not taken, brought nothing.
+    // Entries that change nothing, and entries that were refused, bring nothing.
     await origin.accept([await origin.entry(3, "d/b", "new"), await origin.entry(4, "a", "late")]);
     const { items } = await recentWork(origin.context);
     expect(items.filter(({ kind }) => kind === "sync")).toEqual([

@@ -11,9 +11,9 @@ import { readEvents } from "../log/read-events.ts";
 import { leastOf } from "../../util/long-lists.ts";
 import { firstFill } from "../facts/brought-paths.ts";
 
-/** What came from a sync with less than this between one and the next is one line, in milliseconds. */
+/** Events of a sync with a shorter pause than this between them form one line, in milliseconds. */
 const PAUSE_MS = 120_000;
-/** So many events are read at once. */
+/** Events that are read at once. */
 const STRIDE = 500;
 
 /** Something that a sync brought, in one commit. */
@@ -26,7 +26,7 @@ interface Brought {
   readonly changed: number;
 }
 
-/** Where something comes from: a record that is written with whatever came. */
+/** A source of changes: a record that is written with each of them. */
 interface Source {
   readonly id: string;
   readonly summary: string;
@@ -42,9 +42,10 @@ interface SyncLine {
 }
 
 /**
- * What syncs brought: at a replica from its origin, at an origin from its replicas. What came in a row is one line, unless
- * something else was done in between: what has a line of its own (`between`: seqs), or any change of a file. So the way back to
- * before a line takes nobody's work along that fell into it. The newest `most` of each source.
+ * Returns the changes that syncs brought: at a replica from its origin, at an origin from its replicas. Changes in a
+ * row form one line, unless something else was done in between: an event with a line of its own (`between`: seqs), or
+ * any change of a file. So the way back to before a line takes back nobody else's work. Returns the newest `most` of
+ * each source.
  */
 export async function syncLines(
   context: Context,
@@ -74,20 +75,20 @@ function lineOf(context: Context, { id, summary }: Source, { run, filled }: Sync
     timestamp: last.ts,
     summary,
     changed: run.reduce((sum, one) => sum + one.changed, 0),
-    // Nothing goes back to before the folder was filled: what filled it would stay, and everything else would go.
+    // No line leads back to before the folder was filled: what filled it would stay, and everything else would go.
     back:
       first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
   });
   return { seq: last.seq, item };
 }
 
-/** Is the state after an event neither compacted away nor pruned? */
+/** Returns whether the state after an event is neither compacted away nor pruned. */
 async function isHeld(context: Context, seq: number): Promise<boolean> {
   const begins = (await indexedFrom(context)) ?? 1;
   return seq >= begins - 1 && (await prunedBy(context, seq, seq + 1)) === undefined;
 }
 
-/** What this workspace follows. */
+/** Returns the origins that this workspace follows. */
 async function origins(context: Context): Promise<Source[]> {
   const rows = await context.index.records("replica:");
   return (await readEvents(context, rows)).map(({ recordId, record }) => {
@@ -104,7 +105,7 @@ function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
   return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;
 }
 
-/** Who writes back here. */
+/** Returns the replicas that write back here. */
 async function replicas(context: Context): Promise<Source[]> {
   const prefix = "writeback:";
   return (await context.index.records(prefix)).map(({ recordId }) => {
@@ -125,7 +126,7 @@ interface Reach {
   readonly most: number;
 }
 
-/** What came, in runs, both the newest first. Reads only as far back as is asked for. */
+/** Returns the changes in runs, both newest first. Reads only as far back as is asked for. */
 async function runsOf(
   context: Context,
   { recordId, broughtBy }: Source,
@@ -148,7 +149,7 @@ async function runsOf(
   return runs;
 }
 
-/** Did the later one follow at once, with nothing in between? */
+/** Returns whether the later one followed at once, with nothing in between. */
 async function goesOn(
   context: Context,
   one: Brought,

@@ -27,7 +27,9 @@ const AGES: readonly (readonly [ms: number, name: string])[] = [
 const OLDER = "older";
 const NO_SESSION = "(no session)";
 
-/** How much space the store takes; with `by`, also which contents of this workspace are whose, largest first. */
+/**
+ * Returns the space that the store takes; with `by`, also which contents of this workspace are whose, largest first.
+ */
 export async function usageOf(context: Context, { by }: { readonly by?: UsageGrouping } = {}): Promise<DuShape> {
   const usage = await context.store.usage();
   return by === undefined ? usage : { ...usage, groups: await groupsOf(context, by) };

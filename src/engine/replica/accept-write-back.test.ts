@@ -6,7 +6,7 @@ import { decodeVersion } from "../../core/records/write-back-record.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
 import { settledWriteBack } from "./settled-write-back.ts";
 
-/** What holds of an origin without a folder and with one. */
+/** Checks origins both without a folder and with one. */
 describe.each<[string, Readonly<Record<string, string>> | undefined]>([
   ["without a folder", undefined],
   ["with a folder", {}],
@@ -262,7 +262,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
         [2, "stale", unseen],
       ]);
       expect(await origin.files()).toEqual({ d: "/", "d/e": "/", "d/e/new": "2" });
-      // What was kept stands against the folder's own event.
+      // The kept versions stand against the folder's own event.
       const versions = await origin.events("version:");
       expect(versions.map(({ record }) => record["against"])).toEqual([e, d]);
     });

@@ -32,26 +32,29 @@ export interface UntrackedPath {
   readonly actor: string;
 }
 
-/** What is known of an origin whose erasures are followed. */
+/** The erasures of an origin that this workspace follows. */
 export interface OriginsErasures {
   readonly origin: string;
-  /** What the last event of each erasure says, in their order, without the contents that something there has named since. */
+  /**
+   * The state of each erasure after its last event, in order, without the contents that something at the origin has
+   * named since.
+   */
   readonly erasures: readonly LoggedErasure[];
   /** The own event up to which the origin has answered: what it has not heard of is not erased yet. */
   readonly settled: number;
-  /** Is what this path has here only what the origin had before, and about to become something else? */
+  /** True if the path holds here only what the origin had before, and is about to become something else. */
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
 
-/** What has to be over before the rest can be erased. */
+/** The conditions that must end before the rest can be erased. */
 export interface ErasuresWaiting {
-  /** These have something else. */
+  /** Paths that must first have another content. */
   readonly paths: readonly WorkspacePath[];
   /** The origin has heard of everything. */
   readonly isUnsent: boolean;
 }
 
-/** What becomes of contents here. */
+/** The contents here that can be erased, and those that must wait. */
 interface Look {
   readonly seq: number;
   readonly fresh: readonly LoggedErasure[];
@@ -98,7 +101,7 @@ export async function leaveUntracked(
       const hashes = new Set(paths.flatMap(({ before }) => before.hash ?? []));
       const isLeaving = async (path: WorkspacePath): Promise<boolean> => leaving.has(path) || given.isLeaving(path);
       const look = await lookAt(context, { ...given, isLeaving });
-      // What is about to leave does not keep it.
+      // A path that is about to leave does not keep its content.
       const free = [...look.erasable, ...look.waiting].filter((hash) => hashes.has(hash));
       const now = { ...look, erasable: new Set(free), waiting: look.waiting };
       const erased = now.fresh.flatMap((one) => partOf(context, one, now));
@@ -115,7 +118,7 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   const own = await erasuresInForce(context);
   const fresh = given.erasures.filter((one) => !isFollowed(one, own.last(one.recordId)));
   const wanted = new Set(fresh.flatMap(({ state, contents }) => (state === "erased" ? contents : [])));
-  // Nothing to take out of a store, and the same in all empty files.
+  // The empty content is nothing to take out of a store, and the same in all empty files.
   wanted.delete(EMPTY_HASH);
   const nothing = { seq, fresh, own, erasable: wanted, waiting: new Set<Hash>(), paths: [], isUnsent: false };
   if (wanted.size === 0) return nothing;
@@ -145,7 +148,7 @@ async function leavingPaths(
   return [...use.now];
 }
 
-/** Was it done here what this event of the origin's says? Whoever took it back here has the last word on it. */
+/** Returns whether this event of the origin's was followed here. An erasure that was taken back here stays so. */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
   if ((own?.upstream?.seq ?? 0) >= seq) return true;
   return state === "withdrawn" && own?.state !== "erased";
@@ -190,7 +193,7 @@ function draftOf({ recordId }: LoggedErasure, record: EraseRecord): EventDraft {
   return { op: "upsert", recordId, record: encodeErase(record) };
 }
 
-/** Those that are recorded as they were when it was decided. */
+/** Returns the paths that are still recorded as they were when it was decided. */
 async function stillSo(context: Context, untracked: readonly UntrackedPath[], seq: number): Promise<UntrackedPath[]> {
   const rows = await context.index.iterationsAt(
     untracked.map(({ path }) => path),

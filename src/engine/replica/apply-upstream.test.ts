@@ -66,7 +66,7 @@ describe("what an origin has comes into the folder", () => {
       ["src/a", "replica", "ada"],
     ]);
     expect(records.at(-1)).toMatchObject({ ...by, upstream: { seq: 7, iteration: 3 }, iteration: 1 });
-    // What was needed only to finish it is not in the end of it.
+    // The end of the intent leaves out what was needed only to finish it.
     expect(Object.keys(events.at(-1)?.record ?? {})).not.toContain("changes");
     expect(await listOperations(replica.context)).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe("what an origin has comes into the folder", () => {
         const after = path.includes("/") ? await replica.file(path, path.slice(-2)) : replica.folder(path);
         changes.push(await replica.change(path, after, { upstream: { seq: 2, iteration: 1 } }));
       }
-      // What has no content here is left alone.
+      // A change whose content is missing here is skipped.
       const nowhere = { ...(await replica.file("lost", "lost")), hash: sha256("nowhere") };
       if (inTheWay) changes.push(await replica.change("lost", nowhere, { upstream: { seq: 2, iteration: 1 } }));
       const { seq, blocked } = await replica.apply({ applied: 2, changes: changes.reverse() });

@@ -16,9 +16,9 @@ import { keepPlan, openIntents, perform, settable } from "../capture/operate.ts"
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What a replica does about new events of its origin, as one step. Given again after a crash it is another step. */
+/** A replica's step for new events of its origin. The same events given again after a crash are another step. */
 export interface UpstreamStep {
-  /** How far the replica is after it: with the new `applied`, and the `settled` that is known by now. */
+  /** The replica's progress after the step: with the new `applied`, and the `settled` known by now. */
   readonly record: ReplicaRecord;
   /** Changes of the folder. Their contents are in the store. */
   readonly changes: readonly UpstreamChange[];
@@ -34,26 +34,29 @@ export interface UpstreamStep {
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
-   * Somebody has decided it, in words: an operation of theirs then, which can be undone, and all or nothing; only folders that
-   * hold what is not tracked stay. Default: it follows from the origin.
+   * Describes a person's decision: then the step is an operation of theirs, which can be undone, and is done whole or
+   * not at all; only folders that hold untracked files stay. Default: the step follows from the origin.
    */
   readonly decision?: string;
 }
 
-/** What became of a step. */
+/** The result of a step. */
 export interface UpstreamReport {
   /** The head before its events, and after them: nothing else was recorded in between. */
   readonly from: number;
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
-  /** Not as the plan knew them. Where there is one, nothing was done at all: capture (it is recorded by now), and plan anew. */
+  /**
+   * Paths that are not as the plan knew them. If there is one, nothing was done at all: capture (it is recorded by
+   * now), and plan anew.
+   */
   readonly moved: readonly WorkspacePath[];
   /**
    * Could not be written, or changed at the last moment. They were left alone, and are held by open conflicts with the reason
    * `blocked`, which were recorded with the step: settle such a conflict in the step that tries again.
    */
   readonly blocked: readonly BlockedPath[];
-  /** What somebody wrote at the very last moment was kept under another name. */
+  /** Files that somebody wrote at the very last moment, kept under another name. */
   readonly copies: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
 }
 
@@ -63,9 +66,9 @@ export interface ApplyUpstreamOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
 const MOST_INLINE = 32;
-/** So many conflicts may stand in the intent, and in one append. */
+/** The most conflicts in the intent, and in one append. */
 const MOST_CONFLICTS = 1_000;
 /** For more paths than this, looking at everything is cheaper than at each of them. */
 const MOST_NAMED = 2_000;
@@ -97,7 +100,10 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
   });
 }
 
-/** What stands at a path is recorded, though a filter keeps it out; but not what lies untracked in a folder that is to go: it stays. */
+/**
+ * Records the state at each path, even if a filter keeps it out; but not untracked files in a folder that is to go: the
+ * folder stays.
+ */
 async function captureFirst(
   context: Context,
   changes: readonly UpstreamChange[],
@@ -117,7 +123,7 @@ async function captureFirst(
   if (others.length > 0) await capture(context, { ...how, only: others, named: true });
 }
 
-/** Does each change what is there, which is certainly what is recorded? */
+/** Returns whether each change begins with the state on disk, and that is certainly the recorded one. */
 async function areCertain({ worktree }: Context, changes: readonly UpstreamChange[]): Promise<boolean> {
   const entries = changes.flatMap(({ before }) => before ?? []);
   return entries.length === changes.length && (await worktree.areStill(entries));
@@ -144,14 +150,15 @@ async function underLock(
     ? await appendOnly(commit, left)
     : await performStep(context, commit, { step: left, changes, options });
   const { seq } = await commit.head();
-  // What was applied is remembered by now: the next look need not be told of it.
+  // The applied states are remembered by now: the next scan need not be told of them.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
   return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
 }
 
 /**
- * So many conflicts that are open would make the intent's line too long: they are recorded ahead of it. Cut off there, their
- * paths are as disputed as before, since each says what it is based on. Returns those that go with the intent.
+ * Appends open conflicts ahead of the intent if so many would make its line too long. If a crash cuts this off, their
+ * paths are as disputed as before, since each conflict says what it is based on. Returns the conflicts that go with the
+ * intent.
  */
 async function openAhead(
   commit: Commit,
@@ -199,7 +206,8 @@ async function performStep(
   };
   const { keepMtime, onProgress } = options;
   const done = await perform(context, commit, {
-    // One record for all steps with an origin: a folder that is followed for years has no more of them than another one.
+    // All steps with an origin share one record: a folder that is followed for years has no more records than another
+    // one.
     id: decision === undefined ? record.origin : context.newId(),
     intent,
     operation: {
@@ -227,7 +235,7 @@ async function movedPaths(
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
 ): Promise<WorkspacePath[]> {
   const { planned, proposals = [], conflicts = [] } = step;
-  // Nothing was recorded since: everything is as the plan knew it.
+  // Nothing was recorded since, so everything is as the plan knew it.
   if (planned?.seq === seq) return [];
   const moved = new Set<WorkspacePath>();
   const rows = await context.index.iterationsAt(
@@ -246,7 +254,7 @@ async function movedPaths(
   return [...moved];
 }
 
-/** Does a folder go, with what lies in it? */
+/** True if a folder goes, with its contents. */
 function isCleared({ before, after }: UpstreamChange): boolean {
   return before?.kind === "dir" && after?.kind !== "dir";
 }

@@ -30,15 +30,15 @@ export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<Iter
 export interface JournalQuery {
   /** The origin's workspace. */
   readonly origin: string;
-  /** Only entries of later own events. */
+  /** Returns only entries of own events after this one. */
   readonly after: number;
-  /** At most so many entries; at least 1. */
+  /** The most entries to return; at least 1. */
   readonly limit: number;
   /** Do these patterns, or names, withhold a path? What was changed while they did is no entry: neither side heard of the other. Default: none does. */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
 
-/** So many events are looked through at once. */
+/** Events that are searched at once. */
 const WINDOW = 2_000;
 
 /**
@@ -56,7 +56,7 @@ export async function readJournal(
   const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  // What was before a dropped archive has its answers: it is not dropped sooner.
+  // Everything before a dropped archive has its answers: an archive is not dropped sooner.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const standing = await ReplicaState.at(context, origin, upTo);
   if (standing === undefined) return { entries: [], upTo: head };
@@ -121,7 +121,7 @@ class JournalReader {
     return isWithheld(this.#standing.withheld, path, state?.kind === "dir");
   }
 
-  /** What a merge is to the origin is whose work it was that was merged with what that had. */
+  /** Returns whose work a merge is to the origin: the author of the own state that was merged with the origin's. */
   async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
     const event = await this.#eventOf(path, seq - 1);
     const isOfPath = event !== undefined && pathOfRecordId(event.recordId) === path;
@@ -129,7 +129,7 @@ class JournalReader {
     return own === undefined || isOriginsState(own) ? merge : own;
   }
 
-  /** Whose it is, is whose the state is that is proposed. */
+  /** A proposal belongs to the author of the state that is proposed. */
   async #proposal(path: WorkspacePath, proposal: LogEvent): Promise<void> {
     const { seq } = proposal;
     const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
@@ -175,7 +175,7 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** What began a history on a base was there before anybody was named. */
+/** The actor of states that a history began with on a base: nobody had been named yet. */
 const UNKNOWN = "unknown";
 /** Bodies that are read at once. */
 const READ = 256;
@@ -187,8 +187,8 @@ function isTelling(recordId: string): boolean {
 const TELLING = ["file", "proposal:", "replica:", "conflict:"];
 
 /**
- * Is this event of the own log still the one of which the origin has heard? `hash` undefined: nobody knows which one that was. What
- * was compacted away cannot be asked any more, and stands.
+ * Returns whether this event of the own log is still the one of which the origin has heard. `hash` is `undefined` if
+ * nobody knows which one that was. A compacted event cannot be checked any more, and counts as held.
  */
 export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -198,8 +198,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * Is this own event a change of this path, or of something that lies in it? What was compacted away, and what stands in a base, cannot be
- * asked any more, and stands.
+ * Returns whether this own event is a change of this path, or of something in it. A compacted event, or one that stands
+ * in a base, cannot be checked any more, and counts as one.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

@@ -14,11 +14,11 @@ import { ReplicaWork, stateBehind } from "./replica-work.ts";
 import { WriteBackContents } from "./write-back-contents.ts";
 import { refusalOf } from "./write-back-rules.ts";
 
-/** What becomes of an entry. */
+/** The decision about an entry. */
 export type Verdict =
-  /** It is to be recorded, with the folders that are missing on the way. `against`: the last event of the path now. */
+  /** The entry is to be recorded, with the missing folders above it. `against`: the last event of the path now. */
   | { readonly kind: "taken"; readonly change: Change; readonly folders: readonly Change[]; readonly against: number }
-  /** It is so already, by this iteration and its event. */
+  /** The state is recorded already, by this iteration and its event. */
   | { readonly kind: "known"; readonly iteration: number; readonly seq: number }
   | Refused;
 
@@ -30,7 +30,7 @@ export interface Refused {
   readonly against?: number;
   /** The event of another path that is why, and has to be known before it can be decided otherwise; 0: one of this batch. */
   readonly awaits?: number;
-  /** Only what the folder holds is why. */
+  /** True if only the contents of the folder are the reason. */
   readonly isHeld?: true;
 }
 
@@ -43,7 +43,7 @@ export interface JudgeGround {
   readonly rules: WriteBackRules;
   /** Paths that cannot be written here, and what that comes to. */
   readonly barred: ReadonlyMap<WorkspacePath, WriteBackReason>;
-  /** Is a folder there that nobody recorded? */
+  /** Returns whether an unrecorded folder is at the path. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
 }
 
@@ -109,12 +109,14 @@ export class EntryJudge {
     return this.#ground.rules.filter?.passes({ path, kind: present.kind }, "from-replica") === false;
   }
 
-  /** Does it claim to have seen what it cannot have seen, or what is no event of this path? */
+  /**
+   * Returns whether the entry claims to have seen an event that it cannot have seen, or that is no event of this path.
+   */
   async #isLie({ path, seen }: WriteBackEntry, now: IterationRow | undefined): Promise<boolean> {
     if (seen === 0) return false;
     if (seen > this.#batch.acknowledged || seen > this.#ground.head) return true;
     if (now?.seq === seen || (await this.#context.index.iterationAt(path, seen))?.seq === seen) return false;
-    // Of events that were compacted away nothing is known.
+    // Events that were compacted away cannot be checked.
     this.#start ??= (await indexedFrom(this.#context)) ?? 1;
     return seen >= this.#start;
   }
@@ -145,7 +147,7 @@ export class EntryJudge {
   }
 }
 
-/** What was overtaken by the replica's own later work is not done once more: it was so then, or it was not taken. */
+/** An entry overtaken by the replica's own later work is not applied again: it was either taken then, or refused. */
 function decidedThen(
   entry: WriteBackEntry,
   then: IterationRow | undefined,
@@ -156,7 +158,7 @@ function decidedThen(
   return { kind: "known", iteration: then?.iteration ?? 0, seq: then?.seq ?? 0 };
 }
 
-/** The state as it is recorded: what Chronicle would not set on a disk is nobody's to hand on. */
+/** Returns the state as it is recorded: bits that Chronicle would not set on a disk are not handed on. */
 function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
   const set = settable(entry);
   return set?.kind === "symlink" ? { ...set, mode: SYMLINK_MODE } : set;

@@ -10,7 +10,7 @@ import { readEvent } from "../log/read-events.ts";
 interface OpenPath {
   readonly path: WorkspacePath;
   readonly baseSeq: number;
-  /** What lies beneath it is based on this event of the origin. */
+  /** The event of the origin that everything beneath the path is based on. */
   readonly since: number | undefined;
 }
 
@@ -34,8 +34,8 @@ const PAGE = 512;
 const CONFLICT = "conflict:";
 
 /**
- * How a replica stood at an event of its own log: up to which event of the origin its folder was reconciled, and for which
- * paths that does not hold because a conflict of theirs was open.
+ * The state of a replica at an event of its own log: the event of the origin up to which its folder was reconciled, and
+ * the paths for which that does not hold because they had an open conflict.
  */
 export class ReplicaState {
   readonly #origin: string;
@@ -83,7 +83,7 @@ export class ReplicaState {
     return true;
   }
 
-  /** Was it the sync that goes on now? */
+  /** True if the state belongs to the current sync. */
   get isCurrent(): boolean {
     return this.#sandboxThen === this.#sandboxId;
   }

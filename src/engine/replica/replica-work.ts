@@ -4,13 +4,13 @@ import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 
-/** What happened to a path after an event. */
+/** The changes of a path after an event. */
 export interface WorkSince {
-  /** Nothing but what one replica wrote: it knows its own work, and goes on from it. */
+  /** True if only one replica wrote: it knows its own work, and goes on from it. */
   readonly isOwn: boolean;
-  /** What that replica wrote, by its own event. */
+  /** The replica's own iterations, by its own event. */
   readonly done: ReadonlyMap<number, IterationRow>;
-  /** All of it, with the iteration before each. */
+  /** All iterations, with the one before each. */
   readonly rows: readonly WorkRow[];
 }
 
@@ -23,8 +23,8 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * What a path was when a replica wrote what came after one of its events; `undefined`: nothing did. That event was decided about
- * then, though no iteration may say so: what says what is so already leaves none.
+ * Returns the state of a path when a replica wrote its first iteration after one of its own events; `undefined`: there
+ * is none. That event was decided then, even if no iteration says so: an entry that changes nothing leaves none.
  */
 export function stateBehind(
   { done, rows }: WorkSince,
@@ -67,7 +67,7 @@ export class ReplicaWork {
     const located: EventRow[] = [];
     for (const { seq } of rows) {
       const row = await index.locate(seq);
-      // Of a baseline, or compacted away: nobody can say whose it was, and no replica wrote it.
+      // Skips iterations of a baseline and compacted events: their author is unknown, and no replica wrote them.
       if (row?.recordId === fileRecordId(path)) located.push(row);
     }
     const done = new Map<number, IterationRow>();

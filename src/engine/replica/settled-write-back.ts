@@ -19,7 +19,7 @@ import { optional } from "../../util/optional.ts";
 
 const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
 
-/** Up to where the entries of a replica are decided, and the answers to its last batch. */
+/** Returns up to where the entries of a replica are decided, and the answers to its last batch. */
 export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
   const { settled, hash, accepted, rejected } = await recordOf(context, replica);
   return { upTo: settled, ...optional({ hash }), last: { accepted, rejected } };
@@ -30,7 +30,7 @@ async function recordOf(context: Context, replica: string): Promise<WriteBackRec
   return row === undefined ? NONE : decodeWriteBack((await readEvent(context, row)).record);
 }
 
-/** What is still to be decided of a batch. */
+/** The part of a batch that is still to be decided. */
 export interface OpenWriteBack {
   readonly batch: WriteBackBatch;
   /** The last entry that was decided; 0: none. */
@@ -70,7 +70,7 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   };
 }
 
-/** What was decided over another connection of the same replica is among what it sends once more. */
+/** Entries that were decided over another connection of the same replica must be among those that it resends. */
 function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
   if (after === undefined || after === settled) return;
   if (hash !== undefined && entries.some((one) => one.localSeq === settled && one.eventHash === hash)) return;

@@ -4,7 +4,7 @@ import type { WriteBackBatch, WriteBackReason } from "../../core/records/write-b
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 
-/** Is the content of each entry there, and what the entry says of it? */
+/** Checks that the content of each entry is in the store, and is as the entry says. */
 export class WriteBackContents {
   readonly #sizes: ReadonlyMap<Hash, number>;
   /** Targets of links that no system takes. */

@@ -4,7 +4,7 @@ import type { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
 
-/** What an origin with a folder does beside what every origin does (`accept-write-back.test.ts`). */
+/** Checks what an origin with a folder does beside what every origin does (`accept-write-back.test.ts`). */
 
 function put(disk: SimDisk, path: string, text: string): void {
   if (disk.lstat(path) !== undefined) disk.unlink(path);

@@ -24,11 +24,11 @@ import { planWriteBack, type PlannedWriteBack } from "./write-back-plan.ts";
 import { refusalOf } from "./write-back-rules.ts";
 import { changesOf } from "./written-states.ts";
 
-/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
 const MOST_INLINE = 32;
 /**
- * How often somebody at the origin may edit a path, or put something into a folder, in the last moment, until the replica is told
- * that it is another one, or that the folder cannot go.
+ * The number of times that somebody at the origin may edit a path, or put something into a folder, at the last moment,
+ * before the replica is told that the path has changed, or that the folder cannot go.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
@@ -36,7 +36,7 @@ const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { chan
 interface Deciding extends OpenWriteBack {
   readonly planned: PlannedWriteBack;
   readonly changes: readonly UpstreamChange[];
-  /** Not all of it: the others are next. */
+  /** True if entries are left for the next part. */
   readonly isPart: boolean;
 }
 
@@ -93,16 +93,16 @@ export class WriteBackOnDisk {
       folders,
       inFolders.filter(({ reason }) => reason !== "excluded"),
     );
-    // What the rules keep out stays where it is, and its folder with it.
+    // Files that the rules keep out stay where they are, and so does their folder.
     const going = folders.filter((path) => this.#batch.entries.some((one) => one.path === path && !isFolder(one)));
     this.#barUncaptured(going, inFolders);
     return captured;
   }
 
   /**
-   * May no replica write there? A repository's own state is git's, whoever asks: a hook put there would be run by the next person
-   * who commits. What the rules keep out and nobody has recorded, the replica cannot have seen: what it wrote would not replace
-   * that, and it would only be captured, and sent to the replica.
+   * Returns whether no replica may write to the path. A repository's own state is git's, whoever asks: a hook put there
+   * would be run by the next person who commits. An unrecorded path that the rules keep out is one that the replica
+   * cannot have seen: its write would not replace that, and the path would only be captured, and sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -112,7 +112,7 @@ export class WriteBackOnDisk {
     return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
   }
 
-  /** What could not be recorded is not replaced: it could not be brought back. */
+  /** A state that could not be recorded is not replaced: it could not be brought back. */
   #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
     for (const path of paths) {
       if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
@@ -161,13 +161,13 @@ export class WriteBackOnDisk {
     const { changes } = deciding;
     let answer: WriteBackAnswer | undefined;
     const report = await perform(this.#context, commit, {
-      // One record for all that a replica ever writes.
+      // All writes of a replica share one record.
       id: idOfText(`chronicle write-back\0${this.#batch.replica}`),
       intent: await this.#intent(changes, seq),
       operation: { changes, onBlocked: "fail" },
       also: (files, { blocked }) => {
         const left = new Set(blocked.map(({ path }) => path));
-        // Behind the event that opens the intent.
+        // The files follow the event that opens the intent.
         const done = answerOf({ ...this.#recorded(deciding), files, firstSeq: seq + 2, left });
         answer = done.answer;
         return done.records;
@@ -178,7 +178,7 @@ export class WriteBackOnDisk {
     return answer;
   }
 
-  /** Where only what was held by earlier batches is decided, the last entry is the one that it was. */
+  /** If only entries held by earlier batches are decided, the last entry stays as it was. */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
   }
@@ -199,7 +199,7 @@ export class WriteBackOnDisk {
     };
   }
 
-  /** Nothing could be done because of these. */
+  /** Bars the paths because of which nothing could be done. */
   #bar(blocked: readonly BlockedPath[]): void {
     this.#attempts += 1;
     for (const { path, reason, detail } of blocked) {
@@ -208,7 +208,7 @@ export class WriteBackOnDisk {
           hint: "it is sent again; see what the system says of that disk",
         });
       }
-      // What somebody has written in this moment is recorded first: then it is that, and has an event that says so.
+      // An edit made at this moment is recorded first: the next attempt finds it as the present state, with an event.
       if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
     }
   }
@@ -221,7 +221,7 @@ function isFolder({ entry }: WriteBackEntry): boolean {
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
   "no-folder": "stale",
-  // Of what it holds nothing is ever recorded: to ask again is of no use.
+  // The contents of that folder are never recorded, so asking again is of no use.
   "not-empty": "path",
   "not-permitted": "read-only",
   "content-missing": "content-missing",

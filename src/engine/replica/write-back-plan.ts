@@ -7,7 +7,7 @@ import { talliedAfter, type Tally } from "../write/write-limits.ts";
 import { WriteState } from "../write/write-state.ts";
 import { EntryJudge, type JudgeGround, type Verdict } from "./judge-entry.ts";
 
-/** What a batch is planned on. */
+/** The state and limits that a batch is planned on. */
 export interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
   /** Folders of earlier batches that go as soon as nothing is in them: what this batch deletes may be the rest. */
@@ -35,11 +35,11 @@ export interface RefusedEntry {
   readonly entry: WriteBackEntry;
   readonly reason: WriteBackReason;
   readonly against?: number | undefined;
-  /** What the replica has to know first, where that is another path's event. */
+  /** The event that the replica has to know first, if that is another path's. */
   readonly awaits?: number;
 }
 
-/** What becomes of a batch; what is taken, in an order in which it can be recorded. */
+/** The decisions about a batch; taken entries are in an order in which they can be recorded. */
 export interface PlannedWriteBack {
   readonly taken: readonly TakenEntry[];
   readonly known: readonly KnownEntry[];
@@ -63,7 +63,7 @@ export async function planWriteBack(
   const plan = new WriteBackPlan(context, state, ground);
   for (const run of runsOf(entries)) {
     const isLast = run.at(-1) === entries.at(-1);
-    // What lies in a folder first: then the folder can go, and a crash leaves nothing without its folder.
+    // Entries in a folder come before it: then the folder can go, and a crash leaves nothing without its folder.
     for (const [i, entry] of [...run.entries()].toReversed()) {
       const verdict = await judge.judge(entry);
       await plan.take(entry, verdict);
@@ -85,7 +85,7 @@ function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBa
   }
 }
 
-/** Is the entry the deletion of something that lies beneath a path? */
+/** True if the entry deletes something beneath the folder. */
 function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath): boolean {
   return entry !== undefined && entry.entry === undefined && entry.path !== folder && isWithin(entry.path, folder);
 }
@@ -121,7 +121,7 @@ class WriteBackPlan implements PlannedWriteBack {
     }
     this.#tally = tally;
     this.taken.push(taken);
-    // Which event it will be is not asked for: the entries of one batch are all of one replica.
+    // The number of the event does not matter: all entries of one batch are of one replica.
     await this.#state.take(changes, OWN_EVENT);
   }
 

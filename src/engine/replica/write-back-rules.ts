@@ -4,7 +4,7 @@ import type { WriteBackEntry, WriteBackReason, WriteBackRules } from "../../core
 import type { TrackedRoot } from "../../worktree/worktree.ts";
 import { tooLong } from "../write/writable-path.ts";
 
-/** What a link's target may be, in bytes (PATH_MAX of Linux). */
+/** The maximum length of a link's target, in bytes (PATH_MAX of Linux). */
 const MAX_TARGET_BYTES = 4_095;
 
 /** Why an entry is not taken whatever its content is; `undefined`: it may be. */
@@ -15,7 +15,7 @@ export function refusalOf(
 ): WriteBackReason | undefined {
   const root = roots.find(({ id }) => id === undefined);
   if (root === undefined || !isWritable(path, root)) return "path";
-  // What a deletion deletes is not said; a filter that means files or folders only is asked about a file.
+  // A deletion does not say the kind of what it deletes, so a filter for files or folders only is asked about a file.
   const subject = { path, kind: entry?.kind ?? "file", ...(entry === undefined ? {} : { size: entry.size }) };
   if (filter?.passes(subject, "from-replica") === false) return "filtered";
   if (entry?.kind === "symlink") return entry.size > 0 && entry.size <= MAX_TARGET_BYTES ? undefined : "path";
@@ -28,7 +28,7 @@ export function refusalOf(
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");
-  // In a folder on disk, the rules there say what is git's.
+  // In a folder on disk, the folder's own rules say what is git's.
   const isOwn = (name: string): boolean => name === ".git" && folder !== "";
   if (names.some((name) => isGitName(name) && !isOwn(name))) return false;
   return root === undefined && inner !== "" && (only === undefined || only === inner) && tooLong(path) === undefined;

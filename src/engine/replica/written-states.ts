@@ -18,8 +18,8 @@ export function writtenBy(replica: string, entry: WriteBackEntry, state: Entry |
 }
 
 /**
- * What is to be done to the files: one change for each path, with all states that it went through. A path that ends as it was
- * is left out: `backAt` says at which of the entries it first was so again; -1: none is.
+ * Returns the changes to make to the files: one for each path, with all states that it went through. A path that ends
+ * as it was is left out: `backAt` is the entry at which it first was so again; -1: none is.
  */
 export function changesOf(
   replica: string,

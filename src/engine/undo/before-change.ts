@@ -6,8 +6,8 @@ import { closeAbandoned, listSessions, wordlessEnd } from "../actions/session.ts
 import { orphanNotes } from "../facts/transactions.ts";
 
 /**
- * What is done before every change, in one place: `OperationQueue.change` calls it, operations do not. Operations that a crash has
- * interrupted are finished, sessions and actions whose process is gone are closed.
+ * The steps before every change, in one place: `OperationQueue.change` calls them, operations do not. They finish
+ * operations that a crash has interrupted, and close sessions and actions whose process is gone.
  */
 
 /** Finishes what was interrupted, and closes what was abandoned. */
@@ -17,19 +17,19 @@ export async function endBefore(context: Context): Promise<BeforeChange> {
   return { finished, closed: await closeAbandoned(context) };
 }
 
-/** What `endBefore` would do now. Changes nothing. */
+/** Returns what `endBefore` would do now. Changes nothing. */
 export async function wouldEndBefore(context: Context): Promise<BeforeChange> {
   const finished = await unfinished(context);
   const killed = (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
   return { finished, closed: [...killed, ...(await orphanNotes(context))] };
 }
 
-/** For people: the interrupted operations that were, or would be, finished before. */
+/** Returns notes for people on the interrupted operations that were, or would be, finished first. */
 export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): string[] {
   return finished.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
 }
 
-/** For people: all that was, or would be, ended before. */
+/** Returns notes for people on everything that was, or would be, ended first. */
 export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
 }

@@ -5,9 +5,9 @@ import type { FinishedIntent } from "../capture/operate.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
 
-/** What comes before an undo or redo: what was interrupted is finished, what is there now is recorded. */
+/** The steps before an undo or redo: finish what was interrupted, and record what is on disk now. */
 
-/** What finishing the interrupted operations did or would do, and nothing else. */
+/** Returns only what finishing the interrupted operations did or would do. */
 export async function onlyFinished(
   context: Context,
   interrupted: readonly FinishedIntent[],

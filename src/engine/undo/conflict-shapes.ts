@@ -3,7 +3,7 @@ import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conf
 import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What only a conflict with an upstream has. */
+/** Returns the fields that only a conflict with an upstream has. */
 function syncPart({ sync, base }: ConflictRecord): Pick<ConflictShape, "cause" | "detail" | "base_hash"> {
   if (sync === undefined) return {};
   const { detail } = sync;

@@ -6,8 +6,8 @@ import { readRange } from "../log/read-events.ts";
 const PREFIX = "conflict:";
 
 /**
- * What becomes of conflicts when the settling of one is taken back or done again: it is open again, as long as its
- * contents are there, or settled as before. With a lease held.
+ * Returns the new states of conflicts when the settling of one is undone or redone: it is open again, as long as its
+ * contents are in the store, or settled as before. The caller holds a lease.
  */
 export async function conflictsOfStep(
   context: Context,

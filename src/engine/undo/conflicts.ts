@@ -130,7 +130,7 @@ interface Resolving {
   readonly present: Entry | undefined;
 }
 
-/** What the path is to be, and the contents of it that are new. */
+/** Returns the state that the path is to have, and its new contents. */
 async function targetOf(
   context: Context,
   { id, record }: IdentifiedConflict,
@@ -165,7 +165,7 @@ async function mergedTarget(
   { present, batch }: { readonly present: Entry | undefined; readonly batch: Batch },
 ): Promise<Target> {
   const { path, current, wanted, sync } = record;
-  // What was edited since is no part of the origin's side; it is in the history.
+  // Later edits are not merged into the origin's side; they are in the history.
   if (sync !== undefined) return { target: settable(wanted), contents: [] };
   const groups = [{ before: wanted, after: current }];
   const merged = await mergeGroups(context, groups, { present, batch });

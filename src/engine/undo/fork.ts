@@ -24,15 +24,15 @@ export interface ForkSource {
   readonly entries: readonly Entry[];
   /** The erasures of contents of these files, each with no other content. */
   readonly erasures: readonly LoggedErasure[];
-  /** Those of the workspace, without their folders. */
+  /** The tracked roots of the workspace, without their folders. */
   readonly roots: readonly RootRecord[];
   /** The names of secrets that a person has said there: a copy shows nothing that the original does not. */
   readonly protectedNames: readonly string[] | undefined;
-  /** For people: which moment it is. */
+  /** Names the moment for people. */
   readonly label: string;
 }
 
-/** How many contents are asked for at once. */
+/** Contents that are asked for at once. */
 const BATCH = 10_000;
 
 /**
@@ -79,7 +79,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
     .filter(({ contents }) => contents.length > 0);
 }
 
-/** Without its contents a state is none, unless they are erased: what is missing is said before anything begins. */
+/** Throws before anything begins if a content is missing that is not erased: a state needs all of its contents. */
 async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);

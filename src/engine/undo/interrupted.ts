@@ -7,7 +7,10 @@ import { unrecordedChanges } from "../read/diff.ts";
 import { type FinishedIntent, openIntents, restOf } from "../capture/operate.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** What settling would do now, as far as a look tells: the changes that are still to be made. Changes nothing. */
+/**
+ * Returns what settling would do now, as far as reading the disk can tell: the changes that are still to be made.
+ * Changes nothing.
+ */
 export async function unfinished(context: Context): Promise<FinishedIntent[]> {
   const open = await openIntents(context);
   if (open.length === 0) return [];

@@ -22,12 +22,12 @@ import { optional } from "../../util/optional.ts";
 export interface Inversion {
   readonly kind: "undo" | "redo";
   readonly summary: string;
-  /** Whose work, for the record and for people. */
+  /** The name of the work, for the record and for people. */
   readonly label: string;
   readonly own: OwnEvents;
-  /** What it takes back wholly (undo), or the undo that it takes back (redo). */
+  /** The operations that it takes back wholly (undo), or the undo that it takes back (redo). */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
-  /** Said where nothing is to be changed. */
+  /** The message if nothing is to be changed. */
   readonly nothing: string;
   /** Recorded even where nothing is to be changed: a step on the stack. */
   readonly always: boolean;
@@ -38,7 +38,7 @@ export interface Inversion {
   readonly operation: OperationShape | null;
 }
 
-/** How it is to be done, and what came before. */
+/** Options of an inversion, and the state that it begins with. */
 export interface InversionOptions {
   readonly options: Pick<UndoOptions, "force">;
   readonly present: Present;
@@ -83,9 +83,9 @@ export async function planInversion(
   };
 }
 
-/** For people: how what an undo has left is taken back later. */
+/** Returns notes for people on how to take back later what an undo has left. */
 function restNotes({ kind, operation, label }: Inversion, skipped: readonly SkippedPath[]): string[] {
-  // What becomes of a transaction that is rolled back, its end says.
+  // The end of a rolled-back transaction says what becomes of it.
   if (kind === "redo" || label.startsWith("transaction ")) return [];
   return restNote(skipped, operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``);
 }
@@ -115,7 +115,7 @@ async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> 
   }
 }
 
-/** How the work left a path is only told: without its content, it is not. */
+/** The state in which the work left a path only informs people: drops it if its content is missing. */
 async function whole(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
   const stored = await context.blobs.has(unmerged.flatMap(({ base }) => base?.hash ?? []));

@@ -15,9 +15,9 @@ import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What takes some work back. */
+/** The changes that take some work back. */
 export interface InversePlan {
-  /** From what is there now to what is to be there. */
+  /** The changes from the present to the wanted state. */
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
   /** Folders that stay because they hold what others made, and paths that need a content that was pruned. */
@@ -26,9 +26,9 @@ export interface InversePlan {
   readonly contents: readonly Hash[];
 }
 
-/** Where a plan is made. */
+/** The circumstances of a plan. */
 export interface Planning {
-  /** What is on disk and not recorded: a dry run looks only. */
+  /** Changes on disk that are not recorded: a dry run only reads. */
   readonly unrecorded: readonly Change[];
   /** Takes the merged contents; a dry run has none. */
   readonly batch?: BlobBatch;
@@ -88,7 +88,10 @@ export async function invertWork(
   };
 }
 
-/** Where a path ends up keeping what is there, where preferring the undo, and the contents that were made for it. */
+/**
+ * The end state of a path if the present state is preferred, that if the undo is preferred, and the contents made for
+ * them.
+ */
 interface WayBack {
   readonly kept: Folded;
   /** The very entry of `kept` where the two do not differ. */
@@ -104,7 +107,7 @@ async function wayBack(merger: Merger, groups: readonly Group[], present: Entry 
   return { kept, wanted, made };
 }
 
-/** One path by itself: some changes of it taken back, merged with what is there now. A new content is put into the batch. */
+/** Takes back some changes of one path, merged with its present state. Puts a new content into the batch. */
 export async function mergeGroups(
   context: Context,
   groups: readonly Group[],
@@ -121,7 +124,7 @@ export async function mergeGroups(
   return { entry, ...optional({ reason }), contents };
 }
 
-/** Where a path ends up, and the first thing on the way that did not merge. */
+/** The end state of a path, and the first change on the way that did not merge. */
 interface Folded {
   readonly entry: Entry | undefined;
   readonly reason?: ConflictReason;

@@ -4,7 +4,7 @@ import { isGitName } from "../../core/filter/git-name.ts";
 import { isWithin, pathInRoot, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
 
-/** What a new folder is filled with, and what stays away from it. */
+/** The entries that fill a new folder, and those that are left out. */
 export interface WithoutGit {
   readonly entries: readonly Entry[];
   readonly skipped: readonly SkippedShape[];

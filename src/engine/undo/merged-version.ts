@@ -8,7 +8,7 @@ import type { IterationRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** So many iterations after a version are looked at for the replica's next word on the path. */
+/** The most iterations after a version that are searched for the replica's next state of the path. */
 const MOST_ROWS = 100;
 
 /**
@@ -24,7 +24,7 @@ export async function findMerge(context: Context, version: VersionRecord): Promi
   return (await holds(context, next.entry, { base, theirs: entry })) ? next : undefined;
 }
 
-/** What the replica made of the path next, of what was taken. */
+/** Returns the replica's next accepted state of the path. */
 async function nextOwn(
   { index, ...context }: Context,
   { path, replica, localSeq, against }: VersionRecord,
@@ -40,7 +40,7 @@ async function nextOwn(
   return undefined;
 }
 
-/** Is everything that `theirs` changed of `base` in `ours`? */
+/** Returns whether `ours` holds everything that `theirs` changed of `base`. */
 async function holds(
   context: Context,
   ours: Entry,
@@ -58,7 +58,7 @@ async function holds(
   return text?.conflicts === 0 && text.content.equals(here);
 }
 
-/** Not there: pruned. */
+/** `undefined`: the content was pruned. */
 async function contentOf({ blobs }: Context, hash: Hash | undefined): Promise<Buffer | undefined> {
   return hash === undefined ? undefined : blobs.get(hash);
 }

@@ -16,7 +16,7 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   return operationsOf(context, await listSessions(context));
 }
 
-/** What can be undone and redone now. What is part of a greater operation is undone with it, or by its id. */
+/** Returns what can be undone and redone now. A part of a greater operation is undone with it, or by its own id. */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
     operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
@@ -43,12 +43,12 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }
 
-/** What was taken back of an operation before it ended: that is not among what it has changed. */
+/** Returns what was taken back of an operation before it ended: that is not among its changes. */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }
 
-/** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */
+/** True if the operation was taken back and not done again. (A new operation ends redo: then it stays so.) */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
   const { id, kind, partOf } = operation;
   if (kind === "undo" || kind === "redo") return false;

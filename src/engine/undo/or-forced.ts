@@ -8,7 +8,7 @@ function isRefusal(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && REFUSALS.has(error.code);
 }
 
-/** How an operation is asked for. */
+/** Options of an operation that can be forced. */
 export interface ForcedHow {
   readonly dryRun?: boolean | undefined;
   readonly force?: boolean | undefined;
@@ -40,9 +40,9 @@ export async function orForced<Shape extends RestoreShape>(
   }
 }
 
-/** So many paths of each kind stand in an error. */
+/** The most paths of each kind in an error. */
 const MOST_PATHS = 100;
-/** So many of them are named to people. */
+/** The most of them that are named to people. */
 const MOST_NAMED = 5;
 
 function forcedShape({ changes, skipped }: RestoreShape): ForcedShape {

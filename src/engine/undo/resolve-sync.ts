@@ -7,8 +7,8 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 import { givenPath, shownPath } from "../log/shape.ts";
 
 /**
- * What `resolve` does about a conflict between a folder and its origin, where no sync need be under way. One about a folder,
- * or about names, takes what the origin has of what lies in it: that is for `sync resolve`.
+ * Resolves a conflict between a folder and its origin, for `resolve`, where no sync need be under way. To resolve a
+ * conflict about a folder, or about names, takes what the origin has of its contents: that is for `sync resolve`.
  */
 
 /** Throws `REFUSED` for a conflict that is not about one file or link alone. */
@@ -35,14 +35,14 @@ export function proposedBy(
   return sync === undefined || isWritten || sameEntry(target, wanted) ? undefined : [path];
 }
 
-/** What was settled, in words. */
+/** Says in words how the conflict was settled. */
 export const SYNC_WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   current: "the folder's side was kept",
   undo: "the upstream's side was taken",
   merged: "a merged content was given",
 };
 
-/** The same for the list of operations. */
+/** Says the same for the list of operations. */
 export function settledInWords(path: WorkspacePath, keep: ResolveOptions["keep"]): string {
   return `resolve of ${shownPath(path)}: ${SYNC_WORDS[keep]}`;
 }

@@ -18,7 +18,7 @@ import { keptOutside } from "../actions/outside.ts";
 import { missingContent, pruningInForce } from "../facts/pruning.ts";
 import { changeShape } from "../log/shape.ts";
 
-/** An action of which something is to be brought back. */
+/** An action whose outside paths are to be brought back. */
 export interface OutsideAction {
   readonly id: string;
   readonly summary: string;
@@ -94,7 +94,7 @@ async function replaceAll(
   return { done, skipped };
 }
 
-/** What an earlier attempt that was cut off has left beside a file that is as wanted. */
+/** Removes what an earlier attempt that was cut off has left beside a file that is as wanted. */
 async function dropLeft(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<void> {
   if (entry?.kind !== "file") return;
   await context.outside.replace({ path, before: entry, after: entry, content: undefined, isKept: isKeptIn(context) });
@@ -104,7 +104,7 @@ function isKeptIn({ blobs }: Context): (hash: Hash) => Promise<boolean> {
   return async (hash) => (await blobs.has([hash])).has(hash);
 }
 
-/** What the action kept of the paths. Throws `NOT_FOUND`. */
+/** Returns what the action kept of the paths. Throws `NOT_FOUND`. */
 async function keptOf(
   context: Context,
   action: OutsideAction,
@@ -157,13 +157,13 @@ function notKept(action: OutsideAction, path: string): ChronicleError {
   );
 }
 
-/** What is there now could not be kept first, so that it stays. */
+/** Reports a path that stays because its present state could not be kept first. */
 function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number] {
   const detail = `what is there now cannot be kept (${reason.replaceAll("-", " ")})`;
   return { path: shownOutside(path), reason: "changed", detail };
 }
 
-/** What is there now, without keeping it. */
+/** Returns what is on disk now, without keeping it. */
 async function lookOnly(
   context: Context,
   tops: readonly WorkspacePath[],

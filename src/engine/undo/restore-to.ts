@@ -29,7 +29,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   const left = new Set(erased.map(({ path }) => path));
   const entries = all.filter(({ path }) => !left.has(path));
   const withheld = context.withholdsSecrets === true ? await secretsAmong(context, entries, moment.seq) : [];
-  // What is really restored is read then.
+  // A dry run checks the contents itself; otherwise they are read as they are restored.
   const find = options.dryRun === true ? withoutSoundContent : withoutContent;
   const missing = await find(
     context,
@@ -51,7 +51,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   });
 }
 
-/** In a folder its rules say what is git's. Without a folder there are none. */
+/** True if the folder's rules do not say that the path is git's. A hosted workspace has no such rules: false. */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
 }

@@ -53,7 +53,7 @@ interface Wanted {
   readonly paths: RestoreOptions["paths"];
 }
 
-/** From what is there now to the moment: what is not recorded is taken back first. */
+/** Returns the changes from the present state to the moment: unrecorded changes are taken back first. */
 async function wayTo(
   context: Context,
   moment: ResolvedMoment,
@@ -63,7 +63,7 @@ async function wayTo(
   const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
   const action = await actionBegunBehind(context, moment.seq);
   const seqs = [moment.seq];
-  // What is off the record differs from what is recorded, also where that is the state of the moment.
+  // A path that is off the record differs from what is recorded, even if the recorded state is that of the moment.
   const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
   const unreadable = await unreadableNow(context, { omitted: present.omitted, seq: moment.seq }, isMeant);
   return {

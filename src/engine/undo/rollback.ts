@@ -48,14 +48,17 @@ export async function rollback(
   return orForced(options, (force) => changeFiles(context, { dryRun, look }, (present) => planned(present, force)));
 }
 
-/** What the action itself changed, wherever that is: also the folders that had to be made for what it named. */
+/**
+ * Returns the paths that the action itself changed, wherever they are, with the folders that had to be made for the
+ * paths it named.
+ */
 async function ownPaths(context: Context, action: LoggedAction): Promise<ReadonlySet<WorkspacePath>> {
   const { seq } = await context.index.head();
   const { changes } = await changesOfAction(context, action, action.toSeq ?? seq);
   return new Set(changes.map((change) => change.path));
 }
 
-/** What comes back gets its folders back; a folder that holds what stays, stays. */
+/** Adds the folders of paths that come back, and keeps a folder that holds a path that stays. */
 async function fitted(
   context: Context,
   changes: readonly Change[],

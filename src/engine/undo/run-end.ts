@@ -92,7 +92,7 @@ async function takeRules(
   return { last: { ...last, coverage, seq }, hidden: hidden.filter(({ path }) => !rules.has(path)) };
 }
 
-/** Does undo have anything to do for it? */
+/** True if undo has anything to do for the run. */
 export function isUndoable({ changes, session }: Finished): boolean {
   return changes.length > 0 || session.omittedChanges.some((one) => one.kept);
 }
@@ -124,8 +124,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * The same for a command that has run. Whatever keeps its end from being recorded is told with the command that helps: its
- * own exit code and what is known of it are not lost.
+ * Finishes a command that has run. If its end cannot be recorded, the result says why, and which command helps: the
+ * run's exit code and what is known of it are not lost.
  */
 export async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
   try {

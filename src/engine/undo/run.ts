@@ -47,7 +47,7 @@ interface AskedRun extends RunOptions {
 interface Begun {
   readonly kept: Kept;
   readonly session: Session;
-  /** It is rolled back if the command fails. */
+  /** The transaction that is rolled back if the command fails. */
   readonly transaction: string | undefined;
 }
 
@@ -63,7 +63,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   const nesting = await Nesting.of(context, await openBrackets(context));
   const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
   const id = context.newId();
-  // From the first content until the session's record names it: no collector.
+  // Keeps the collector away from the first content until the session's record names it.
   using _lease = await context.blobs.lease();
   const { entries, aside } = await keepAside(context, before.omitted);
   const kept = { ...before, entries };

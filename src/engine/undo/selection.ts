@@ -23,7 +23,7 @@ import { listSessions } from "../actions/session.ts";
 import { listSnapshots } from "../read/snapshot.ts";
 import { actionsEver } from "../facts/transactions.ts";
 
-/** Whose work a caller means: which events are its own. */
+/** Finds whose work a caller means: which events are its own. */
 
 /** The selectors, in the order in which messages name them. */
 const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as const;
@@ -49,7 +49,7 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
 /** A chosen piece of work, with the actions in it. */
 export interface ChosenWork extends Work {
   readonly actions: readonly LoggedAction[];
-  /** What an ambiguous change names among its candidates if this work may have done it. */
+  /** Names of which an ambiguous change has one among its candidates if this work may have made it. */
   readonly mayBe: ReadonlySet<string>;
 }
 
@@ -92,7 +92,7 @@ async function workOfActions(
   const [first] = actions;
   if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
   const fromSeq = leastOf(actions.map((one) => one.fromSeq));
-  // What one that is not finished has done so far may be recorded already, behind its last event.
+  // Changes of an unfinished action may be recorded already, after its last event.
   const isUnfinished = actions.some((one) => one.state === "open" || one.state === "abandoned");
   const toSeq = isUnfinished ? (await context.index.head()).seq : greatestOf(actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
@@ -133,8 +133,8 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Nobody's work: what restores, undos and redos wrote, what was there at the beginning, and what may be several's, but for
- * changes that can be nobody else's (`isOnly`).
+ * Leaves out nobody's work: what restores, undos and redos wrote, what was there at the beginning, and what may be
+ * several's, but for changes that can be nobody else's (`isOnly`).
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -152,7 +152,7 @@ interface Turn {
   readonly turn: string;
 }
 
-/** What was done in a turn; `last`: see `lastTurn`. */
+/** Returns the work of a turn; `last`: see `lastTurn`. */
 async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
   const all = await allTurns(context);
   const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
@@ -177,7 +177,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
 interface Turns {
   readonly actions: readonly (LoggedAction & Turn)[];
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];
-  /** How many actions belong to none. */
+  /** Counts the actions that belong to no turn. */
   readonly others: number;
 }
 
@@ -308,7 +308,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
   const lost = await lostOf(context, `what the ${label} changed`, starts);
   const keepers = await keepersWithin(context, own);
-  // What several may have made stays out: a name such as `agent` is that of many.
+  // Changes that several may have made stay out: a name such as `agent` is that of many.
   return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
 
@@ -345,7 +345,7 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
   };
 }
 
-/** From the first of these events (or the beginning) to the head. */
+/** Returns the span from the first of these events (or the beginning) to the head. */
 async function spanFrom(
   context: Context,
   starts: readonly number[],
@@ -362,7 +362,7 @@ async function lostOf(context: Context, what: string, starts: readonly number[])
   return { lost: { what, before: begins } };
 }
 
-/** What somebody did, and nothing of what others did in between: see `ownChanges`. */
+/** Returns the selection's changes, and nothing of what others did in between: see `ownChanges`. */
 export async function changesOfSelection(
   context: Context,
   selection: Selection,

@@ -16,7 +16,7 @@ import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Where a step of `undo` or `redo` stands. */
+/** The position of a step of `undo` or `redo`. */
 export interface Step {
   readonly direction: "undo" | "redo";
   readonly operations: readonly LoggedOperation[];
@@ -24,8 +24,8 @@ export interface Step {
 }
 
 /**
- * What a step is where undos of somebody's work play a part: the redo of one, the undo of a redone one, the undo of an
- * operation of which a part was taken back already. `undefined`: a step like any other.
+ * Returns the step if undos of somebody's work play a part: the redo of one, the undo of a redone one, the undo of an
+ * operation of which a part was taken back already. `undefined`: an ordinary step.
  */
 export async function selectiveStep(
   context: Context,
@@ -47,7 +47,7 @@ export async function selectiveStep(
   return work === undefined ? undefined : { ...(await undoOf(context, work)), always: true, operation: shape };
 }
 
-/** Is it an undo that was done while the operation went on? */
+/** True if it is an undo that was done while the operation went on. */
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
@@ -69,7 +69,7 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
   };
 }
 
-/** What a redone undo took back, to be taken back again. */
+/** Returns the step that takes back again what a redone undo took back. */
 async function again(
   context: Context,
   { id, selective, fromSeq }: LoggedOperation,
@@ -87,13 +87,13 @@ async function again(
     keepers: await keepersWithin(context, takenWith(id, operations)),
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
-    // Those of restores and undos are among them only where everything was meant.
+    // Events of restores and undos are included only if everything was meant.
     ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
     isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };
 }
 
-/** What an undo of somebody's work took, and what the redone undos among that took. */
+/** Returns the ids that an undo of somebody's work took, and those that the redone undos among them took. */
 function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
   const all = new Set([undo]);
   // A set's iterator goes on with what is added on the way.
@@ -104,7 +104,10 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
   return all;
 }
 
-/** What is left of an operation of which a part was taken back by itself; `undefined`: it is whole, or has no events. */
+/**
+ * Returns what is left of an operation of which a part was taken back by itself; `undefined`: it is whole, or has no
+ * events.
+ */
 async function partOf(
   context: Context,
   operation: LoggedOperation,
@@ -159,7 +162,7 @@ export async function crossedStep(
   if (crossing.length === 0) return undefined;
   for (const path of edited) {
     const rows = await context.index.iterations(path);
-    // What an intent writes lies between its beginning and its end, and nobody else's does.
+    // All events between an intent's beginning and its end are its own.
     const isCrossed = rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq));
     if (!isCrossed) return undefined;
   }

@@ -198,11 +198,14 @@ async function countChanges(context: Context, transaction: LoggedTransaction): P
   return netChanges(await groupsOf(context, own)).length;
 }
 
-/** How a rollback goes about it. */
+/** Options of a rollback. */
 export interface RollbackHow {
-  /** Its owner is gone, and nobody has asked: what is not recorded as its own stays. */
+  /** Set if its owner is gone and no caller has asked: changes that are not recorded as its own stay. */
   readonly byRule?: true;
-  /** What cannot be changed is left alone and listed; else nothing is done then, and it stays active. */
+  /**
+   * True if paths that cannot be changed are skipped and listed; otherwise such a path prevents the rollback, and the
+   * transaction stays active.
+   */
   readonly force?: boolean;
 }
 
@@ -236,7 +239,7 @@ export async function rollbackTransaction(
   return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
 }
 
-/** For people: how what was changed meanwhile is taken back once the transaction has ended. */
+/** Returns notes for people on how to take back, once the transaction has ended, what was changed meanwhile. */
 function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
   if (!skipped.some(({ reason }) => reason === "changed-meanwhile")) return [];
   return [`what was changed meanwhile was left: \`chronicle restore seq:${fromSeq} PATH\` makes it as it was before`];
@@ -327,7 +330,7 @@ function nothing(undo: string): UndoShape {
   };
 }
 
-/** One that is active. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is not. */
+/** Returns the active transaction. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is not active. */
 async function activeOne(context: Context, id: string): Promise<LoggedTransaction> {
   await catchUp(context, { recover: false });
   const transaction = findTransaction(await allTransactions(context), id);
@@ -387,7 +390,7 @@ export async function listTransactions(context: Context): Promise<TransactionSha
   return transactionShapes(context, all, all);
 }
 
-/** What keeps a transaction from being ended by its rule, and nothing else from being done. */
+/** Errors that keep a transaction from being ended by its rule, but do not prevent anything else. */
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**

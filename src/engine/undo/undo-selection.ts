@@ -55,7 +55,7 @@ async function workToUndo(context: Context, options: UndoOptions): Promise<Chose
   return lastTurnBut(context, (work) => isOnlyNamed(context, work, taken));
 }
 
-/** How a piece of work is undone. */
+/** The way to undo a piece of work. */
 export interface UndoWork {
   /** The work's, as it is known before what is there now is captured. */
   readonly label: string;
@@ -95,7 +95,7 @@ function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
   return `${what} before event ${before} was compacted away: that is not taken back`;
 }
 
-/** Of what a dry run does not record: that which would be own work if it were captured now. */
+/** Returns the unrecorded changes of a dry run that would be own work if they were captured now. */
 async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<PendingChange[]> {
   if (unrecorded.length === 0) return [];
   const head = await context.index.head();
@@ -116,7 +116,7 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const keepers = keepersOf(work.keepers).filter(({ id }) => !isUndoneWithAround(id, covering));
   const before: TakenEvent[] = [];
   const left = await eventsOfWork(context, work, (seq, record, path) => {
-    // With the events of an undo go those that it took back: together they change nothing.
+    // The events of an undo are taken together with those that it took back: together they change nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;

@@ -50,7 +50,7 @@ export async function undo(
   return reverse(context, "undo", { options, before });
 }
 
-/** Does again what was undone last. */
+/** Redoes what was undone last. */
 export async function redo(
   context: Context,
   options: UndoOptions = {},
@@ -105,7 +105,7 @@ async function planStep(context: Context, asked: StepHow): Promise<FilePlan<Undo
   if (selective !== undefined) return planInversion(context, selective, how);
   const own = await changesToInvert(context, { direction, operation }, operations);
   const all = await sort(context, invert(own.changes), present.unrecorded);
-  // Of what is done again already, only what an undo has left there can be missing.
+  // If the operation is done again already, only what an undo has left can be missing.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   if (sorted.edited.length > 0 && options.force !== true) {
     const edited = sorted.edited.map((one) => one.change.path);
@@ -127,7 +127,7 @@ async function worksWithin(context: Context, { id, kind }: LoggedOperation): Pro
 interface WholeStep extends Step, StepHow {
   /** The command that names this step, whatever is done meanwhile. */
   readonly command: string;
-  /** What the operation did. */
+  /** The operation's own work. */
   readonly own: OwnWork;
   readonly sorted: Sorted;
 }
@@ -146,7 +146,7 @@ async function planWhole(
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
   const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
-  // Nothing else is to be done, and something is in the way of that: the operation stays to be undone.
+  // If nothing else is to be done and something is in the way, the operation stays to be undone.
   const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,
@@ -162,7 +162,7 @@ async function planWhole(
     isNothing: isNothing || inTheWay.length > 0,
     skipped: inTheWay,
     blocked: forced ? "leave" : "whole",
-    // Without what was changed meanwhile, where it may be done in part.
+    // Leaves out the paths that were changed meanwhile, if the operation may be done in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, operation, step);
       return part === undefined ? undefined : planInversion(context, part, { options, present, notes });
@@ -190,7 +190,10 @@ async function planWhole(
   };
 }
 
-/** Of what was kept aside and cannot be put back: what something else is in the way of. What was freed does not come back. */
+/**
+ * Returns the blocked paths of what was kept aside if moving something else away unblocks them; none if some were
+ * freed, since those do not come back.
+ */
 function settleable(blocked: readonly BlockedPath[]): readonly BlockedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing") ? blocked : [];
 }
@@ -228,7 +231,7 @@ async function hasFinished(context: Context, direction: Direction, { options, be
   return targetsOf(meant.direction).includes(meant.operation.id);
 }
 
-/** How many places of edits are told one by one. */
+/** The most places of edits that are told one by one. */
 const MOST_KEPT = 20;
 
 /** Names the iterations that hold the edits which `--force` took along. */

@@ -16,7 +16,9 @@ import { settable } from "../capture/operate.ts";
 import { changeShape, exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** What replicas wrote back and lost against others' work, oldest first. Throws `PATH_INVALID`. */
+/**
+ * Returns the states that replicas wrote back and that lost against others' work, oldest first. Throws `PATH_INVALID`.
+ */
 export async function listVersions(context: Context, { path }: VersionsOptions = {}): Promise<VersionShape[]> {
   const wanted = path === undefined ? undefined : parseGivenPath(path);
   const shapes: VersionShape[] = [];

@@ -87,7 +87,7 @@ async function takenBack(
   });
 }
 
-/** What the write has brought along need not be read from where it was just put. */
+/** Yields the contents; those that the write has brought along need not be read from where they were just put. */
 async function* contentsOf(
   context: Context,
   write: ReadyWrite,

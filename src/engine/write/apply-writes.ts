@@ -14,7 +14,7 @@ import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
 
-/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+/** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
 const MOST_INLINE = 32;
 
 /** A write with its intent as it stands open in the log. */
@@ -109,7 +109,7 @@ async function apply(context: Context, { planned: { id, changes } }: Opened): Pr
   });
 }
 
-/** Was nothing done, because of what is on disk? */
+/** True if nothing was done, because of what is on disk. */
 function isRefused({ report }: Applied): boolean {
   return report.applied.length === 0 && report.blocked.length > 0;
 }

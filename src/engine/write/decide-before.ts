@@ -29,8 +29,9 @@ export function pathsOf(write: ReadyWrite): WorkspacePath[] {
 }
 
 /**
- * What becomes of a write, as far as it is known without a capture. `by-name`: what it replaces may be recorded by name. `as-it-is`:
- * it replaces nothing, so that what is there is recorded only as far as the rules take it in.
+ * The decision about a write, as far as it is possible without a capture. `by-name`: the file that it replaces may be
+ * recorded by name. `as-it-is`: it replaces nothing, so that the file on disk is recorded only as far as the rules take
+ * it in.
  */
 export type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
@@ -61,8 +62,8 @@ function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined
 }
 
 /**
- * The same where there is no folder, and no rule that could take it in: what is written there would be put onto a disk by
- * the next `restore --to`. What is there from before may be deleted.
+ * Refuses git's own state in a hosted workspace, where no rule could take it in: the next `restore --to` would put the
+ * file onto a disk. A file that is there from before may be deleted.
  */
 export function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
@@ -70,7 +71,9 @@ export function refuseGitState(write: ReadyWrite): void {
   if (found !== undefined) throw untouchable(found, "choose another name: a workspace without a folder holds none");
 }
 
-/** The same of what a write would put beneath its path: the folder that is moved may hold such names. */
+/**
+ * Refuses git's own state among the states that a write would put beneath its path: a moved folder may hold such names.
+ */
 export function refuseGitChanges(changes: readonly Change[]): void {
   const found = changes.find(({ path, after }) => after !== undefined && hasGitName(splitRoot(path).path));
   if (found !== undefined) throw untouchable(found.path, "delete it first: a workspace without a folder holds none");
@@ -100,7 +103,7 @@ interface Looked {
   readonly write: ReadyWrite;
 }
 
-/** What is at a path. A content is only read where the write names the one that must be there. */
+/** Returns the entry at a path. The content is only read if the write names the hash that must be there. */
 async function entryAt(context: Context, { path, stat, write }: Looked): Promise<Entry | undefined> {
   if (typeof stat !== "object" || stat.kind === "special") return undefined;
   if ([write.ifMatch ?? ""].flat().some(isHash)) return context.worktree.inspect(path);
@@ -121,7 +124,7 @@ async function decideOn(
   const state = {
     at: async (path: WorkspacePath): Promise<PathState> =>
       present.has(path) ? { ...(await recorded.at(path)), entry: present.get(path) } : recorded.at(path),
-    // What lies in a folder changes nothing about whether it may be written.
+    // The contents of a folder do not affect whether it may be written.
     beneath: async (path: WorkspacePath): Promise<Entry[]> => {
       const entry = present.get(path);
       return entry === undefined ? [] : [entry];
@@ -139,6 +142,6 @@ async function decideOn(
     refuseErased: (all: readonly Entry[]) => refuseErased(context, all),
   };
   const changes = await planWrite(write, ground);
-  // Whoever puts a file as it is there has its content: it is recorded as what they have put.
+  // A client that puts a file as it is on disk has its content: the file is recorded as that client's write.
   return changes.length === 0 && write.kind !== "put" ? "as-it-is" : "by-name";
 }

@@ -17,7 +17,7 @@ export type FileWrite =
       readonly options: WriteCondition & WriteBy & { readonly overwrite?: boolean };
     };
 
-/** Who writes, where the write itself does not say. */
+/** The author of a write that does not name one itself. */
 export interface Writer {
   readonly actor: string;
   readonly client?: string;

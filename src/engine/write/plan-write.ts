@@ -15,14 +15,14 @@ import { shownPath } from "../log/shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
 import type { WriteState } from "./write-state.ts";
 
-/** What a plan is made of beside the write. */
+/** The data that a plan needs beside the write. */
 export interface PlanGround {
   readonly state: Pick<WriteState, "at" | "beneath">;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Is a folder there that nobody recorded? Then it need not be made. */
+  /** Returns whether an unrecorded folder is at the path. Then it need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
-  /** All folders on the way that could be recorded are: nothing is made in one that is not. */
+  /** True if all folders on the way that could be recorded are: nothing is made in one that is not. */
   readonly areHoldersRecorded?: boolean | undefined;
   /** Throws `ERASED` where the content of one of these files was erased: to record it at another path would give it out again. */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
@@ -124,7 +124,9 @@ async function planMove(
   return changes;
 }
 
-/** Where something beneath a moved folder comes to lie. Throws `PATH_INVALID` where no path reaches. */
+/**
+ * Returns the new path of something beneath a moved folder. Throws `PATH_INVALID` if that path is too long or too deep.
+ */
 function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath): WorkspacePath {
   const target = (to + path.slice(from.length)) as WorkspacePath;
   const reason = tooLong(target);

@@ -23,7 +23,7 @@ interface Ready {
   readonly by: WriteBy & { readonly writer: Writer };
   /** The hash that must be there, or several in order, `*`, `none`, or `undefined`: whatever is there. */
   readonly ifMatch: string | readonly string[] | undefined;
-  /** What was asked for, to know the same request again. */
+  /** The hash of the request, which identifies the same request again. */
   readonly asked: Hash;
   /** For people: `write src/a.ts`. */
   readonly summary: string;
@@ -119,7 +119,7 @@ function writablePath(context: Context, given: string): WorkspacePath {
   throw unwritable(path, reason);
 }
 
-/** How many characters names of actors, sessions and requests have at most. */
+/** The maximum length of names of actors, sessions and requests, in characters. */
 const MOST_CHARS = 1_000;
 const MOST_REQUEST_CHARS = 200;
 
@@ -189,7 +189,7 @@ function summaryOf(verb: string, path: WorkspacePath): string {
   return `${verb} ${shownPath(path)}`;
 }
 
-/** What a put leaves there. */
+/** Returns the mode that a put leaves at the path. */
 export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
   return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
 }

@@ -1,7 +1,9 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 
-/** What a file system takes: longer ones could be recorded, and never be put into a folder. */
+/**
+ * The longest path and name that a file system takes: longer ones could be recorded, but never be put into a folder.
+ */
 const MAX_PATH_BYTES = 4_095;
 const MAX_NAME_BYTES = 255;
 /** Each folder on the way is an event of its own. */

@@ -11,10 +11,10 @@ import type { ReadyWrite } from "./ready-write.ts";
 import { changeShape, conflictShape } from "../log/shape.ts";
 import type { PathState } from "./write-state.ts";
 
-/** What a write did, for whoever asked for it. */
+/** The result of a write, for the client that asked for it. */
 export interface WriteDone {
   readonly seq: number;
-  /** What is at the path now, or at the new path. */
+  /** The state at the path now, or at the new path. */
   readonly now: PathState;
   readonly changes: readonly Change[];
   /** `undefined`: nothing was changed. */
@@ -44,8 +44,8 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
 }
 
 /**
- * What the same request was answered when it was done; `undefined`: it was not done yet. Throws `USAGE` where it asked for
- * something else.
+ * Returns the answer that the same request got when it was done; `undefined` if it was not done yet. Throws `USAGE` if
+ * that request asked for something else.
  */
 export async function answerAgain(
   context: Context,

@@ -8,7 +8,7 @@ import { Nesting, placeOf } from "../facts/nesting.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Whose a write is. */
+/** The actor, session, action and transaction that a write belongs to. */
 export type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
 
 /**
@@ -46,7 +46,7 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
   return meant.length === 1 ? meant[0] : undefined;
 }
 
-/** One that holds a run is only that run's, and of those who write within it. */
+/** A transaction that holds a run belongs only to that run, and to those who write within it. */
 function transactionFor(
   session: string | undefined,
   { transactions }: Brackets,

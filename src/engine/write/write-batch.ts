@@ -16,10 +16,10 @@ import { writeAttributor, type WriteAttribution } from "./write-attribution.ts";
 import { talliedAfter, type Tally } from "./write-limits.ts";
 import { WriteState } from "./write-state.ts";
 
-/** What became of one write: its answer, or why it was not done. */
+/** The outcome of one write: its answer, or why it was not done. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
-/** The same where there is a folder; `overtaken`: somebody was faster, and it may go well the next time. */
+/** The outcome if there is a folder; `overtaken`: an edit was faster, and the next try may succeed. */
 export type DiskOutcome = Outcome & { readonly overtaken?: true };
 
 /** A write that is to be recorded. */
@@ -34,7 +34,7 @@ export interface PlannedWrite {
   readonly done: WriteDone;
 }
 
-/** How the writes of a batch are planned. */
+/** The data that the writes of a batch are planned on. */
 export interface BatchGround {
   readonly head: IndexHead;
   readonly tally: Tally;
@@ -109,7 +109,7 @@ export class WriteBatch {
     });
   }
 
-  /** What an agent writes is not told as the work of a run, nor of somebody's action. */
+  /** Refuses a session id that a run or somebody's action has: an agent's write is not attributed to these. */
   async #refuseTaken(session: string | undefined): Promise<void> {
     if (session === undefined || this.#sessions.has(session)) return;
     await refuseTakenId(this.#context, session);
@@ -166,7 +166,7 @@ function forgotten(request: string): ChronicleError {
   );
 }
 
-/** Was the write planned, or is this its answer already? */
+/** True if the write was planned; false if this is its answer already. */
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
   return "drafts" in what;
 }
@@ -185,7 +185,7 @@ const OWN: ReadonlySet<string> = new Set([
   "LIMIT_EXCEEDED",
   "PATH_INVALID",
   "UNSAFE",
-  // Of a content that it would put elsewhere.
+  // The following concern a content that the write would put elsewhere.
   "ERASED",
   "PRUNED",
   "BLOB_MISSING",

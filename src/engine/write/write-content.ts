@@ -93,7 +93,7 @@ function wasDone(context: Context, requestId: string): Promise<boolean> {
   return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
 }
 
-/** Such a content is in the store, or was: it takes no room, so it is not asked whether there is any. */
+/** Such a content is in the store, or was: it takes no more room, so the quota is not checked. */
 async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
   const digest = createHash("sha256");
   let size = 0;

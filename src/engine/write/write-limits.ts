@@ -4,13 +4,15 @@ import type { Context } from "../log/context.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { rootOf } from "./ready-write.ts";
 
-/** How much a workspace holds. */
+/** The number and size of a workspace's entries. */
 export interface Tally {
   readonly entries: number;
   readonly bytes: number;
 }
 
-/** What a workspace holds once these are changed. Throws `LIMIT_EXCEEDED` where that is more than its options allow. */
+/**
+ * Returns the tally of a workspace after these changes. Throws `LIMIT_EXCEEDED` if that is more than its options allow.
+ */
 export function talliedAfter(
   context: Context,
   { path }: { readonly path: WorkspacePath },

@@ -13,7 +13,7 @@ import { shownPath } from "../log/shape.ts";
 import { applyWrites } from "./apply-writes.ts";
 import { type DiskOutcome, isPlanned, ofOneWrite, type Outcome, type PlannedWrite, WriteBatch } from "./write-batch.ts";
 
-/** How often a write is begun anew because somebody edited its paths between the look and the change. */
+/** The number of times that a write is tried, if somebody edits its paths between the scan and the change. */
 const MAX_ATTEMPTS = 3;
 
 /**
@@ -138,7 +138,9 @@ async function planOne({ batch, captured, write, isAsIs }: One): Promise<Outcome
   }
 }
 
-/** What could not be recorded is not replaced, and does not go with a folder: it could not be brought back. */
+/**
+ * Refuses to replace a file that could not be recorded, or to remove it with a folder: it could not be brought back.
+ */
 function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void {
   const paths = pathsOf(write);
   const hit = omitted.find((one) => meet([one.path], paths));

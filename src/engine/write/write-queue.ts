@@ -7,13 +7,18 @@ import type { OperationQueue } from "../capture/operation-queue.ts";
 import type { Outcome } from "./write-batch.ts";
 import { writeTogether } from "./write-together.ts";
 
-/** One commit takes so many writes at most, with so many bytes of contents: others get their turn in between. */
+/** The most writes, and the most bytes of contents, in one commit: other operations get their turn in between. */
 const MOST_WRITES = 512;
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** How long a commit waits for those who were answered together and ask again, in milliseconds: less than a sync takes. */
+/**
+ * The time that a commit waits for clients that were answered together and ask again, in milliseconds: less than a sync
+ * takes.
+ */
 const GATHER_MS = 2;
-/** And so many turns of the event loop at most, whatever the clock says: it may stand still, or be set back. */
+/**
+ * The most turns of the event loop that it waits, whatever the clock says: the clock may stand still, or be set back.
+ */
 const GATHER_TURNS = 2_000;
 
 /** A write that waits for its turn. */
@@ -29,7 +34,7 @@ export class WriteQueue {
   readonly #queue: OperationQueue;
   #waiting: Waiting[] = [];
   #isScheduled = false;
-  /** How many were answered by the last commit, or waited for it to end. */
+  /** Counts the writes that the last commit answered, or that waited for it to end. */
   #lively = 0;
 
   constructor(context: Context, queue: OperationQueue) {
@@ -38,8 +43,8 @@ export class WriteQueue {
   }
 
   /**
-   * Resolves when it is durable. Nobody waits for a content that is still being handed in but its own writer; writes whose
-   * contents are here go in the order in which they were asked for.
+   * Resolves when the write is durable. Only its own writer waits for a content that is still being received; writes
+   * whose contents are here go in the order in which they were asked for.
    */
   write(write: FileWrite, writer: Writer): Promise<FileWriteShape> {
     return this.#queue.whileOpen(() => {
@@ -49,7 +54,7 @@ export class WriteQueue {
     });
   }
 
-  /** What is in the store and named by no event yet is kept from the collector. */
+  /** Holds the lease on a content that is in the store but named by no event yet, so that the collector keeps it. */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;
     return await this.#inTurn(write);
@@ -81,7 +86,7 @@ export class WriteQueue {
     );
   }
 
-  /** Many clients, each with its next write, would fall into small groups; whoever writes alone does not wait. */
+  /** Many clients, each with its next write, would fall into small groups; a client that writes alone does not wait. */
   async #gather(): Promise<void> {
     const { now } = this.#context;
     const end = now() + GATHER_MS;

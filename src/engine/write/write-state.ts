@@ -3,7 +3,7 @@ import type { Entry } from "../../core/values/entry.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 
-/** What is recorded of a path, or will be when the batch is. */
+/** The state of a path as it is recorded, or will be with the batch. */
 export interface PathState {
   readonly entry: Entry | undefined;
   /** 0: never recorded. */

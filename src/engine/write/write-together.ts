@@ -32,7 +32,10 @@ async function whenSettled(context: Context, writes: readonly ReadyWrite[], kept
   return untilSettled(context, () => writeHosted(context, writes, kept));
 }
 
-/** What is refused for want of room. A request that was done before keeps nothing more: it is answered as it was. */
+/**
+ * Returns the outcome of a write for want of room: its refusal, or its earlier answer if it was done before, since that
+ * stores nothing more.
+ */
 async function overQuota(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   const bytes = write.kind === "put" ? write.content.bytes : undefined;
   if (bytes === undefined) return undefined;
