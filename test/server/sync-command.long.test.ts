@@ -20,6 +20,7 @@ import { whoAnswers } from "../../src/daemon/ask-server.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { createClient } from "../../src/client/create-node-client.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
+import { endProcess } from "../helpers/end-process.ts";
 
 /** `serve --replication`, `replicate` and `sync` as programs: an origin, a sandbox and somebody's desk. */
 
@@ -86,7 +87,7 @@ afterAll(async () => {
   run("desk-home", ["sync", "stop", desk]);
   for (const who of ["desk-home", "box-home", "steered-home"]) {
     const pid = await processOf(who);
-    if (pid !== undefined) process.kill(pid);
+    if (pid !== undefined) await endProcess(pid);
   }
   for (const child of children) child.kill("SIGKILL");
   rmSync(base, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -6,6 +6,7 @@ import type { SyncShape } from "../../src/api/sync-api.ts";
 import { whoAnswers } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
+import { endProcess } from "../helpers/end-process.ts";
 
 /** An origin without a folder, whose history has a repository's own state. */
 const both = new FollowedOrigin("--connect", ["--workspace", "old"]);
@@ -40,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   const process_ = await whoAnswers(join(desk.home, "run", "serve.sock"), "0.1.0");
-  if (process_ !== undefined) process.kill(process_.pid);
+  if (process_ !== undefined) await endProcess(process_.pid);
   await both[Symbol.asyncDispose]();
 });
 

@@ -7,6 +7,7 @@ import type { SyncShape } from "../../src/api/sync-api.ts";
 import { whoAnswers } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { ServerProcess } from "../helpers/server-process.ts";
+import { endProcess } from "../helpers/end-process.ts";
 
 /** What `sync start` and `replicate` say of secrets that stay where they are, and which do. */
 
@@ -28,7 +29,7 @@ beforeEach(async () => {
 }, 120_000);
 afterEach(async () => {
   const pid = (await whoAnswers(join(home, ".local/state/chronicle/run/serve.sock"), "0.1.0"))?.pid;
-  if (pid !== undefined) process.kill(pid);
+  if (pid !== undefined) await endProcess(pid);
   await origin[Symbol.asyncDispose]();
 }, 120_000);
 

@@ -7,6 +7,7 @@ import type { SyncShape, SyncTroubleShape } from "../../src/api/sync-api.ts";
 import { whoAnswers } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
+import { endProcess } from "../helpers/end-process.ts";
 
 const PATIENCE = { timeout: 60_000, interval: 100 };
 const MIB = 1024 ** 2;
@@ -81,7 +82,7 @@ beforeAll(async () => {
 afterAll(async () => {
   const socket = join(desk.home, "run", "serve.sock");
   const process_ = await whoAnswers(socket, "0.1.0");
-  if (process_ !== undefined) process.kill(process_.pid);
+  if (process_ !== undefined) await endProcess(process_.pid);
   await desk.kill();
   if (isMounted) spawnSync("umount", ["-l", desk.folder]);
   await both[Symbol.asyncDispose]();

@@ -7,6 +7,7 @@ import { createClient } from "../../src/client/create-node-client.ts";
 import { whoAnswers } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
+import { endProcess } from "../helpers/end-process.ts";
 
 const both = new FollowedOrigin("--connect");
 const { origin, desk } = both;
@@ -38,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   const process_ = await whoAnswers(join(desk.home, "run", "serve.sock"), "0.1.0");
-  if (process_ !== undefined) process.kill(process_.pid);
+  if (process_ !== undefined) await endProcess(process_.pid);
   await both[Symbol.asyncDispose]();
 });
 

@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { vi } from "vitest";
+
+/** Ends a process that is no child of the test, and waits until it is gone: it writes into its store until then. */
+export async function endProcess(pid: number, signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+  process.kill(pid, signal);
+  await vi.waitUntil(() => !isRunning(pid), { timeout: 60_000, interval: 20 });
+}
+
+/** A process that has ended and that nobody has waited for still takes signals: proc_pid_stat(5) tells it. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ESRCH" || code === "ENOENT") return false;
+    throw error;
+  }
+}
