@@ -5,8 +5,8 @@ import { storeTasks } from "./store-tasks.ts";
 import { Tombstones } from "../store/tombstones.ts";
 
 /**
- * Brings back what a note of a part stands for, and removes it with the notes of all prunings that give nothing up any more. Returns the
- * id of the workspace.
+ * Brings back the part that a note describes, and removes the note with those of all prunings that give nothing up any
+ * more. Returns the id of the workspace.
  */
 export async function bringPartBack(
   parts: StoreParts,

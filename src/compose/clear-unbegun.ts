@@ -5,12 +5,13 @@ import { removeTree } from "../store/remove-tree.ts";
 import { workspaceIds } from "./store-tasks.ts";
 import { unfinishedName, withNames } from "../store/workspace-names.ts";
 
-/** The names of all files that the folder of a workspace has before anything is recorded. */
+/** The names of all files that a workspace's folder has before anything is recorded. */
 const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|lock)\.db(?:-wal|-shm|-journal)?)$/;
 
 /**
- * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed): nothing was ever recorded there, and nobody
- * is at it for a day. A workspace whose log is gone has a signed head, an index that knows of events, or other files: it stays.
+ * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed), if nothing was ever
+ * recorded there and they are older than the grace period. A workspace whose log is gone has a signed head, an index
+ * that knows of events, or other files: it stays.
  */
 export async function clearUnbegun(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
@@ -19,12 +20,12 @@ export async function clearUnbegun(parts: StoreParts): Promise<void> {
   }
 }
 
-/** Cheap for one that has a log. */
+/** True if nothing was recorded in the workspace. Cheap for one that has a log. */
 async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
   const { disk } = backends;
   const { folder, log, workspaceJson, index: path } = layout.workspace(id);
   if (disk.lstat(log) !== undefined || heads.last(id) !== undefined) return false;
-  // Written first, and never again; the folder itself changes whenever somebody looks.
+  // This file is written first, and never again; the folder itself changes whenever a process opens the workspace.
   const begun = disk.lstat(workspaceJson) ?? disk.lstat(folder);
   if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
   if (disk.list(folder).some(({ name }) => !BEFORE_ALL.test(name.toString()))) return false;
@@ -36,7 +37,7 @@ async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): P
   }
 }
 
-/** With the lock of names held, which clears away what a crash leaves of it. */
+/** Must be called with the lock of names held. The next holder of that lock clears away what a crash leaves. */
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;
   const { disk } = backends;
@@ -49,7 +50,7 @@ async function clear(parts: StoreParts, id: string): Promise<void> {
     disk.syncFolder(layout.workspaces);
     removeTree(disk, aside);
   } catch (error) {
-    // Somebody is at it after all.
+    // Another process uses the workspace after all.
     if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
   } finally {
     lock.close();

@@ -12,15 +12,15 @@ import { writeWorkspaceFile } from "../store/workspace-file.ts";
 import { unfinishedName, withNames } from "../store/workspace-names.ts";
 import { optional } from "../util/optional.ts";
 
-/** That of its own record. */
+/** The event of the workspace's own record. */
 const FIRST_EVENT = 1;
 
-/** What a new hosted workspace is to be. */
+/** The properties of a new hosted workspace. */
 export interface NewWorkspace extends Pick<CreateOptions, "name"> {
   readonly source?: ForkSource | undefined;
 }
 
-/** Throws `USAGE` for what no workspace can be called. */
+/** Throws `USAGE` for an invalid name. */
 export function checkName(name: string): void {
   if (isWorkspaceName(name)) return;
   throw new ChronicleError("USAGE", `${JSON.stringify(name.slice(0, 200))} cannot be the name of a workspace`, {
@@ -29,7 +29,7 @@ export function checkName(name: string): void {
 }
 
 /**
- * Makes a workspace without a folder. It is made beside its place and put there in one step: after a crash it is whole, or
+ * Makes a workspace without a folder. It is built beside its place and renamed into it: after a crash it is whole, or
  * not there. Returns its id. Throws `REFUSED` for a name that is taken.
  */
 export async function createWorkspace(parts: StoreParts, cache: RootsCache, wanted: NewWorkspace): Promise<string> {
@@ -47,7 +47,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
   });
 }
 
-/** Nobody is called as another one, nor by another one's id. */
+/** Refuses a name that another workspace has, or that is another one's id. */
 function refuseTaken(all: readonly { readonly id: string; readonly name?: string }[], name: string): void {
   const taken = all.find((one) => one.name === name || one.id === name);
   if (taken === undefined) return;
@@ -77,7 +77,7 @@ function seedOf(source: ForkSource | undefined): Seed {
   return { entries, erasures, message: `forked from ${origin.workspace} at ${label}` };
 }
 
-/** Nobody else looks there: its index is only needed until the two events are written. */
+/** Builds the workspace where no other process looks: its index is only needed until the two events are written. */
 async function build(parts: StoreParts, id: string, record: WorkspaceRecord, seed: Seed): Promise<void> {
   const { backends, layout } = parts;
   const aside: StoreParts = {

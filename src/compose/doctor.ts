@@ -14,10 +14,10 @@ import type { StoreParts } from "./open-context.ts";
 import { Tombstones } from "../store/tombstones.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 
-/** Least free space that lets work go on, in bytes. */
+/** The least free space that lets work go on, in bytes. */
 const LOW_SPACE = 256 * 1024 * 1024;
 
-/** Looks at the machine, the store and the key. */
+/** Checks the machine, the store and the key. */
 export async function examine(parts: StoreParts, options: StoreOptions): Promise<DoctorShape> {
   const { disk } = parts.backends;
   const faults = await historyFaults(parts);
@@ -65,14 +65,19 @@ function privacy(disk: Disk, name: string, path: string): DoctorCheck {
   };
 }
 
-/** A store on a file system that other machines reach: locks and databases are for the processes of one machine. */
+/**
+ * Reports a store on a file system that other machines reach: locks and databases are for the processes of one machine.
+ */
 function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
   const { kind } = disk.fileSystemOf(home);
   if (!isSharedFileSystem(kind)) return [];
   return [{ name: "store", ok: true, detail: `${home} is on ${kind}: one machine at a time may use it` }];
 }
 
-/** A key that is not there was never made, or is gone: then heads that it has signed are there, or histories that miss it. */
+/**
+ * Checks the key. A key that is not there was never made, or is gone: then there are heads that it has signed, or
+ * histories that lack it.
+ */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
   const isUsed = headsIn(disk, folder).length > 0 || faults.some(({ reason }) => reason === "no-key");
@@ -85,7 +90,7 @@ function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): 
   };
 }
 
-/** The workspaces of which a signed head is kept in a folder of configuration. */
+/** Returns the workspaces that have a signed head in a folder of configuration. */
 function headsIn(disk: Disk, folder: string): string[] {
   const heads = disk.lstat(`${folder}/heads`) === undefined ? [] : disk.list(`${folder}/heads`);
   return heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id));
@@ -108,7 +113,7 @@ async function watcherCheck(): Promise<DoctorCheck> {
   }
 }
 
-/** Nothing where no workspace follows another one. */
+/** Checks the mirrors. Returns nothing if no workspace follows another one. */
 function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] {
   const ids = disk.lstat(layout.workspaces) === undefined ? [] : disk.list(layout.workspaces);
   const copies = ids
@@ -136,7 +141,10 @@ async function blobCheck({ blobs }: StoreParts): Promise<DoctorCheck> {
   };
 }
 
-/** Is the history of a head in another store, as it says itself? Several stores may keep their heads in one folder. */
+/**
+ * True if the history of a head is in another store, as the head's own note says. Several stores may keep their heads
+ * in one folder.
+ */
 function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: string): boolean {
   const home = storeOfHead(disk, configFolder, id);
   if (home === undefined) return false;
@@ -144,7 +152,7 @@ function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: st
   return [layout.workspace(id).folder, `${layout.forgotten}/${id}`].some((folder) => disk.lstat(folder) !== undefined);
 }
 
-/** The words of `doctor` about heads whose histories are gone. */
+/** Describes heads whose histories are gone. */
 function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorCheck, "detail" | "hint"> {
   const { backends, layout, configFolder } = parts;
   const places = Map.groupBy(ids, (id) => storeOfHead(backends.disk, configFolder, id) ?? layout.home);
@@ -160,7 +168,10 @@ function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorC
 /** The names of heads that are in force. */
 const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Is each history that was signed, or forgotten, in the store? Nothing where nothing is missing and nothing was forgotten. */
+/**
+ * Checks that each history that was signed, or forgotten, is in the store. Returns nothing if none is missing and none
+ * was forgotten.
+ */
 function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const { backends, layout, configFolder } = parts;
   const { disk } = backends;

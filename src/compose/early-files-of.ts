@@ -4,14 +4,15 @@ import type { Disk } from "../disk/disk.ts";
 import type { OpenedContext } from "./open-context.ts";
 import { StagedEarlyFiles } from "./staged-early-files.ts";
 
-/** For less, starting threads would take longer. */
+/** With less to write, starting threads would take longer. */
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
-/** Where there are no threads (the simulation) nothing is gained; so it is done always, that it is seen what comes of it. */
+/** Without threads (the simulation) nothing is gained; so it is always done, to exercise it. */
 const ANY = { files: 1, bytes: 1 };
 
 /**
- * Who writes the files of a first sync while their contents come; what an earlier process has left of that is swept.
- * `undefined`: where the disk takes several names for one, it would not be known what is there; what it cannot hold is for an apply to tell.
+ * Returns the writer of a first sync's files while their contents come; clears what an earlier process has left of
+ * that. Returns `undefined` if the disk takes several names for one, as it would be unknown which files are there, or
+ * if it cannot hold everything, which the apply reports.
  */
 export function earlyFilesOf(
   disk: Disk,

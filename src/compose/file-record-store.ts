@@ -31,10 +31,10 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
   }
 }
 
-/** What a record store needs of a machine. */
+/** The backends that a record store needs. */
 export type RecordBackends = Pick<Backends, "disk" | "lock" | "now" | "newId">;
 
-/** Opens the record store in a folder; begins it where there is none, the folder included. */
+/** Opens the record store in a folder; begins it if there is none, the folder included. */
 export function openFileRecordStore(
   options: RecordStoreOptions,
   backends: RecordBackends,

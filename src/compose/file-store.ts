@@ -87,7 +87,7 @@ class FileStore implements StoreApi {
     this.#mayWrite();
     const roots = rootsFrom(this.#parts.backends.disk, options);
     for (const { folder, only } of roots) {
-      // Whoever names a single file means that file, wherever it lies.
+      // A caller that names a single file means that file, wherever it lies.
       const force = options.force === true || only !== undefined;
       refuseUnsafe(this.#parts.backends.disk, folder, { ...this.#options, force });
     }
@@ -100,7 +100,7 @@ class FileStore implements StoreApi {
     return this.#begun(opened, standing === undefined, role);
   }
 
-  /** The workspace that goes on where the first root is; the others must be among its roots. */
+  /** Returns the workspace that goes on where the first root is; the others must be among its roots. */
   async #goingOn(
     roots: readonly RootRecord[],
     first: RootRecord,
@@ -153,7 +153,7 @@ class FileStore implements StoreApi {
     return workspace;
   }
 
-  /** Of a workspace whose record has another format nobody knows which folder it holds: it may be the one that is asked for. */
+  /** Throws if a workspace's record has another format: its folder is unknown, and may be the one that is asked for. */
   async #refuseOtherFormats(): Promise<void> {
     const { backends, layout } = this.#parts;
     for (const { id, problem, folders } of await this.#cache.list())
@@ -176,7 +176,7 @@ class FileStore implements StoreApi {
       const { name, from } = options;
       this.#mayWrite();
       if (name !== undefined) checkName(name);
-      // What the source needs stays in the store until the fork needs it too.
+      // The lease keeps the source's contents in the store until the fork needs them too.
       using _lease = await this.#parts.blobs.lease();
       const source = from === undefined ? undefined : await this.#sourceOf(from);
       const id = await createWorkspace(this.#parts, this.#cache, { ...optional({ name }), source });
@@ -189,7 +189,7 @@ class FileStore implements StoreApi {
       this.#mayWrite();
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
-      // Whoever lists them meanwhile, or after a crash, looks at the log again.
+      // Drop it first, so that a list made meanwhile, or after a crash, reads the log again.
       this.#cache.drop(whole);
       await this.#with(whole, ({ context }) => setArchived(context, archived));
       return (await this.#shape(await this.#byId(whole, true))) ?? this.#gone(whole);
@@ -252,7 +252,7 @@ class FileStore implements StoreApi {
     await this.#parts.blobs.close();
   }
 
-  /** Throws `UNSAFE` where the store is another user's. */
+  /** Throws `UNSAFE` if the store is another user's. */
   #mayWrite(): void {
     refuseOthersStore(this.#parts.backends.disk, this.#options);
   }
@@ -280,7 +280,7 @@ class FileStore implements StoreApi {
     } catch (error) {
       this.#open.delete(opened);
       await opened.close();
-      // Without its log first, it is nothing that anybody could find.
+      // Remove the log first: without it, no process finds the workspace.
       if (backends.disk.lstat(files.log) !== undefined) {
         backends.disk.unlink(files.log);
         backends.disk.syncFolder(files.folder);
@@ -308,7 +308,7 @@ class FileStore implements StoreApi {
     how: HowToOpen & { readonly role: OpenOptions["role"] | undefined },
   ): Promise<OpenedContext> {
     const { role = this.#options.role, ...rest } = how;
-    // What a person here calls a secret is hidden from agents in the origin's history, too.
+    // Names that a person here calls secrets are hidden from agents in the origin's history, too.
     const ownNames = (): Promise<readonly string[]> =>
       this.#with(id, ({ context }) => answer(context, () => addedNames(context)));
     const secretNames = role === "agent" ? await ownNames() : undefined;
@@ -318,7 +318,7 @@ class FileStore implements StoreApi {
     return opened;
   }
 
-  /** An agent's store opens nothing as a person's. */
+  /** Returns the API of a workspace. An agent's store opens nothing as a person's. */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
     const queue = openQueue(opened.context, async () => {
       this.#open.delete(opened);
@@ -330,7 +330,10 @@ class FileStore implements StoreApi {
     return agentView(new Workspace(context, queue), context);
   }
 
-  /** What concerns the whole store is a person's. The attempt is recorded in each workspace concerned. */
+  /**
+   * Refuses an agent an operation on the whole store, which is a person's. The attempt is recorded in each workspace
+   * concerned.
+   */
   async #refuseAgent(what: string, concerned: (id: string) => boolean): Promise<void> {
     if (this.#options.role !== "agent") return;
     for (const { id } of await this.#cache.list()) {
@@ -339,7 +342,10 @@ class FileStore implements StoreApi {
     throw forbidden(what);
   }
 
-  /** An agent takes no history away from its folder, and is stopped where a person would have to be sure. */
+  /**
+   * Refuses an agent `adopt` and `force`: it takes no history away from its folder, and is stopped wherever a person
+   * would have to be sure.
+   */
   async #refuseAgentsForce({ adopt, force }: InitOptions, root: RootRecord): Promise<void> {
     if (this.#options.role !== "agent" || (adopt === undefined && force !== true)) return;
     const all = await this.#cache.list();
@@ -380,7 +386,7 @@ class FileStore implements StoreApi {
     }
   }
 
-  /** The workspace whose own folder this is: by path, or, moved, by the folder's identity. */
+  /** Returns the workspace whose own folder this is: by path, or, moved, by the folder's identity. */
   async #standing(root: RootRecord, mayAdopt: boolean): Promise<Standing | undefined> {
     const all = await this.#cache.list();
     const here = all.find((one) => one.folders[0] === placeOfRoot(root));
@@ -391,7 +397,7 @@ class FileStore implements StoreApi {
     return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
   }
 
-  /** The workspace whose folder was moved here. That of a single file was moved with its file. */
+  /** Returns the workspace whose folder was moved here. That of a single file was moved with its file. */
   #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
     const { disk } = this.#parts.backends;
     const isLike = ({ single, folders: [old] }: ListedWorkspace): boolean =>
@@ -399,7 +405,7 @@ class FileStore implements StoreApi {
     return all.find((one) => isLike(one) && isFolderOf(disk, root.folder, one) && !isPresent(this.#parts, one));
   }
 
-  /** The workspace whose folder this is, too: a bind mount leads to it. It is looked at here, and stays where it is. */
+  /** Returns the workspace whose folder a bind mount leads to from here. It is read here, and stays where it is. */
   #boundTo({ folder, only }: RootRecord, all: readonly ListedWorkspace[]): Standing | undefined {
     const { disk } = this.#parts.backends;
     if (only !== undefined) return undefined;
@@ -421,7 +427,9 @@ class FileStore implements StoreApi {
     }
   }
 
-  /** `init --adopt`: nobody's history is taken away, and none is hidden behind another, unless that is meant. */
+  /**
+   * Carries out `init --adopt`. It takes no history away from its folder, and hides none behind another, unless forced.
+   */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
     const [old] = found.folders;
@@ -466,7 +474,7 @@ class FileStore implements StoreApi {
   }
 }
 
-/** Throws `USAGE` for a place that is not absolute, or an actor that is none: nothing was made yet. */
+/** Checks the options before anything is made. Throws `USAGE` for a place that is not absolute, or an invalid actor. */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
   checkActorName(actor);
@@ -479,7 +487,7 @@ function checked(options: StoreOptions): StoreOptions {
   };
 }
 
-/** Opens a store on these backends; makes its folders (0700) where they are missing. */
+/** Opens a store on these backends; makes its folders (0700) if they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
     const whole = checked(options);

@@ -9,14 +9,14 @@ import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 const UNTOLD = "other machines may change it without a word to this one, so all of it is looked at each time";
 
-/** What the disks of folders cannot hold: one check for each folder that lies on such a disk. */
+/** Reports what the disks of folders cannot hold: one check for each folder that lies on such a disk. */
 export async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await checksOf(parts, id));
   return checks;
 }
 
-/** Nothing of a workspace that cannot be opened: others say so. */
+/** Returns nothing for a workspace that cannot be opened: other checks report it. */
 async function checksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

@@ -7,19 +7,20 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 import { storeTasks } from "./store-tasks.ts";
 
-/** A replica's folder, and what else follows the same origin from this store. */
+/** A replica's folder, and the other folders that follow the same origin from this store. */
 export interface Placed {
   readonly id: string;
   readonly folder: string;
   readonly url: string;
-  /** Folders of other replicas of this origin. */
+  /** The folders of other replicas of this origin. */
   readonly beside: readonly string[];
 }
 
 /**
- * A folder within the one that it follows, or around it, would hold itself, and that again, without end; so would two that
- * follow one origin and lie in each other. The origin's own folder is known from its history: it counts where the origin is
- * reached without leaving this machine, or is of this store, and the folder is the very one that is recorded there.
+ * Returns a halt for a folder that would hold itself without end: one within the folder that it follows, or around it,
+ * or one of two that follow one origin and lie in each other. The origin's own folder is known from its history. It
+ * counts if the origin is reached without leaving this machine, or is of this store, and the folder is the very one
+ * that is recorded there.
  */
 export async function checkFolderIdentity(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
   const { folder, beside } = placed;
@@ -60,7 +61,7 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
   return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
 }
 
-/** The origin's own folder, where it is on this machine. */
+/** Returns the origin's own folder, if it is on this machine. */
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
@@ -81,7 +82,7 @@ async function recordOfOrigin(
   }
 }
 
-/** Does this address lead to this machine? A tunnel may begin here, too: then the folder is not the recorded one. */
+/** True if the address leads to this machine. A tunnel may begin here, too: then the folder is not the recorded one. */
 function isHere(url: string): boolean {
   if (url.startsWith("unix:")) return true;
   const host = URL.canParse(url) ? new URL(url).hostname : "";

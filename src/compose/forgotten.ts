@@ -18,24 +18,24 @@ import { Tombstones } from "../store/tombstones.ts";
 import { endedName, moveWorkspace, withNames } from "../store/workspace-names.ts";
 import { optional } from "../util/optional.ts";
 
-/** A history that was forgotten, or a part of one that was given up, and that can still be brought back. */
+/** A forgotten history, or a part of one that was given up, that can still be brought back. */
 export interface ForgottenShape {
-  /** That of the workspace; of a part: its own. */
+  /** The id of the workspace; a part has its own. */
   id: string;
-  /** Not the whole history, but what a pruning gave up, or archived events. */
+  /** The kind of a part: what a pruning gave up, or archived events; absent for a whole history. */
   what?: GivenUpPart["kind"];
   name?: string;
-  /** Its first folder; empty: it had none. */
+  /** Its first folder; empty if it had none. */
   path: string;
-  /** When it was forgotten; `null`: that is not known. */
+  /** The time at which it was forgotten; `null` if unknown. */
   forgotten: string | null;
-  /** The next `gc` after that frees it; `null`: none does, since its note is gone. */
+  /** The next `gc` after this time frees it; `null`: none does, since its note is gone. */
   until: string | null;
 }
 
 /**
- * Forgets a workspace: its folder is moved away, whole, and what is needed to bring it back is noted beside the key. `now`: it is freed
- * at once, and nothing brings it back.
+ * Forgets a workspace: moves its whole folder away, and notes beside the key what is needed to bring it back. `now`:
+ * frees it at once, and nothing brings it back.
  */
 export async function forgetWorkspace(
   parts: StoreParts,
@@ -51,7 +51,7 @@ export async function forgetWorkspace(
     makeFolders(parts.backends.disk, layout.forgotten);
     const to = `${layout.forgotten}/${id}`;
     const before = async (): Promise<void> => {
-      // Asked before as well, without the lock: since then somebody may have begun.
+      // Asked once more with the lock held: another process may have begun since.
       if (how.now) await refuseWhileOpen(parts, id);
       stones.put(stone);
     };
@@ -61,8 +61,8 @@ export async function forgetWorkspace(
 }
 
 /**
- * Brings a history, or a part of one, back to where it was: by its id, its name, or the unique beginning of its id. Returns the id of the
- * workspace.
+ * Brings a history, or a part of one, back to where it was: by its id, its name, or a unique prefix of its id. Returns
+ * the id of the workspace.
  */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
@@ -86,7 +86,10 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
   });
 }
 
-/** The folder and the name of a history by its own record: its note may be lost. Empty where it cannot be read. */
+/**
+ * Returns the folder and the name of a history from its own record, as its note may be lost. Empty if the record cannot
+ * be read.
+ */
 async function ownNames(
   { backends: { disk }, layout }: StoreParts,
   id: string,
@@ -116,7 +119,7 @@ function undoneBy(one: ForgottenShape, { id, name }: ListedWorkspace): Chronicle
   });
 }
 
-/** What can be brought back, by the time at which it was given up. */
+/** Returns what can be brought back, ordered by the time at which it was given up. */
 export function forgottenIn(parts: StoreParts): ForgottenShape[] {
   const stones = new Tombstones(parts);
   const histories = forgottenIds(parts).map((id): ForgottenShape => shapeOf(id, stones.get(id)));
@@ -131,23 +134,23 @@ function shapeOf(id: string, stone: Tombstone | undefined): ForgottenShape {
   return { id, ...what, ...optional({ name }), path, forgotten, until };
 }
 
-/** The notes of parts of histories that are in the store. */
+/** Returns the notes of parts of histories that are in the store. */
 function partsGivenUp(parts: StoreParts, stones: Tombstones): Tombstone[] {
   return stones.list().filter(({ part }) => part !== undefined && isThere(parts, part.workspace));
 }
 
-/** The workspaces whose folders were moved away. */
+/** Returns the workspaces whose folders were moved away. */
 function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
   if (disk.lstat(layout.forgotten)?.kind !== "dir") return [];
   const folders = disk.list(layout.forgotten).filter(({ kind }) => kind === "dir");
   return folders.map(({ name }) => name.toString());
 }
 
-/** Frees the histories whose time is over. One of which nothing is noted stays. */
+/** Frees the histories whose grace period is over. A history without a note stays. */
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
-  // What a pruning has given up is freed by the age of its event.
+  // The contents that a pruning has given up are freed by the age of its event.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)
@@ -159,7 +162,7 @@ export async function freeForgotten(parts: StoreParts): Promise<void> {
   });
 }
 
-/** To be called with the lock of names held. What a crash leaves of it is cleared away by the next one who takes that lock. */
+/** Must be called with the lock of names held. The next holder of that lock clears away what a crash leaves. */
 function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   const { backends, layout, configFolder } = parts;
   const { disk } = backends;
@@ -173,7 +176,7 @@ function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   removeTree(disk, ended);
 }
 
-/** What is thrown of a history that nobody can read. */
+/** The errors of a history that cannot be read. */
 const UNREADABLE: readonly ErrorCode[] = [
   "BLOB_CORRUPT",
   "BLOB_MISSING",
@@ -183,7 +186,10 @@ const UNREADABLE: readonly ErrorCode[] = [
   "ROLLBACK_DETECTED",
 ];
 
-/** Throws `REFUSED` while somebody is at work in a workspace, and what is in the way of finding out. A history that cannot be read names nobody. */
+/**
+ * Throws `REFUSED` while a process is at work in a workspace, and the error that prevents finding out. A history that
+ * cannot be read names no process.
+ */
 async function refuseWhileOpen(parts: StoreParts, id: string): Promise<void> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

@@ -7,14 +7,14 @@ import { signingShape } from "../engine/log/signing.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
-/** What is wrong with a history: nothing can be written to it, or what is recorded is not signed. */
+/** A fault of a history: nothing can be written to it, or its events are not signed. */
 export interface HistoryFault {
   readonly check: DoctorCheck;
-  /** Why it is not signed, where that is what is wrong. */
+  /** The reason why it is not signed, if that is the fault. */
   readonly reason: SigningReason | null;
 }
 
-/** Histories that take no writes, or are not signed. Every line of each log is read; contents are not. */
+/** Returns the histories that take no writes, or are not signed. Reads every line of each log, but no contents. */
 export async function historyFaults(parts: StoreParts): Promise<HistoryFault[]> {
   const faults: HistoryFault[] = [];
   for (const id of workspaceIds(parts)) {
@@ -39,7 +39,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
   } catch (error) {
     const known = codedError(error);
     if (!(known instanceof ChronicleError)) throw error;
-    // It is at work elsewhere, which says nothing about the history.
+    // Another process holds it, which says nothing about the history.
     return known.code === "LOCKED" ? undefined : { check: told(id, known.message, known.hint), reason: null };
   }
 }

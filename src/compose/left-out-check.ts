@@ -8,17 +8,20 @@ import { addAll } from "../util/long-lists.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
-/** How many files of a workspace are named. */
+/** The number of files of a workspace that are named. */
 const MOST_NAMED = 3;
 
-/** Recorded files that the rules leave out by now, such as secrets that got in: one check for each workspace that has some. */
+/**
+ * Reports recorded files that the rules leave out by now, such as secrets that got in: one check for each workspace
+ * that has some.
+ */
 export async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await checkOf(parts, id));
   return checks;
 }
 
-/** Nothing of a workspace that cannot be opened, or whose folder cannot be looked at: others say so. */
+/** Returns nothing for a workspace that cannot be opened, or whose folder cannot be read: other checks report it. */
 async function checkOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

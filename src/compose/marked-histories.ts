@@ -8,22 +8,22 @@ import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";
 
-/** A history whose contents the store must keep: a workspace's own, or a part of what it holds of its origin's. */
+/** A history whose contents the store must keep: a workspace's own, or a part of its mirror of the origin's. */
 export interface MarkedHistory {
-  /** Different for each. */
+  /** A unique key. */
   readonly key: string;
   readonly anchor: HistoryAnchor | undefined;
   openLog(): FileEventLog;
-  /** Whose history it is; `undefined` where it has no line yet. */
+  /** Resolves to the workspace that the history is of; `undefined` if it has no line yet. */
   workspaceOf(log: EventLog): Promise<string | undefined>;
-  /** What is known of it beside its log. */
+  /** Resolves to the heads known of it beside its log. */
   known(): Promise<readonly Head[]>;
 }
 
-/** All histories in the folder of a workspace. */
+/** Returns all histories in the folder of a workspace. */
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
-  // The needs of a store of another format are unknown: nothing is freed.
+  // The needs of a store of another format are unknown: free nothing.
   refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,
@@ -35,7 +35,7 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   return [own, ...mirrorsOf(parts, files, id)];
 }
 
-/** What a replica lacks of its copy is sent again: nothing else has to vouch for it. */
+/** Returns the histories of a mirror. Lines that it lacks are sent again, so no other heads vouch for it. */
 function mirrorsOf({ backends: { disk } }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
   return mirrorParts(disk, upstream).map((anchor) => ({
     key: `${id}/${anchor?.seq ?? 0}`,
@@ -46,7 +46,7 @@ function mirrorsOf({ backends: { disk } }: StoreParts, { upstream }: WorkspaceLa
   }));
 }
 
-/** The workspace that the first line of a log begins. */
+/** Returns the workspace that the first line of a log begins. */
 export async function firstWorkspace(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line !== undefined) return /^workspace:(.+)$/.exec(parseLine(line.bytes).recordId)?.[1];
@@ -54,7 +54,7 @@ export async function firstWorkspace(log: EventLog): Promise<string | undefined>
   return undefined;
 }
 
-/** What is known of a history beside its log: the kept head, and what the index has seen. */
+/** Returns the heads of a history that are known beside its log: the kept one, and the index's. */
 async function anchorsOf({ backends, heads }: StoreParts, files: WorkspaceLayout, id: string): Promise<Head[]> {
   const kept = heads.last(id);
   const index = backends.openIndex(files.index);

@@ -17,7 +17,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #parts: StoreParts;
   readonly #layout: UpstreamLayout;
 
-  /** Makes the folder where it is missing, and removes what a crash has left half begun. */
+  /** Makes the folder if it is missing, and removes parts whose beginning a crash cut off. */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;
@@ -47,7 +47,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
     const disk = this.#disk;
     const start = anchor?.seq ?? 0;
     const { folder, log, index } = this.#layout.mirror(start);
-    // Before the lines: an index that knows of more than there is would say that the copy was cut.
+    // Discard the index before the lines: an index that knows of more lines than there are would mean that the copy was
+    // cut.
     discardSqliteFiles(disk, index);
     disk.syncFolder(folder);
     if (disk.lstat(log) !== undefined) {
@@ -56,7 +57,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
       disk.syncFolder(this.#layout.former);
       disk.syncFolder(folder);
     }
-    // The first one lies where the others lie too.
+    // The folder of the first part also holds the others.
     if (anchor !== undefined) removeTree(disk, folder);
   }
 
@@ -65,7 +66,10 @@ export class FileMirrorPlaces implements MirrorPlaces {
   }
 }
 
-/** Another copy with the same first and last event may have been given up before: an origin that was put back has other lines there. */
+/**
+ * Returns a free name. Another copy with the same first and last event may have been given up before: an origin that
+ * was put back has other lines there.
+ */
 function freeName(disk: Disk, stem: string): string {
   for (let count = 1; ; count += 1) {
     const path = count === 1 ? `${stem}.wal` : `${stem}.${count}.wal`;
@@ -74,8 +78,8 @@ function freeName(disk: Disk, stem: string): string {
 }
 
 /**
- * What the parts of a mirror start behind, oldest first; `undefined`: nothing. The last one is in force. None: this
- * workspace has never followed an origin.
+ * Returns the anchors that the parts of a mirror start after, oldest first; `undefined`: the start of the history. The
+ * last part is in force. Empty if this workspace has never followed an origin.
  */
 export function mirrorParts(disk: Disk, layout: UpstreamLayout): readonly (HistoryAnchor | undefined)[] {
   if (disk.lstat(layout.folder) === undefined) return [];
@@ -84,13 +88,13 @@ export function mirrorParts(disk: Disk, layout: UpstreamLayout): readonly (Histo
   return hasFirst ? [undefined, ...anchors] : anchors;
 }
 
-/** Where parts start that have an anchor, or are to have one; ascending. */
+/** Returns the starts of parts that have an anchor, or will have one; ascending. */
 function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
   const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
   return starts.toSorted((a, b) => a - b);
 }
 
-/** The anchor of a part; `undefined` where it was not finished. Throws `LOG_DAMAGED`. */
+/** Returns the anchor of a part; `undefined` if it was not finished. Throws `LOG_DAMAGED`. */
 function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryAnchor | undefined {
   const path = layout.mirror(start).anchor;
   const text = readText(disk, path);
@@ -106,7 +110,7 @@ function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryA
   });
 }
 
-/** What one part of a mirror consists of. Makes nothing. */
+/** Opens the files of one part of a mirror. Makes nothing. */
 export function openMirrorFiles(
   { backends, blobs, waitMs }: StoreParts,
   layout: UpstreamLayout,

@@ -5,13 +5,13 @@ import { Tombstones } from "../store/tombstones.ts";
 import { optional } from "../util/optional.ts";
 
 interface HowGivenUp {
-  /** How long it is kept, in milliseconds. */
+  /** The time it is kept, in milliseconds. */
   readonly grace: number;
-  /** Not the whole history. */
+  /** The part that is given up, if not the whole history. */
   readonly part?: GivenUpPart;
 }
 
-/** The note of what is given up now: what, when, by whom, and the last signed head. */
+/** Returns the note of what is given up now: what, when, by whom, and the last signed head. */
 export async function tombstoneOf(
   parts: StoreParts,
   workspace: Pick<ListedWorkspace, "id" | "name" | "folders">,
@@ -34,7 +34,7 @@ export async function tombstoneOf(
   };
 }
 
-/** Notes beside the key that a part of a history is given up now, and until when it can be brought back. */
+/** Notes beside the key that a part of a history is given up now, and the time until which it can be brought back. */
 export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
   const { disk } = parts.backends;
   const listed = (await new RootsCache(disk, parts.layout).list()).find((one) => one.id === id);

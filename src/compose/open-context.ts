@@ -40,48 +40,48 @@ import type { StoreGauge } from "../store/store-gauge.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** What all workspaces of one store share. */
+/** The parts that all workspaces of one store share. */
 export interface StoreParts {
   readonly backends: Backends;
   readonly layout: StoreLayout;
   readonly blobs: FileBlobStore;
-  /** Of the logs of all workspaces. */
+  /** Shared by the logs of all workspaces. */
   readonly syncs: FsyncScheduler;
   readonly heads: HeadKeeper;
   readonly headPace: HeadPace;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
-  /** As `onNote`, for what the disk does not let the indexes do; each is told once. */
+  /** As `onNote`, for what the disk does not let the indexes do; reports each note once. */
   readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];
-  /** Tells what was recorded through these parts, in whichever workspace. */
+  /** Emits what was recorded through these parts, in any workspace. */
   readonly recorded: Signal<RecordedInStore>;
-  /** Tells of some of it before: see `Context.decided`. */
+  /** Emits some of it before: see `Context.decided`. */
   readonly decided: Signal<RecordedInStore>;
-  /** Tells of contents before they are recorded: see `Context.foreseen`. */
+  /** Emits contents before they are recorded: see `Context.foreseen`. */
   readonly foreseen: Signal<AnnouncedInStore>;
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;
-  /** Where the key and the heads are kept. */
+  /** The folder of the key and the heads. */
   readonly configFolder: string;
   readonly userHome: string | undefined;
 }
 
-/** What one commit has recorded, and where. */
+/** The events that one commit has recorded, and their workspace. */
 export interface RecordedInStore extends Recorded {
   readonly workspaceId: string;
 }
 
-/** What is about to be recorded, and where. */
+/** A content that is about to be recorded, and its workspace. */
 export interface AnnouncedInStore extends AnnouncedContent {
   readonly workspaceId: string;
 }
 
-/** What an engine has of the files of its workspace: on a disk, or in the history only. */
+/** An engine's access to the files of its workspace: on a disk, or in the history only. */
 interface WorkspaceFiles extends Pick<Context, "worktree" | "outside" | "ingest"> {
-  /** What files of a first sync are written with, while their contents come: where there is a folder. */
+  /** The means to write files of a first sync while their contents come, if there is a folder. */
   readonly early?: { readonly worktree: DiskWorktree; readonly pools: KeptStagePool | undefined };
 }
 
@@ -92,20 +92,20 @@ export interface OpenedContext {
   readonly close: () => Promise<void>;
 }
 
-/** How a workspace is opened. */
+/** Options for opening a workspace. */
 export interface HowToOpen {
-  /** Default: those that its log names. */
+  /** Default: the roots in its log. */
   readonly roots?: readonly RootRecord[] | undefined;
   readonly readOnly?: boolean;
-  /** The first root lies here now; nobody has recorded that yet. */
+  /** The present place of the first root, if that is not recorded yet. */
   readonly movedTo?: string | undefined;
   /** The agent's program that asks. */
   readonly client?: string | undefined;
-  /** Who acts (default: as the store was opened). */
+  /** The actor (default: as the store was opened). */
   readonly actor?: string | undefined;
-  /** It is a copy of somebody else's history. */
+  /** True if it is a copy of another machine's history. */
   readonly isCopy?: boolean;
-  /** This process follows an origin with its folder. */
+  /** True if this process follows an origin with its folder. */
   readonly follows?: boolean;
 }
 
@@ -135,7 +135,7 @@ export async function openContext(
   }
 }
 
-/** Adds what concerns the files, and who acts; `close` closes the history too. */
+/** Adds the files and the actor to a history; `close` closes the history too. */
 export function openHistory(
   parts: StoreParts,
   given: HistoryContext,
@@ -187,7 +187,10 @@ export function openHistory(
   return { context, early, close };
 }
 
-/** Tells the store's observer and its list, too, and whoever follows this workspace elsewhere in the process. */
+/**
+ * Returns a signal that also notifies the store's observer, its list, and those in this process that follow the
+ * workspace elsewhere.
+ */
 function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded> {
   const { onCommit, recorded } = parts;
   const signal = new Signal<Recorded>();
@@ -197,21 +200,21 @@ function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded
   return signal;
 }
 
-/** What the list of workspaces says follows each record that a workspace gets of itself, whoever writes it. */
+/** Updates the list of workspaces with each record that a workspace gets of itself, whichever process writes it. */
 function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
   const last = events.findLast(({ recordId }) => recordId === `workspace:${id}`);
   if (last === undefined) return;
   new RootsCache(backends.disk, layout).note(listedWorkspace(id, decodeWorkspace(last.record), last.seq));
 }
 
-/** A signal of one workspace, of which whoever follows it elsewhere in the process is told, too. */
+/** Returns a signal of one workspace that also notifies those in this process that follow it elsewhere. */
 function toldOn<What>(tell: (what: What) => void): Signal<What> {
   const signal = new Signal<What>();
   signal.listen(tell);
   return signal;
 }
 
-/** The files of a workspace that has none but in its history. */
+/** Returns the files of a hosted workspace, which are only in its history. */
 function hostedFiles(
   { backends }: StoreParts,
   { index, blobs }: HistoryContext,
@@ -222,7 +225,7 @@ function hostedFiles(
   return { worktree, outside: new NoOutsideFiles(), ingest: NO_INGEST };
 }
 
-/** The files of a workspace in folders on the disk. */
+/** Returns the files of a workspace in folders on the disk. */
 function folderFiles(
   parts: StoreParts,
   { workspaceId }: HistoryContext,
@@ -232,7 +235,7 @@ function folderFiles(
   const { disk, newPackId, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
-  // By both names: a folder of configuration is often a link to where somebody keeps theirs.
+  // Use both names: a folder of configuration is often a link to where a person keeps it.
   const own = [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]);
   const worktree = new DiskWorktree({
     disk,
@@ -255,7 +258,7 @@ function folderFiles(
   return { worktree, outside, ingest, early: { worktree, pools } };
 }
 
-/** Says what folders can hold; where nothing is changed, nothing is tried out. */
+/** Returns a function that tells what folders can hold. With `readOnly`, it tries nothing out on the disk. */
 export function traitsOf(
   { backends, layout }: Pick<StoreParts, "backends" | "layout">,
   readOnly: boolean,
@@ -266,7 +269,7 @@ export function traitsOf(
   return (folder) => probe.of(folder);
 }
 
-/** Whose git it is. Git's own configuration lies beside Chronicle's, where that is in its usual place. */
+/** Returns the user of git. Git's own configuration lies beside Chronicle's, if that is in its usual place. */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;
   const usual = userHome === undefined ? undefined : `${userHome}/.config`;
@@ -277,7 +280,7 @@ function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   };
 }
 
-/** Who writes many files of a restore; `undefined`: nobody but who restores. */
+/** Returns the workers that write many files of a restore; `undefined`: the restoring thread writes them itself. */
 export function restoreWorkers(
   { backends, layout, blobs }: StoreParts,
   pools = new KeptStagePool(layout.home),
@@ -287,7 +290,7 @@ export function restoreWorkers(
     : undefined;
 }
 
-/** A folder by its name without links, if it is there. */
+/** Returns a folder's name with links resolved, if it is there. */
 function realFolder(disk: Disk, folder: string): string[] {
   try {
     return [disk.realpath(folder)];

@@ -3,14 +3,17 @@ import { mirrorParts } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 
-/** What a workspace holds of its origin's history, opened to be verified; `undefined`: it follows none, or nothing has come. */
+/**
+ * Opens a workspace's mirror of its origin's history for verification; `undefined` if it follows none, or nothing has
+ * come.
+ */
 export async function openCopy(parts: StoreParts, id: string, tasks: StoreTasks): Promise<HistoryCopy | undefined> {
   const { disk } = parts.backends;
   const files = parts.layout.workspace(id).upstream;
   const [start] = mirrorParts(disk, files)
     .slice(-1)
     .map((anchor) => ({ seq: anchor?.seq ?? 0 }));
-  // A part without a line yet has nothing to be verified but what it starts on.
+  // A part without a line yet has nothing to verify but its anchor.
   if (start === undefined || (start.seq === 0 && disk.lstat(files.mirror(0).log) === undefined)) return undefined;
   const { context, close } = await openMirror(parts, id, { tasks });
   return {

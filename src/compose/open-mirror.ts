@@ -11,8 +11,9 @@ import { openHistory, type HowToOpen, type OpenedContext, type StoreParts } from
 import { retentionOf } from "../store/retention-files.ts";
 
 /**
- * Opens what a workspace holds of its origin's history, to be read: a workspace without a folder, with the origin's id.
- * Whoever follows the origin goes on meanwhile. Throws `NOT_FOUND` where it follows none, or nothing has come yet.
+ * Opens a workspace's mirror of its origin's history for reading: as a workspace without a folder, with the origin's
+ * id. A process that follows the origin goes on meanwhile. Throws `NOT_FOUND` if the workspace follows none, or nothing
+ * has come yet.
  */
 export async function openMirror(
   parts: StoreParts,
@@ -43,7 +44,7 @@ function nothingThere(what: string): ChronicleError {
   });
 }
 
-/** The origin's roots, without its folders: they are on another machine. */
+/** Returns the origin's roots, without its folders: they are on another machine. */
 async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord[]> {
   const { roots } = await answer(history, ({ damage }) =>
     workspaceRecord(history).catch((error: unknown) => {
@@ -53,7 +54,10 @@ async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord
   return roots.map(({ only: _only, ...root }) => ({ ...root, folder: "" }));
 }
 
-/** A contradiction that was witnessed is a fault of the copy: one of the two histories is not what it was. */
+/**
+ * Returns the tasks of a mirror. A witnessed contradiction is a fault of the copy: one of the two histories is not what
+ * it was.
+ */
 function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Partial<StoreTasks> {
   const { witness, withheld } = layout.workspace(id).upstream;
   return {

@@ -16,7 +16,7 @@ import { keepOwners } from "../store/store-owner.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
-/** Throws `IO` where something else than a folder stands where the store is to be. */
+/** Throws `IO` if the store's place is no folder. */
 function refuseNoFolder(disk: Disk, home: string): void {
   const kind = disk.lstat(home)?.kind;
   if (kind === undefined || kind === "dir" || kind === "symlink") return;
@@ -26,7 +26,10 @@ function refuseNoFolder(disk: Disk, home: string): void {
   });
 }
 
-/** Makes a folder and those above it. Where that is refused, there may be nothing to read, and whatever is written says so. */
+/**
+ * Makes a folder and those above it. If that is refused, goes on: there may be nothing to read, and each write reports
+ * it.
+ */
 function makeWherePermitted(disk: Disk, folder: string): void {
   try {
     makeFolders(disk, folder);
@@ -35,7 +38,7 @@ function makeWherePermitted(disk: Disk, folder: string): void {
   }
 }
 
-/** The indexes of a store lie on one disk: what that says of one need not be said of the next. */
+/** Returns a function that reports each note once: the indexes of a store lie on one disk, so one report is enough. */
 function toldOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
   const told = new Set<string>();
   return (note) => {
@@ -45,7 +48,7 @@ function toldOnce(tell: ((note: string) => void) | undefined): (note: string) =>
   };
 }
 
-/** Opens what all workspaces of a store share; makes its folders (0700) where they are missing. */
+/** Opens the parts that all workspaces of a store share; makes its folders (0700) if they are missing. */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;

@@ -14,19 +14,19 @@ import { earlyFilesOf } from "./early-files-of.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { isThere, storeTasks } from "./store-tasks.ts";
 
-/** A workspace that follows an origin, open in this process: the only one that does so, until it is disposed of. */
+/** A workspace that follows an origin, open in this process: the only one that follows it, until it is disposed of. */
 export interface ReplicaHold extends AsyncDisposable {
   /** The replica's own history and folder. */
   readonly context: Context;
-  /** The origin's history as it is held here. */
+  /** The mirror of the origin's history. */
   readonly mirror: Mirror;
-  /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and what else the caller brings. */
+  /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and the caller's own options. */
   readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld" | "early">;
 }
 
 /**
- * Opens a workspace as a replica. Throws `NOT_FOUND`, `LOCKED` where another process follows its origin, `LOG_DAMAGED` for a mirror that
- * is damaged.
+ * Opens a workspace as a replica. Throws `NOT_FOUND`, `LOCKED` if another process follows its origin, `LOG_DAMAGED` if
+ * the mirror is damaged.
  */
 export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
   const { backends, layout, blobs } = parts;
@@ -54,7 +54,9 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   };
 }
 
-/** Where it is damaged, it is said where it lies: whoever has the origin needs no part of it. */
+/**
+ * Opens the mirror. If it is damaged, the error says where it lies: with the origin at hand, no part of it is needed.
+ */
 async function openMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
   try {
     return await LogMirror.open(new FileMirrorPlaces(parts, layout));

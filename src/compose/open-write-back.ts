@@ -19,12 +19,15 @@ import { refusalOf } from "../engine/replica/write-back-rules.ts";
 import { openQueue } from "../engine/undo/open-queue.ts";
 import type { OperationQueue } from "../engine/capture/operation-queue.ts";
 
-/** Where what replicas write back goes to: an engine, open for as long as they are there. */
+/** The engine that decides replicas' writes, open while there are replicas. */
 export interface OpenWriteBack extends AsyncDisposable {
   readonly parts: WriteBackParts;
 }
 
-/** Lets an engine, which nobody else in this process uses, decide what replicas write. Disposed of, the engine's work is done. */
+/**
+ * Lets an engine, which nothing else in this process uses, decide what replicas write. Disposal waits for the engine's
+ * work.
+ */
 export function openWriteBack(
   context: Context,
   contents: WorkspaceContents & Partial<SecretContents>,

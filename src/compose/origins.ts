@@ -23,7 +23,7 @@ import { openWriteBack } from "./open-write-back.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { watchLog } from "../store/watch-log.ts";
 
-/** A workspace that replicas follow, open in this process; all its sessions share it. Disposed of, it is let go. */
+/** A workspace that replicas follow, open in this process and shared by all its sessions. Disposal releases it. */
 export interface OriginLease extends Disposable {
   /** The engine that accepts what replicas write back. */
   readonly context: Context;
@@ -44,19 +44,19 @@ export interface OriginLease extends Disposable {
   >;
 }
 
-/** With what origins are served. */
+/** Options for serving origins. */
 export interface OriginsOptions {
   /** Default: the platform's. */
   readonly timers?: Timers;
-  /** Is told what whoever runs the server ought to know. Default: nobody. */
+  /** Receives errors that the operator of the server should know. Default: dropped. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A place stays open so long after the last replica has left, in ms: it mostly comes back at once. */
+/** The time a place stays open after the last replica has left, in ms: a replica mostly comes back at once. */
 const IDLE_MS = 10_000;
-/** How long a look at the end of a log waits for those who write, in ms. */
+/** The time a reader of a log's end waits for writers, in ms. */
 const HOLD_OFF_MS = 250;
-/** Cursors are written so long after they have moved, in ms. */
+/** The delay before moved cursors are written, in ms. */
 const CURSORS_MS = 1_000;
 
 interface Place {
@@ -70,7 +70,10 @@ interface OpenedOrigin extends Pick<OriginLease, "context" | "options"> {
   close(): Promise<void>;
 }
 
-/** The workspaces of a store that replicas follow: each is opened once, and closed when nobody has followed it for a while. */
+/**
+ * The workspaces of a store that replicas follow: each is opened once, and closed when none has followed it for a
+ * while.
+ */
 export class Origins implements AsyncDisposable {
   readonly #parts: StoreParts;
   readonly #how: Required<OriginsOptions>;
@@ -82,7 +85,9 @@ export class Origins implements AsyncDisposable {
     this.#how = { timers, onError };
   }
 
-  /** Opens a workspace for a session; `id` is its whole id. After its folder was moved it is opened anew, where that is now. */
+  /**
+   * Opens a workspace for a session; `id` is its whole id. If its folder was moved, it is opened anew at the new place.
+   */
   async lease(id: string): Promise<OriginLease> {
     const place = this.#places.get(id) ?? this.#open(id);
     place.leases += 1;
@@ -111,7 +116,7 @@ export class Origins implements AsyncDisposable {
     }
   }
 
-  /** Closes what nobody has leased, and waits for what is being closed. Throws what went wrong in closing. */
+  /** Closes the places that have no lease, and waits for those being closed. Throws the error of a failed close. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [id, place] of this.#places) if (place.leases === 0) void this.#close(id, place);
     await Promise.all(this.#ending);
@@ -136,7 +141,7 @@ export class Origins implements AsyncDisposable {
     if (this.#places.get(id) === place) this.#places.delete(id);
     const ending = place.opened.then(async (one) => one.close());
     this.#ending.add(ending);
-    // Whoever disposes of all is told what went wrong before that, too.
+    // A failed close stays in the set, so that disposal throws its error, too.
     ending.then(
       () => this.#ending.delete(ending),
       () => undefined,
@@ -145,7 +150,7 @@ export class Origins implements AsyncDisposable {
   }
 }
 
-/** Was the folder moved since the workspace was opened? */
+/** True if the folder was moved since the workspace was opened. */
 async function isMoved(context: Context): Promise<boolean> {
   try {
     await answer(context, () => refuseMoved(context));
@@ -156,7 +161,7 @@ async function isMoved(context: Context): Promise<boolean> {
   }
 }
 
-/** Said once for each holder, as long as the workspace is open. */
+/** Returns the note about a holder's excess replicas: once for each holder, as long as the workspace is open. */
 function tooMany(id: string, holder: string): ChronicleError {
   return new ChronicleError(
     "LIMIT_EXCEEDED",
@@ -227,7 +232,7 @@ async function openOrigin(
   };
 }
 
-/** Records what was changed in the folder. Where the workspace is only read, nothing is. Tells of what went wrong, and throws it. */
+/** Records what was changed in the folder; nothing if the workspace is read-only. Reports errors, and throws them. */
 async function recordFolder(context: Context, onError: (error: unknown) => void): Promise<void> {
   if (context.readOnly) return;
   try {
@@ -240,8 +245,8 @@ async function recordFolder(context: Context, onError: (error: unknown) => void)
 }
 
 /**
- * Holds off everybody who writes. What a crash has left torn is moved away first: a head that a replica has been told of, and
- * that is cut off later, would be another history to it.
+ * Holds off all writers. Moves away first what a crash has left torn: if a replica heard of a head that is cut off
+ * later, it would see another history.
  */
 async function holdOff(context: Context): Promise<HeldLock> {
   const held = await context.lock.exclusive(HOLD_OFF_MS);
@@ -249,7 +254,7 @@ async function holdOff(context: Context): Promise<HeldLock> {
     await catchUp(context, { recover: true });
     return held;
   } catch (error) {
-    // What is damaged for good stays; what is sound before it is given all the same.
+    // Damage stays; the sound lines before it are still served.
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return held;
     held[Symbol.dispose]();
     throw error;

@@ -4,12 +4,12 @@ import type { StoreParts } from "./open-context.ts";
 
 const PARTS = new WeakMap<StoreApi, StoreParts>();
 
-/** Remembers what a store stands on, for what is composed on it later. */
+/** Remembers the parts of a store, for what is composed on it later. */
 export function notePartsOf(store: StoreApi, parts: StoreParts): void {
   PARTS.set(store, parts);
 }
 
-/** What a store of this machine stands on. Throws `PLATFORM_UNSUPPORTED` for one that is elsewhere. */
+/** Returns the parts of a store of this machine. Throws `PLATFORM_UNSUPPORTED` for one that is elsewhere. */
 export function partsOf(store: StoreApi): StoreParts {
   const parts = PARTS.get(store);
   if (parts !== undefined) return parts;

@@ -5,7 +5,7 @@ import { optionsFor } from "../replication/origin/options-for.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
-/** Serves replicas from the workspaces of a store. `onError` is told what went wrong here. */
+/** Serves replicas from the workspaces of a store. `onError` receives errors of this side. */
 export function openDoor(parts: StoreParts, onError: (error: unknown) => void): ReplicaDoor {
   const origins = new Origins(parts, { onError });
   const door = new OriginDoor({

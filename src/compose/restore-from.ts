@@ -17,7 +17,7 @@ import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "../store/backends.ts";
 import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 
-/** So many contents are asked for at once; those up to `SMALL` bytes are held until their turn. */
+/** The number of contents fetched at once; those up to `SMALL` bytes are held until their turn. */
 const AT_ONCE = 8;
 const SMALL = 256 * 1024;
 
@@ -25,9 +25,9 @@ const SMALL = 256 * 1024;
 export type Source = Pick<FileApi, "files" | "blob">;
 
 /**
- * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment. Every
- * content is checked against its hash as it comes. Secrets that are not given to whoever asks are left out. Throws `NOT_FOUND`
- * for a path that was not there.
+ * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment.
+ * Checks every content against its hash as it comes. Leaves out secrets that the caller may not have. Throws
+ * `NOT_FOUND` for a path that was not there.
  */
 export async function restoreFrom(
   source: Source,
@@ -58,23 +58,23 @@ export async function restoreFrom(
   return { ...shape, skipped: [...skipped, ...shape.skipped] };
 }
 
-/** What the folder can hold is found out for this once. */
+/** Returns a function that probes what the folder can hold, for this restore only. */
 function triedOut({ disk, newId }: Pick<Backends, "disk" | "newId">): (folder: string) => FolderTraits {
   const probe = new FolderProbe({ disk, memory: new Map(), mayWrite: true, newMark: newId });
   return (folder) => probe.of(folder);
 }
 
-/** The answers for a content that is not there any more. */
+/** The errors for a content that is gone. */
 const GONE: ReadonlySet<string> = new Set(["NOT_FOUND", "PRUNED", "ERASED"]);
 
-/** Those of the protected files whose bytes the workspace does not give to whoever asks. */
+/** Returns the protected files whose bytes the workspace does not give to this caller. */
 async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<WorkspacePath[]> {
   const kept: WorkspacePath[] = [];
   for (const { path, hash } of secrets) if (hash !== undefined && (await isWithheld(source, hash))) kept.push(path);
   return kept;
 }
 
-/** Only the bytes are refused: a content is described to everybody. */
+/** True if the bytes of a content are refused. Only the bytes are: every caller gets its description. */
 async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   try {
     const content = await source.blob(hash);
@@ -85,7 +85,7 @@ async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (error.code === "FORBIDDEN") return true;
-    // It is told as missing when it is fetched.
+    // The fetch will report it as missing.
     if (GONE.has(error.code)) return false;
     throw error;
   }
@@ -104,7 +104,7 @@ function meantEntries(entries: readonly Entry[], given: readonly string[] | unde
   return entries.filter(({ path }) => isMeant(path));
 }
 
-/** What was told of a path, as what it was made of. */
+/** Returns the entry that a file's shape was made from. */
 function entryOf(file: FileShape): Entry {
   const { kind, permissions, size, mtime_ms: mtimeMs, hash } = file;
   const content = kind === "dir" ? undefined : parseHash(hash);

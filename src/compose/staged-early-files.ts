@@ -15,13 +15,13 @@ import type { StagePool } from "../workers/stage-pool.ts";
 /** Bits that are never set on disk. */
 const NEVER_SET = 0o7000;
 
-/** What early files are written with. */
+/** The parts that early files are written with. */
 export interface StagedEarlyFilesOptions {
   readonly disk: Disk;
   readonly stage: EarlyStage;
-  /** Threads that write; without, this one does. */
+  /** Threads that write; without them, this thread does. */
   readonly pools: KeptStagePool | undefined;
-  /** For less it does nothing: by files, or by bytes. */
+  /** With fewer files and fewer bytes, it does nothing. */
   readonly least: { readonly files: number; readonly bytes: number };
 }
 
@@ -37,7 +37,7 @@ interface FileOfBlock extends BlockFile {
   readonly hash: Hash;
 }
 
-/** Where files go, while they are written. */
+/** The place of files while they are written. */
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;
@@ -45,8 +45,8 @@ interface Place {
 }
 
 /**
- * Writes files into an `EarlyStage`, each by a thread that has just looked at the block that holds it. Whatever goes wrong with
- * the writing, it stops and takes all of it away: whoever applies stages what is not there.
+ * Writes files into an `EarlyStage`, each by a thread that has just verified the block that holds it. If any write
+ * fails, it stops and takes all files away: the apply then stages what is not there.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;
@@ -54,7 +54,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #folders = new Map<WorkspacePath, number>();
   readonly #going = new Set<Promise<unknown>>();
   #place: Place | undefined;
-  /** Something could not be written. */
+  /** True if a file could not be written. */
   #isSpoiled = false;
 
   constructor(options: StagedEarlyFilesOptions) {
@@ -105,7 +105,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     else this.#options.stage.end();
   }
 
-  /** Nobody will ask for them any more. */
+  /** Removes all files, as no one will use them any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rest();
     this.#options.stage.clear();
@@ -115,11 +115,11 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     const { stage, least } = this.#options;
     const files = entries.filter(({ kind }) => kind === "file");
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    // They are in the store, too: what is short of room does one after the other.
+    // The contents are in the store, too: if space is short, the two are written one after the other.
     return (files.length >= least.files || bytes >= least.bytes) && stage.freeBytes > 2 * bytes;
   }
 
-  /** What is wrong with each block; `undefined`: nobody has seen that. Never rejects. */
+  /** Resolves to the fault of each block; `undefined` if the blocks could not be checked. Never rejects. */
   async #look(
     place: Place,
     blocks: readonly BlobBlock[],
@@ -150,20 +150,20 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
       using fs = new ConfinedFs(this.#options.disk, base);
       return checkBlocks(fs, batch);
     } catch {
-      // As a thread that has failed: who asked looks himself, and meets what is wrong.
+      // Fails as a thread would: the caller then checks the blocks itself, and meets the fault.
       return undefined;
     }
   }
 }
 
-/** `wrong` undefined: whoever looked has failed. */
+/** Throws the fault of a block. `wrong` undefined: the check has failed, so check it here. */
 function judge(block: BlobBlock, wrong: BlockColumns["wrong"] | undefined, at: number): void {
   if (wrong === undefined) return checkBlock(block);
   const reason = wrong[at];
   if (reason !== undefined) throw new ChronicleError("INTEGRITY_VIOLATION", reason);
 }
 
-/** Whoever asked may not come to it any more: then nobody waits for it. */
+/** Marks a rejection as handled, as the caller may never await the promise. */
 function handled(promise: Promise<void>): Promise<void> {
   promise.catch(() => undefined);
   return promise;

@@ -30,7 +30,7 @@ import { treeSize } from "../store/tree-size.ts";
 import { faultOfWorkspaceFile } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** What an engine may ask of the whole store. */
+/** Returns the tasks that an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
   const { configFolder, layout, backends } = parts;
   const refuseOwn = (what: string, given: string): void =>
@@ -73,19 +73,22 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
   return tasks;
 }
 
-/** Why a history proves nothing: it is not signed, or its log is damaged or contradicts the kept head. */
+/** The reason why a history proves nothing: it is not signed, or its log is damaged or contradicts the kept head. */
 interface Unproved {
   readonly fault?: SigningFault;
   readonly damage?: ChronicleError;
 }
 
-/** `undefined` also for a workspace that is gone meanwhile, or cannot be opened: that is told where it is used. */
+/**
+ * Returns the reason why a history proves nothing; `undefined` also for a workspace that is gone meanwhile, or cannot
+ * be opened: its user reports that.
+ */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head, damage }) => {
-        // Of a log that is gone nothing could be accepted.
+        // If the log is gone, nothing could be accepted.
         if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
         const fault = await signingFault(context);
         return fault === undefined ? undefined : { fault };
@@ -99,7 +102,7 @@ async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | und
   }
 }
 
-/** Throws `REFUSED` where forgetting a history would remove what proves that it was changed. */
+/** Throws `REFUSED` if forgetting a history would remove the proof that it was changed. */
 export async function refuseToForget(parts: StoreParts, id: string): Promise<void> {
   const what = "forgetting a history";
   const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -112,7 +115,7 @@ export async function refuseToForget(parts: StoreParts, id: string): Promise<voi
   });
 }
 
-/** Throws where a history proves nothing: what is freed could be the only proof of what was recorded. */
+/** Throws if a history proves nothing: a freed content could be the only proof of what was recorded. */
 async function refuseUnproved(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
     const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -123,14 +126,14 @@ async function refuseUnproved(parts: StoreParts): Promise<void> {
 
 /**
  * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
- * Throws rather than free anything while a history cannot be read, or is shorter than it was. Of a forgotten one that is damaged
- * everything is kept that it still names.
+ * Throws rather than free anything while a history cannot be read, or is shorter than it was. Of a damaged forgotten
+ * history, everything that it still names is kept.
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   await refuseUnproved(parts);
   const { alive, damaged, erasures, mark } = marker(parts);
   await mark();
-  // Nothing of what was erased may stay in packs that hold other things.
+  // Erased contents must not stay in packs that hold other ones.
   const freed = new FreedErasures(parts.backends.disk, parts.layout.freedErasures);
   const needed = { alive, blobs: parts.blobs };
   const thorough = !(await freed.hasAll(erasures, needed));
@@ -146,22 +149,22 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
   };
 }
 
-/** What is needed, and what is to be done to know it. */
+/** The needed contents, and the function that marks them. */
 interface Marker {
   readonly alive: ReadonlySet<Hash>;
-  /** What is damaged of histories that were forgotten, by workspace. */
+  /** The damage of forgotten histories, by workspace. */
   readonly damaged: ReadonlyMap<string, string>;
-  /** The erasures whose time is over, by history and event. */
+  /** The erasures whose grace period is over, by history and event. */
   readonly erasures: ReadonlyMap<string, LoggedErasure>;
   readonly mark: () => Promise<void>;
 }
 
-/** Up to where a history is marked, and the seq of its oldest line then. */
+/** The position up to which a history is marked, and the seq of its oldest line then. */
 interface MarkedTo extends NonNullable<AliveOptions["from"]> {
   readonly begins: number;
 }
 
-/** Marks what all workspaces need; called once more, only what was appended since. */
+/** Returns a marker of the contents that all workspaces need; called again, it marks only what was appended since. */
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
   const damaged = new Map<string, string>();
@@ -177,8 +180,8 @@ function marker(parts: StoreParts): Marker {
       if (workspaceId === undefined) return;
       const begins = await oldestSeq(log);
       const end = ends.get(key);
-      // Lines that were dropped with an archive meanwhile are not gone on from. A pruning or an erasure that was taken back meanwhile needs
-      // more than the first look has found.
+      // Do not continue if lines were dropped with an archive meanwhile. A pruning or an erasure that was taken back
+      // meanwhile needs more than the first pass has found.
       const isSame = end?.begins === begins && !(await isSomeBack(log, workspaceId, end.position));
       const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
@@ -205,7 +208,7 @@ function marker(parts: StoreParts): Marker {
       try {
         for (const history of historiesOf(at, id)) await markOne(history);
       } catch (error) {
-        // One that was moved meanwhile is met where it is now.
+        // A workspace that was moved meanwhile is met at its new place.
         if (!isThere(at, id)) continue;
         if (at === parts) throw unreadable(id, error);
         if (!(error instanceof ChronicleError) || !DAMAGE.includes(error.code)) throw unreadableForgotten(id, error);
@@ -217,32 +220,35 @@ function marker(parts: StoreParts): Marker {
   const mark = async (): Promise<void> => {
     await markIn(parts);
     await markIn(ofForgotten(parts));
-    // One that was brought back meanwhile is in neither list.
+    // A history that was brought back meanwhile is in neither list.
     await markIn(parts);
   };
   return { alive, damaged, erasures, mark };
 }
 
-/** What a history has given up, and whose time is over. */
+/** Returns what a history has given up whose grace period is over. */
 async function givenUpForGood(log: EventLog, workspaceId: string, now: number): Promise<Required<GivenUp>> {
   const { prunings, erasures } = await givenUpInLog(log, workspaceId, { due: now });
   return { pruning: prunedForGood(prunings, now), erasures };
 }
 
-/** Was something taken back in the lines from there on? */
+/** True if something was taken back in the lines from that position on. */
 async function isSomeBack(log: EventLog, workspaceId: string, from: LogPosition): Promise<boolean> {
   const { prunings, erasures } = await givenUpInLog(log, workspaceId, { from });
   return prunings.some(({ cause }) => cause === "brought-back") || erasures.isSomeWithdrawn;
 }
 
-/** Contents that others may need. */
+/** Contents that other histories may need. */
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
-  /** Only erasures count whose time is over. */
+  /** Only erasures whose grace period is over count. */
   readonly due: boolean;
 }
 
-/** Which of these contents others need than the workspace itself: the store's other histories, and its copy of its origin's. */
+/**
+ * Returns which of these contents are needed beside the workspace itself: by the store's other histories, and by its
+ * mirror.
+ */
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const workspaces: { id: string; contents: readonly Hash[] }[] = [];
   let upstream: readonly Hash[] | undefined;
@@ -256,7 +262,7 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
   return { workspaces, upstream };
 }
 
-/** Of one workspace; `undefined`: it has no history but the own one. */
+/** Returns the contents that one workspace needs; `undefined` if it has no history but the own one. */
 async function neededBy(
   parts: StoreParts,
   id: string,
@@ -269,7 +275,7 @@ async function neededBy(
     for (const history of others) for (const hash of await neededIn(parts, history, asked)) needed.add(hash);
     return [...needed];
   } catch (error) {
-    // One that was moved meanwhile needs nothing here any more.
+    // A workspace that was moved meanwhile needs nothing here any more.
     if (isThere(parts, id)) throw unreadable(id, error);
     return [];
   }
@@ -292,7 +298,7 @@ async function neededIn(parts: StoreParts, history: MarkedHistory, { hashes, due
   }
 }
 
-/** The same store, with the histories that were forgotten in the place of its own. */
+/** Returns the same store, with the forgotten histories in place of its own. */
 function ofForgotten(parts: StoreParts): StoreParts {
   const { layout } = parts;
   const { forgotten } = layout;
@@ -303,8 +309,8 @@ function ofForgotten(parts: StoreParts): StoreParts {
 }
 
 /**
- * Puts damaged files of the blob store aside. A damaged content that no workspace needs goes with them; while a history cannot be
- * read, any content may be needed.
+ * Puts damaged files of the blob store aside. Damaged contents that no workspace needs go with them; while a history
+ * cannot be read, any content may be needed.
  */
 async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
   const { alive, mark } = marker(parts);
@@ -328,10 +334,16 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
   return aside;
 }
 
-/** Not damaged: a store of another format, one that is not signed, one that contradicts its head. Each says the way out itself. */
+/**
+ * Errors other than damage: a store of another format, one that is not signed, one that contradicts its head. Each has
+ * its own hint.
+ */
 const OWN_WAY_OUT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
-/** Contents are shared, so one history that cannot be read holds up the whole store: it is named. */
+/**
+ * Names the history that blocks the collection: contents are shared, so one that cannot be read holds up the whole
+ * store.
+ */
 function unreadable(id: string, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   return new ChronicleError(error.code, `nothing was freed, because of workspace ${id}: ${error.message}`, {
@@ -344,10 +356,10 @@ function unreadable(id: string, error: unknown): unknown {
   });
 }
 
-/** What is wrong with a history that can be read all the same. */
+/** The faults of a history that can still be read. */
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
-/** Nothing is freed while a forgotten history cannot be read: any content may be one that it needs. */
+/** Names the forgotten history that cannot be read. Nothing is freed then: it may need any content. */
 function unreadableForgotten(id: string, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   return new ChronicleError(error.code, `nothing was freed, because of the forgotten history ${id}: ${error.message}`, {
@@ -357,7 +369,7 @@ function unreadableForgotten(id: string, error: unknown): unknown {
   });
 }
 
-/** Is there a workspace with this id? One that is half made or half removed is none. */
+/** True if there is a workspace with this id. One that is half made or half removed is none. */
 export function isThere({ backends, layout }: StoreParts, id: string): boolean {
   return backends.disk.lstat(layout.workspace(id).folder) !== undefined;
 }
@@ -368,7 +380,7 @@ export function workspaceIds({ backends, layout }: StoreParts): string[] {
   return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));
 }
 
-/** How much space the store takes. The parts add up to the total: `other_bytes` is what is left. */
+/** Measures the space that the store takes. The parts add up to the total: `other_bytes` is the rest. */
 export async function storeUsage(parts: StoreParts): Promise<DuShape> {
   const { backends, layout, blobs } = parts;
   const { disk } = backends;
@@ -378,7 +390,7 @@ export async function storeUsage(parts: StoreParts): Promise<DuShape> {
     contents.content_bytes += blob.size;
     contents.stored_bytes += blob.storedBytes;
   }
-  // Shares of blocks are fractions.
+  // A blob's share of its block is a fraction.
   contents.stored_bytes = Math.round(contents.stored_bytes);
   const places = workspaceIds(parts).map((id) => layout.workspace(id));
   const mirrors = places.flatMap(({ upstream }) =>

@@ -32,10 +32,10 @@ import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
 import { optional } from "../util/optional.ts";
 
-/** An origin as a replica knows it. */
+/** A replica's view of its origin. */
 export interface KnownOrigin {
   readonly url: string;
-  /** The id of the workspace there, or its name where it has not answered so far. */
+  /** The id of the workspace there, or its name if it has not answered so far. */
   readonly workspace: string | undefined;
   readonly token: string | undefined;
 }
@@ -65,13 +65,13 @@ export class FileSyncPlaces implements SyncPlaces {
     refuseProcessPath(this.#disk, folder);
     const { layout, configFolder } = this.#parts;
     refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
-    // Before anything is made, and once more for where a link leads.
+    // Check before anything is made, and once more for the end of a link.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
     const real = this.#disk.realpath(folder);
     if (!force) refuseSystemFolder(real);
-    // A history can be of one file, which no sync can be.
+    // A history can be of one file, but a sync cannot.
     if (this.#disk.lstat(real)?.kind !== "dir") {
       throw new ChronicleError("USAGE", `${folder} is a file`, {
         hint: "a sync takes a folder: name one, there or to be made",
@@ -132,7 +132,7 @@ export class FileSyncPlaces implements SyncPlaces {
     };
   }
 
-  /** Whoever stood apart once does so for as long as it is open. */
+  /** Returns a check that passes at most once: a folder that stood apart does so for as long as it is open. */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
     return async ({ origin, url }) => {
@@ -154,7 +154,7 @@ export class FileSyncPlaces implements SyncPlaces {
     return this.#tokens.get(id);
   }
 
-  /** Where a workspace's sync has its origin, and with which token it asks there; `undefined`: it follows none. */
+  /** Returns the origin of a workspace's sync, and the token for it; `undefined` if it follows none. */
   async originOf(id: string): Promise<KnownOrigin | undefined> {
     const record = (await this.#look(id))?.record;
     if (record === undefined) return undefined;
@@ -176,7 +176,7 @@ export class FileSyncPlaces implements SyncPlaces {
     return dialOrigin({ url, ...named, ...optional({ token }) }, signal);
   }
 
-  /** `undefined`: it is not there any more, or cannot be read; `chronicle workspaces` says why. */
+  /** Returns `undefined` if it is not there any more, or cannot be read; `chronicle workspaces` says why. */
   async #look(id: string): Promise<SyncPlace | undefined> {
     try {
       const { context, close } = await openContext(this.#parts, id, {
@@ -208,7 +208,7 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 }
 
-/** One that may not go on itself keeps nobody else from it. */
+/** True if a sync counts: one that may not go on itself keeps no other from it. */
 function isGoing({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
 }
@@ -221,7 +221,7 @@ async function conflictsOf(context: Context, patch: boolean): Promise<ConflictSh
   return (await listConflicts(context, { patch })).filter(({ cause }) => cause === "sync");
 }
 
-/** Which folder it is; `undefined`: there is none, or it cannot be looked at. */
+/** Returns the identity of a folder; `undefined` if there is none, or it cannot be read. */
 function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
   const stat = disk.lstat(folder);
   if (stat?.kind !== "dir") return undefined;
@@ -238,13 +238,13 @@ function namesIn(disk: Disk, folder: string): string[] {
   }
 }
 
-/** Where a folder is or will be, with the links on the way resolved. */
+/** Returns the present or future place of a folder, with the links on the way resolved. */
 function placeOf(disk: Disk, folder: string): string {
   if (disk.lstat(folder) !== undefined) return disk.realpath(folder);
   return join(placeOf(disk, join(folder, "..")), basename(folder));
 }
 
-/** The folder of a user, with those above it, as other programs make them. */
+/** Makes a user's folder, with those above it, with the mode that other programs use. */
 function makeWithFolders(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makeWithFolders(disk, join(folder, ".."));

@@ -7,9 +7,9 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 /**
- * Was this process started by an agent? By one whose session or action is open in a workspace of the store, or by the command of a run. Known
- * is what hooks and runs have recorded: their processes, and not another one that was given the number of a dead one. A process that
- * has left its parents (`setsid`) is not found.
+ * True if this process was started by an agent whose session or action is open in a workspace of the store, or by the
+ * command of a run. It compares the processes that hooks and runs have recorded, and does not mistake another process
+ * that was given the number of a dead one. A process that has left its parents (`setsid`) is not found.
  */
 export async function isWithinAgent(parts: StoreParts, whose: Around = "agents and runs"): Promise<boolean> {
   const { processes } = parts.backends;
@@ -23,7 +23,7 @@ export async function isWithinAgent(parts: StoreParts, whose: Around = "agents a
   return false;
 }
 
-/** The processes of what agents and runs have open. A history that cannot be read names none. */
+/** Returns the processes of what agents and runs have open. A history that cannot be read names none. */
 async function ownersIn(parts: StoreParts, id: string, whose: Around): Promise<OwnerProcess[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

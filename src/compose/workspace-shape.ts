@@ -9,12 +9,12 @@ import { isThere } from "./store-tasks.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** Opens a workspace to look at it, and closes it again. */
+/** Opens a workspace for one read, and closes it again. */
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
 
 /**
- * Whether the folder is still there, and the same. Of a single file, which programs replace when they save it, the folder that
- * holds it is meant. A hosted workspace has none that could go.
+ * True if the folder is still there, and the same. For a single file, which programs replace when they save it, the
+ * folder that holds it is compared. A hosted workspace has none that could go.
  */
 export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspace): boolean {
   const [place] = one.folders;
@@ -25,9 +25,9 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 }
 
 /**
- * A workspace as programs see it in a list. Of most only the last bytes of the log are read; only where these say nothing
- * it is opened. One that cannot be opened is listed with what is wrong: it can still be seen, and forgotten. `undefined`: it
- * was forgotten meanwhile.
+ * Returns a workspace as programs see it in a list. Mostly reads only the last bytes of the log, and opens the
+ * workspace only if these are not enough. One that cannot be opened is listed with its problem: it can still be seen,
+ * and forgotten. `undefined`: it was forgotten meanwhile.
  */
 export async function workspaceShape(
   parts: StoreParts,

@@ -1,6 +1,8 @@
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 
-/** Whatever went wrong, as the reason for which a channel is closed. The peer learns no more of a failure here than its kind. */
+/**
+ * Returns any failure as the reason for which a channel is closed. Of a failure here, the peer learns only its kind.
+ */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;
   const errno = errnoOf(error);

@@ -1,38 +1,35 @@
 import type { ChronicleError, ErrorCode } from "../core/values/errors.ts";
 import type { Message } from "./protocol/messages.ts";
 
-/** How a channel came to its end. */
+/** The end of a channel. */
 export interface ChannelEnd {
-  /** Who ended it; `transport`: the connection broke. */
+  /** The side that ended it; `transport`: the connection broke. */
   readonly by: "us" | "peer" | "transport";
-  /** Why; undefined: in peace. */
+  /** The reason; `undefined`: it ended normally. */
   readonly error: ChronicleError | undefined;
 }
 
 /**
- * A conversation with one peer: messages both ways, in order, each at most once.
- *
- * Flow control is by credit, in bytes: each side may send so many bytes of *credited* messages (those that carry lines,
- * contents or listings) as the other has granted, and grants come as messages are consumed. So neither side ever holds
- * more than its own window for the other. All other messages are small; they need no credit and overtake those that wait,
- * so that an answer, a heartbeat or an error gets through a full channel.
- *
- * Order: credited messages arrive in the order of their `send` calls, the others as well; between the two kinds only a
- * later uncredited message may come before an earlier credited one.
+ * A conversation with one peer: messages both ways, in order, each at most once. Flow control is by credit, in bytes:
+ * each side may send as many bytes of *credited* messages (those that carry lines, contents or listings) as the other
+ * has granted, and grants come as messages are consumed. So neither side ever holds more than its own window for the
+ * other. All other messages are small; they need no credit and overtake those that wait, so that an answer, a heartbeat
+ * or an error gets through a full channel. Order: credited messages arrive in the order of their `send` calls, the
+ * others as well; between the two kinds, only a later uncredited message may come before an earlier credited one.
  */
 export interface Channel {
   /**
-   * Sends a message; resolves once it has got its credit and the transport has taken it, which says nothing about its
-   * arrival. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would refuse (the channel
-   * stays open), and with `UNAVAILABLE` once the channel has ended.
-   *
-   * The loop that receives must not wait for a credited message to be sent: two peers that both do would wait for ever.
+   * Sends a message; resolves once it has its credit and the transport has taken it, which does not mean that it has
+   * arrived. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would refuse (the
+   * channel stays open), and with `UNAVAILABLE` once the channel has ended. The loop that receives must not wait for a
+   * credited message to be sent: two peers that both do would wait for ever.
    */
   send(message: Message): Promise<void>;
 
   /**
-   * What the peer sends, for one consumer at a time. A message counts as consumed when the next one is asked for. Ends
-   * when the channel has ended in peace, or by `close`; otherwise throws its error, after what had arrived before.
+   * Yields the peer's messages, for one consumer at a time. A message counts as consumed when the next one is asked
+   * for. Ends when the channel has ended normally, or by `close`; otherwise throws its error, after what had arrived
+   * before.
    */
   receive(): AsyncIterable<Message>;
 
@@ -46,32 +43,33 @@ export interface Channel {
   readonly pendingBytes: number;
 
   /**
-   * Ends the channel: tells the peer why, if there is a reason, and closes the connection. What waits for credit is not
-   * sent any more. Idempotent.
+   * Ends the channel: sends the peer the reason, if there is one, and closes the connection. Messages that wait for
+   * credit are dropped. Idempotent.
    */
   close(reason?: ChronicleError): void;
 
-  /** Resolves when the channel has ended, whoever ended it. Never rejects. */
+  /** Resolves when the channel has ended, whichever side ended it. Never rejects. */
   readonly ended: Promise<ChannelEnd>;
 }
 
-/** Moves bytes between two ends, in order and unchanged, as a socket does. What a backend of `Channel` has to provide. */
+/** Moves bytes between two ends, in order and unchanged, as a socket does. A backend of `Channel` provides it. */
 export interface Wire {
   /**
-   * Takes one frame; resolves when there is room for the next one. Rejects when this side has closed or the connection broke.
-   * Where the other end has closed in peace the frame may go nowhere: what that end wrote before can still be read.
+   * Takes one frame; resolves when there is room for the next one. Rejects when this side has closed or the connection
+   * broke. If the other end has closed normally, the frame may go nowhere: what that end wrote before can still be
+   * read.
    */
   write(frame: Uint8Array): Promise<void>;
 
   /**
-   * What the other end writes, in pieces of any size; asked for once. Ends when the other end has closed in peace; throws
-   * when the connection broke.
+   * Yields what the other end writes, in pieces of any size; called once. Ends when the other end has closed normally;
+   * throws when the connection broke.
    */
   read(): AsyncIterable<Uint8Array>;
 
   /**
-   * Lets what was written leave, then closes; `at once`: drops it. Idempotent; never throws. A transport that can say why it
-   * closes says the code; a peer learns it from the channel's last message, too.
+   * Closes after what was written has left; `at once`: drops it. Idempotent; never throws. A transport that can give a
+   * reason for closing sends the code; a peer learns it from the channel's last message, too.
    */
   close(how: "gently" | "at once", code?: ErrorCode): void;
 }

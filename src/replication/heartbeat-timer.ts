@@ -6,11 +6,11 @@ import type { Timers } from "../util/timers.ts";
  */
 const SILENT_BEATS = 3;
 
-/** What a pulse does, and what it goes by. None of it may throw. */
+/** The inputs and callbacks of a heartbeat. None may throw. */
 export interface HeartbeatActions {
   /** The number of bytes that have arrived. While it grows, the other side is alive, however long the bytes take to process. */
   readonly arrived: () => number;
-  /** It is time to say something. */
+  /** Sends something, as a heartbeat is due. */
   readonly beat: () => void;
   /** Nothing has arrived for three heartbeats, at least `silentMs` milliseconds. Called once; no heartbeat follows. */
   readonly gone: (silentMs: number) => void;

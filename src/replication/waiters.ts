@@ -6,20 +6,23 @@ interface Waiter {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Those who wait until something has got as far as an event: barriers. */
+/** Callers that wait until an event is reached: barriers. */
 export class Waiters {
   #waiting: Waiter[] = [];
   #reached = 0;
   #end: ChronicleError | undefined;
 
-  /** Resolves once it has been reached; at once if it has. Rejects with `UNAVAILABLE` where the conversation ends before. */
+  /**
+   * Resolves once the event is reached; at once if it has been. Rejects with `UNAVAILABLE` if the conversation ends
+   * before.
+   */
   wait(sequence: number): Promise<void> {
     if (sequence <= this.#reached) return Promise.resolve();
     if (this.#end !== undefined) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => this.#waiting.push({ sequence, resolve, reject }));
   }
 
-  /** It has got as far as this event. */
+  /** Notes that this event is reached. */
   reach(sequence: number): void {
     this.#reached = Math.max(this.#reached, sequence);
     const waiting = this.#waiting;
@@ -27,7 +30,7 @@ export class Waiters {
     for (const one of waiting) if (one.sequence <= this.#reached) one.resolve();
   }
 
-  /** It gets no further. */
+  /** Rejects all waiting callers: no further event will be reached. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before it had got so far", {
       hint: "wait again once it is connected",

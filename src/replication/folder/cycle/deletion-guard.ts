@@ -10,36 +10,42 @@ import type { IgnoredPaths } from "./ignored-paths.ts";
 import type { CycleSides, FileHistory } from "./read-cycle.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Entries that went from the folder, and those that went from the origin. */
+/** Counts the entries that went from the folder, and those that went from the origin. */
 export interface Lost {
   readonly local: number;
   readonly upstream: number;
 }
 
-/** What a cycle would delete: what went from the folder at the origin, and what went from the origin in the folder. */
+/**
+ * The deletions of a cycle: `local` went from the folder and would go at the origin, `upstream` went from the origin
+ * and would go in the folder.
+ */
 export interface Losses extends Lost {
-  /** Those of them that the folder has had for a while, and not only for some seconds. */
+  /** Those of them that the folder had held for more than some seconds. */
   readonly older: Lost;
-  /** Those that go as well, and count for nothing. */
+  /** Those that go as well, but do not count, as the ignore rules leave them out. */
   readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
 
 const NOTHING: Lost = { local: 0, upstream: 0 };
 
-/** Nothing goes. */
+/** No losses. */
 export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignored: NOTHING, halted: {} };
 
-/** What somebody has decided about much that is gone. */
+/** A person's decision about a large deletion. */
 export type LossDecision = "deletions" | "restore";
 
-/** The sides that get back what is missing there. */
+/** Returns the sides that get back what is missing there. */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
   return decided === "here" ? ["local"] : [];
 }
 
-/** The sides that get back what they have lost, where that is wanted: what has halted it may be too little by now to do so again. */
+/**
+ * Returns the sides that get back what they have lost. The sides that halted come first: by now their losses may be too
+ * few to halt them again.
+ */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
   const isHalted = halted.local !== undefined || halted.remote !== undefined;
   if (isHalted) return sidesOf(halted.local !== undefined, halted.remote !== undefined);
@@ -50,18 +56,21 @@ function sidesOf(isLocal: boolean, isRemote: boolean): ReadonlySet<Side> {
   return new Set<Side>([...(isLocal ? (["local"] as const) : []), ...(isRemote ? (["remote"] as const) : [])]);
 }
 
-/** What the losses are weighed against. */
+/** The data that losses are weighed against. */
 export interface LossGround extends Pick<
   CycleSides,
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
 > {
-  /** Lost a moment ago: a deletion may be seen in several pieces. */
+  /** Losses of a moment ago: a deletion may be seen in several pieces. */
   readonly recent: Lost & Pick<Losses, "older">;
-  /** The own event up to which everything was recorded some seconds ago already. Asked where something is lost. */
+  /**
+   * Returns the own event up to which everything was already recorded some seconds ago. Called only if something is
+   * lost.
+   */
   readonly since: () => Promise<number>;
-  /** What of a side the ignore rules leave out. */
+  /** Returns the paths of a side that the ignore rules leave out. */
   readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
-  /** Is the path's deletion on its way already? */
+  /** True if the path's deletion is already on its way. */
   readonly isSent: (path: WorkspacePath) => boolean;
 }
 
@@ -73,8 +82,9 @@ interface Passage {
 }
 
 /**
- * Weighs what would be deleted on either side against what was there when both last agreed, on the side on which it went: what is
- * new there, what the other side has made meanwhile, and what does not go this way at all, is no part of what is left.
+ * Weighs the deletions on either side against the entries that were there when both sides last agreed, on the side on
+ * which they went. New entries, entries that the other side has made meanwhile, and entries that do not go this way at
+ * all do not count as kept.
  */
 export async function weighDeletions(
   paths: readonly CyclePath[],
@@ -84,7 +94,7 @@ export async function weighDeletions(
   const { rules, isSent } = ground;
   const here = paths.flatMap(({ path, local: after, base, remote }): Passage[] => {
     const before = remote && base.entry;
-    // Asked last: of very many that only come, nothing is to be known.
+    // Ask the rules last: many paths that only come need no answer.
     const isPassing = (before === undefined) !== (after === undefined);
     return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
@@ -102,7 +112,10 @@ export async function weighDeletions(
   };
 }
 
-/** What one side has lost, what is left of it, as far as that was asked, and what it would be halted for. */
+/**
+ * The number of entries that a side has lost, the number that it has kept (as far as it was counted), and the halt that
+ * follows.
+ */
 interface Weighed {
   readonly lost: number;
   readonly older: number;
@@ -110,17 +123,17 @@ interface Weighed {
   readonly halt?: ReplicaHalt | undefined;
 }
 
-/** What is weighed of a side. */
+/** The input for weighing one side. */
 interface Weighing {
   readonly side: Side;
   readonly passages: readonly Passage[];
-  /** Which of some paths count for nothing. `undefined`: all count. */
+  /** Returns the paths that do not count. `undefined`: all count. */
   readonly ignored?: Pick<IgnoredPaths, "of">;
 }
 
 /**
- * What the ignore rules leave out is nobody's work: it was recorded before they did, and counts for nothing. But where nothing else is
- * left, the whole side may be gone, and all of it counts.
+ * Ignored paths are nobody's work: they were recorded before the rules named them, and do not count. But if nothing
+ * else is left, the whole side may be gone, and all of them count.
  */
 async function weigh(ground: LossGround, passages: readonly Passage[], side: Side): Promise<Weighed> {
   if (countLost(passages) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -133,8 +146,9 @@ async function weigh(ground: LossGround, passages: readonly Passage[], side: Sid
 }
 
 /**
- * Twice: what is lost now and was a moment ago, against all that is kept; and the same of what was there before that moment. Of a
- * deletion in two pieces only that is left over otherwise which came between them.
+ * Checks twice: the losses of now and of a moment ago against all kept entries, and then only the losses and kept
+ * entries that existed before that moment. Otherwise entries that came between the two pieces of a deletion would count
+ * as kept.
  */
 async function weighThese(ground: LossGround, { side, passages, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(passages);
@@ -161,14 +175,17 @@ async function weighThese(ground: LossGround, { side, passages, ignored }: Weigh
 interface Counting {
   readonly side: Side;
   readonly since: number;
-  /** So many need to be found, at most. */
+  /** The number of entries at which counting stops. */
   readonly enough: KeptCount;
-  /** These have another name by now. */
+  /** Entries that have been renamed by now. */
   readonly moved: KeptCount;
   readonly ignored: Weighing["ignored"];
 }
 
-/** Entries that were there when both sides last agreed, and still are; and those of them that had been there before some seconds. */
+/**
+ * Counts the entries that were there when both sides last agreed and still are, and those of them that are older than
+ * some seconds.
+ */
 interface KeptCount {
   readonly all: number;
   readonly older: number;
@@ -193,7 +210,7 @@ async function countKept(ground: LossGround, { side, since, enough, moved, ignor
   return { all, older };
 }
 
-/** Those of some paths at which there was something. */
+/** Returns those of the paths at which there was an entry. */
 async function thereAt<T extends { readonly path: WorkspacePath }>(
   history: FileHistory,
   paths: readonly T[],
@@ -207,7 +224,7 @@ async function thereAt<T extends { readonly path: WorkspacePath }>(
   return paths.filter((_, i) => rows[i]?.entry !== undefined);
 }
 
-/** What is said of a loss. */
+/** The input for the detail of a halt. */
 interface Told {
   readonly side: Side;
   readonly gone: readonly Pick<Passage, "path">[];
@@ -224,7 +241,7 @@ async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Pr
   return { reason, detail: `${what} was deleted ${where}` };
 }
 
-/** The folder in which most of them were, where it is one at the top. */
+/** Returns the top-level folder that held most of them, as a clause; "" if there is none. */
 function mostlyIn(gone: Told["gone"]): string {
   const counts = new Map<string, number>();
   for (const { path } of gone) {
@@ -236,7 +253,7 @@ function mostlyIn(gone: Told["gone"]): string {
   return `, ${most[1]} of them in ${shownPath(most[0] as WorkspacePath)}/`;
 }
 
-/** Is there nothing at all on a side that concerns the other one? */
+/** True if a side holds nothing at all that concerns the other one. */
 async function isBare({ own, local, mirror, head, rules }: LossGround, side: Side): Promise<boolean> {
   for await (const rows of withBreaths(side === "local" ? own.entriesAt(local) : mirror.entriesAt(head))) {
     if (rows.some(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir"))) return false;
@@ -244,7 +261,9 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
   return true;
 }
 
-/** Puts back what was lost on a side: there, everything that the other side still has, but for what is meant to be as it is. */
+/**
+ * Restores what was lost on a side: every entry that the other side still has, except the paths whose absence is meant.
+ */
 export function putBack(
   decisions: readonly SettledDecision[],
   lostOn: Side,

@@ -1,12 +1,12 @@
 import type { IndexStore } from "../../../storage/index-store.ts";
 import { isInBase } from "../../../engine/log/read-base.ts";
 
-/** Events that are looked at together. */
+/** Events read at once. */
 const WINDOW = 2_000;
 
 /**
- * The last event that is more than so many milliseconds away from a moment (epoch milliseconds); 0: none. One behind a jump of the
- * clock is, whichever way it jumped.
+ * Returns the last event whose time is more than `ms` milliseconds away from `now` (epoch milliseconds), or 0 if there
+ * is none. An event before a jump of the clock qualifies, whichever way it jumped.
  */
 export async function eventBefore(
   index: Pick<IndexStore, "events" | "head">,

@@ -3,16 +3,16 @@ import { parentOf, type WorkspacePath } from "../../../core/values/path.ts";
 import type { IndexStore } from "../../../storage/index-store.ts";
 import { createdPaths, type SettledDecision } from "../ground/decide-cycle.ts";
 
-/** What a folder on disk does to names, and what it holds. */
+/** The name rules of a folder on disk, and its entries. */
 export interface NameGround {
-  /** `undefined`: every name is another one. */
+  /** `undefined`: all names are distinct. */
   readonly rules: NameRules | undefined;
   readonly index: Pick<IndexStore, "childrenAt">;
   /** The folder's own last event. */
   readonly local: number;
 }
 
-/** New paths that would be one with another that the folder has or gets: they cannot come. */
+/** Returns the new paths whose names collide with others that the folder has or gets: they cannot come. */
 export async function findHeldNames(
   decisions: readonly SettledDecision[],
   { rules, index, local }: NameGround,

@@ -11,10 +11,10 @@ interface Known {
   readonly record: ReplicaRecord;
 }
 
-/** The last that was read of each log: every cycle asks. */
+/** The last record read from each log: every cycle asks for it. */
 const known = new WeakMap<object, Known>();
 
-/** The sync that a workspace's log tells of last; `undefined`: it never was one. */
+/** Returns the last sync that a workspace's log tells of; `undefined` if there was none. */
 export async function findReplicaRecord(context: Context): Promise<ReplicaRecord | undefined> {
   const rows = await context.index.records(replicaRecordId(""));
   const last = rows.at(-1);
@@ -26,7 +26,7 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
   return record;
 }
 
-/** Where the log has less than the index, it is said what that is, and not only that an event is not there. */
+/** If the log is shorter than the index, throws the damage itself rather than only that an event is missing. */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {
     return await readEvent(context, last);

@@ -56,7 +56,7 @@ import {
 } from "./deletion-guard.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** What a folder is synced with. */
+/** The parts that a folder is synced with. */
 export interface CycleParts {
   readonly context: Context;
   readonly mirror: Mirror;
@@ -69,17 +69,20 @@ export interface CycleParts {
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
-  /** Does the folder stand where it may follow this origin? Asked with each cycle. */
+  /** Returns a halt if the folder must not follow this origin from its place. Asked with each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
-  /** Another folder, or another device, is about to be recorded as the workspace's: whoever remembers the old one forgets it. */
+  /**
+   * Called before another folder, or another device, is recorded as the workspace's, so that caches of the old one are
+   * dropped.
+   */
   readonly beforeMove?: (() => void) | undefined;
   readonly timers: Timers;
-  /** Something that had to wait may be done now. */
+  /** Called when something that had to wait may be done. */
   readonly onDue: () => void;
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** What is changed of a record; `undefined` takes a thing away. */
+/** A change of the record; `undefined` removes a field. */
 export interface RecordChange {
   readonly origin?: string;
   readonly sandboxId?: string;
@@ -90,7 +93,7 @@ export interface RecordChange {
   readonly halted?: ReplicaHalt | undefined;
 }
 
-/** One planned step, and what it rests on. */
+/** One planned step, and the state that it rests on. */
 interface Planned {
   readonly plan: CyclePlan;
   readonly contents: readonly Hash[];
@@ -98,21 +101,21 @@ interface Planned {
   readonly losses: Losses;
   readonly local: number;
   readonly head: number;
-  /** What was looked at because the origin had not taken it. */
+  /** Paths that were compared because the origin had not taken them. */
   readonly again: readonly WorkspacePath[];
-  /** Those that were in conflict. */
+  /** Paths that were in conflict. */
   readonly disputed: readonly WorkspacePath[];
   readonly isWhole: boolean;
 }
 
-/** So many own events are looked through for a conflict; where there are more, there may be one. */
+/** The number of own events that are searched for a conflict; if there are more, one is assumed. */
 const MOST_SINCE = 1_000;
 
-/** So often a part of a commit is waited for to become a whole, for so long each time. */
+/** The number of waits for a partial commit to become whole, and the time of each. */
 const MOST_PARTS = 50;
 export const PART_MS = 20;
 
-/** Brings a folder and what is held of its origin together, one step at a time. Calls follow one another. */
+/** Brings a folder and the held state of its origin together, one step at a time. Calls run one after another. */
 export class FolderCycle implements Disposable {
   readonly #parts: CycleParts;
   readonly #materializer: LocalMaterializer;
@@ -120,12 +123,12 @@ export class FolderCycle implements Disposable {
   readonly #losses: RecentDeletions;
   readonly #back: RestoredPaths;
   readonly #erasures: OriginErasures;
-  /** What is known of where states of paths came from. */
+  /** Answers where the states of paths came from. */
   readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
   #record: ReplicaRecord;
   /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
   #applied: number;
-  /** The own event up to which the folder was looked at; `undefined`: everything is to be compared. */
+  /** The own event up to which the folder was compared; `undefined`: everything must be compared. */
   #known: number | undefined;
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
@@ -134,12 +137,12 @@ export class FolderCycle implements Disposable {
   #names: AddedNames;
   /** Paths that were in conflict when the last step was planned: whoever has settled one since may have changed nothing else. */
   #disputed: readonly WorkspacePath[] = [];
-  /** The folder on another device that was found to be the same. */
+  /** The folder on another device that was recognised as the same. */
   #recognised: FolderIdentity | undefined;
-  /** The own event up to which the record in the log leaves nothing to be said of answers. */
+  /** The own event up to which the record in the log needs no update about answers. */
   #saidTo: number;
   #part = { local: 0, head: 0, times: 0 };
-  /** While everything that is held is brought into the folder: the paths that somebody has settled otherwise. */
+  /** The paths that a person has settled otherwise, while everything held of the origin is brought into the folder. */
   #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
   #isCatchingUp = false;
 
@@ -160,7 +163,7 @@ export class FolderCycle implements Disposable {
     this.#sources = { isOwn: this.#isOwn, stoodOn: new StoodOn({ ...parts, origin }) };
   }
 
-  /** As it was last written, or is to be. */
+  /** The record as it was last written, or will be. */
   get record(): ReplicaRecord {
     return this.#record;
   }
@@ -174,40 +177,42 @@ export class FolderCycle implements Disposable {
     return this.#open;
   }
 
-  /** Is the folder further than its record says? */
+  /** True if the folder is further than its record says. */
   get isAhead(): boolean {
     return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#saidTo;
   }
 
-  /** Nobody knows any more what is the same on both sides. */
+  /** Forgets what is the same on both sides, so that the next cycle compares everything. */
   compareAll(): void {
     this.#known = undefined;
   }
 
-  /** It was halted by what may be over by now: everything is compared, and only what is different still goes to the origin. */
+  /** Compares everything after a halt whose cause may be over by now. Only what still differs goes to the origin. */
   lookAgain(): void {
     this.#known = undefined;
     this.#isLookedAtAgain = true;
   }
 
-  /** Somebody wants back what was lost: also what had gone a moment before it was halted. Called while it still is. */
+  /**
+   * Restores what was lost, including what had gone a moment before the halt. Called while the sync is still halted.
+   */
   async wantBack(): Promise<void> {
     this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
   }
 
-  /** What could not be written is tried again at once. */
+  /** Retries at once what could not be written. */
   hurry(): void {
     this.#retries.hurry();
   }
 
-  /** What could not be written, and waits to be tried again. */
+  /** The changes that could not be written, and wait to be retried. */
   get blocked(): Change[] {
     return this.#open.flatMap(({ record: { path, reason, current, wanted } }) =>
       reason === "blocked" && this.#retries.isWaiting(path) ? [{ path, before: current, after: wanted }] : [],
     );
   }
 
-  /** What stood in the way of these is gone: they are tried again with the next cycle. */
+  /** Retries these paths with the next cycle, as their obstacles are gone. */
   unblock(paths: ReadonlySet<WorkspacePath>): void {
     this.#retries.changed(paths);
   }
@@ -216,14 +221,17 @@ export class FolderCycle implements Disposable {
     this.#retries[Symbol.dispose]();
   }
 
-  /** Looks at both sides, and does what follows. `isRestAccepted`: of a deletion at the origin more may come. */
+  /**
+   * Compares both sides, and carries out the step that follows. `isRestAccepted`: more of an accepted deletion at the
+   * origin may come.
+   */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
     const halt = await this.#checkFolder(now, accepted);
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
-    // What was settled may have been the step that it was decided for.
+    // Settling may have finished the very step that `accepted` was for.
     const decided = accepted ?? this.#keeps;
     this.#names = await this.#parts.names.refresh();
     // Of a path that the names have kept apart no event need tell since.
@@ -238,7 +246,7 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
-    // The index was wrong about the origin's files: nothing of the plan holds.
+    // The index was wrong about the origin's files, so nothing of the plan holds.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     const outcome = await this.#carryOut(planned, now, isAccepted);
     if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
@@ -250,7 +258,7 @@ export class FolderCycle implements Disposable {
     return { record, applied: this.#applied, disputed: disputed.map(({ record: { path } }) => path) };
   }
 
-  /** Is the folder one that nothing may be done with? */
+  /** Returns a halt if the folder must not be touched. */
   async #checkFolder(now: FolderIdentity | undefined, accepted: LossDecision | undefined) {
     const known = (accepted ?? this.#keeps) === undefined ? this.#record.folder : undefined;
     return (
@@ -258,7 +266,7 @@ export class FolderCycle implements Disposable {
     );
   }
 
-  /** Looks into a folder that is on another device than it was: once, until it is on yet another one. */
+  /** Samples the contents of a folder that is on another device than before: once, until it is on yet another one. */
   async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
     if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
     if (this.#recognised !== undefined && !isElsewhere(this.#recognised, now)) return undefined;
@@ -270,7 +278,7 @@ export class FolderCycle implements Disposable {
     return undefined;
   }
 
-  /** Writes the record, as it is now or with something else in it. */
+  /** Writes the record, as it is now or with `change` applied. */
   async write(change: RecordChange = {}): Promise<void> {
     await this.#settle();
     const { paused, stopped, halted, ...rest } = { ...this.#record, ...this.#progress(), ...change };
@@ -284,22 +292,23 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * From now on it is another replica, of an origin that has no event behind `common` any more, and nothing counts as deleted in its
-   * next step. What the origin had comes into the folder first, from what is held here. Whoever asks for it opens it anew. Throws
-   * `REFUSED` where the folder is not there, or a conflict is open about what the origin has no more.
+   * Turns the sync into another replica, of an origin that has no event after `common` any more. Nothing counts as
+   * deleted in its next step. The origin's earlier state comes into the folder first, from what is held here. The
+   * caller must reopen the sync. Throws `REFUSED` if the folder is not there, or a conflict is open about what the
+   * origin no longer has.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
-    // It may have been put back before anything of it was in the folder.
+    // The origin may have been put back before anything of it was in the folder.
     const { workspace: origin } = this.#parts.mirror;
     if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
     refuseDisputed(await this.openConflicts(), common);
-    // The lines go last: as long as they are there it stays halted.
+    // Rewind the lines last: as long as they are there, the sync stays halted.
     await this.write({ sandboxId, applied: common, keeps: "both" });
     await this.#parts.mirror.rewind(common);
   }
 
-  /** Brings everything into the folder that is held of the origin; nothing is deleted. */
+  /** Brings everything that is held of the origin into the folder; deletes nothing. */
   async #catchUpWithHeld(): Promise<void> {
     this.#isCatchingUp = true;
     this.#settledAt = await this.#readSettled();
@@ -317,7 +326,10 @@ export class FolderCycle implements Disposable {
     }
   }
 
-  /** Has a conflict been opened or settled since the last step, or the workspace been configured? Where nobody knows what is the same, everything is to be compared anyway. */
+  /**
+   * True if a conflict was opened or settled, or the workspace configured, since the last step. False if everything
+   * will be compared anyway.
+   */
   async isDisputedAnew(): Promise<boolean> {
     const { context } = this.#parts;
     await catchUp(context, { recover: false });
@@ -328,8 +340,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * What was settled would be in the way of what cannot be written again and again. By path: the origin's event up to which it was
-   * about what the origin had of it, and beneath it.
+   * Returns the settled conflicts by path, each with the origin's event up to which it covers the path and what lies
+   * beneath. Without it, what cannot be written would bring a settled conflict back again and again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -346,7 +358,10 @@ export class FolderCycle implements Disposable {
     return (this.#open = await this.#readConflicts());
   }
 
-  /** Settles the conflict of a path; what is in the folder is recorded first. Resolves to it as it is then. Throws `NOT_FOUND`, `REFUSED`. */
+  /**
+   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is then. Throws
+   * `NOT_FOUND`, `REFUSED`.
+   */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
     if (rules.isOneWay && resolution.keep !== "upstream") throw oneWay(path);
@@ -368,7 +383,7 @@ export class FolderCycle implements Disposable {
       if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      // Where something was done, only a folder stays that holds what is not tracked: it is held, and tried again.
+      // If something was applied, a blocked path is only a folder that holds untracked files: it is held, and retried.
       if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
       const left = (await this.openConflicts()).find((one) => one.record.path === path);
@@ -376,7 +391,10 @@ export class FolderCycle implements Disposable {
     }
   }
 
-  /** What a crash has left half done is finished: here, or by whoever has looked at the folder first. Then it is further than was known. */
+  /**
+   * Finishes what a crash has left half done. If another caller has scanned the folder and finished it, the folder is
+   * further than was known.
+   */
   async #settle(): Promise<void> {
     const { context } = this.#parts;
     await settle(context);
@@ -393,7 +411,7 @@ export class FolderCycle implements Disposable {
     this.#known = undefined;
   }
 
-  /** The folder was reconciled under the filters that hold now. */
+  /** Notes that the folder was reconciled under the current filters. */
   #reconciled(): void {
     const { filteredTo, ...record } = this.#record;
     if (filteredTo !== undefined) this.#record = record;
@@ -442,7 +460,7 @@ export class FolderCycle implements Disposable {
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
-    // What had gone and is back by itself, the origin need not hear of.
+    // The origin need not hear of what had gone and is back by itself.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
@@ -469,7 +487,7 @@ export class FolderCycle implements Disposable {
     return { plan, paths, losses, local, head, again, isWhole: areWhole(paths), ...found };
   }
 
-  /** Was a conflict of a path, or of a folder above it, settled about what the origin has had of it as of this event? */
+  /** True if a conflict of the path, or of a folder above it, was settled about the origin's state as of this event. */
   #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
     if (this.#settledAt.size === 0) return false;
     return [path, ...foldersAbove(path)].some((at) => (this.#settledAt.get(at) ?? -1) >= upstreamSeq);
@@ -491,7 +509,7 @@ export class FolderCycle implements Disposable {
     return touched;
   }
 
-  /** What could not be written, and is as it was then. */
+  /** Returns the paths that could not be written, and are unchanged since. */
   #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
     const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
     const waiting = new Set<WorkspacePath>();
@@ -502,7 +520,7 @@ export class FolderCycle implements Disposable {
     return waiting;
   }
 
-  /** Is the rest of a commit on its way, as far as can be told? A plan that takes long is many times as long a wait. */
+  /** True if the rest of a commit is probably on its way. A plan that takes long counts as several waits. */
   #isMoreComing({ local, head }: Planned, began: number): boolean {
     const isSame = this.#part.local === local && this.#part.head === head;
     const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
@@ -510,7 +528,10 @@ export class FolderCycle implements Disposable {
     return this.#part.times <= MOST_PARTS;
   }
 
-  /** Holds what the plan rests on to the origin's lines: its files now, and when the two last agreed. A first plan rests on all of them. */
+  /**
+   * Verifies the origin's files that the plan rests on against its lines, as of now and as of the last agreement. A
+   * first plan rests on all files.
+   */
   async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
     const { mirror } = this.#parts;
     if (plan.changes.length + plan.proposals.length + plan.conflicts.length === 0) return true;
@@ -565,7 +586,10 @@ export class FolderCycle implements Disposable {
     if (this.#record.applied === head) await mirror.applied(head);
   }
 
-  /** What a step has written itself needs no other look; and nothing of it is to be sent, if it brought only what the origin has. */
+  /**
+   * Skips what a step has written itself: it needs no other comparison, and if it brought only what the origin has,
+   * nothing of it is sent.
+   */
   #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
     const { from, seq, applied } = report;
     if (from === local) this.#known = seq;
@@ -582,15 +606,18 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * It stands in the log. `isNews`: no event that was written with it is for the origin. Where everything before had its answer, the
-   * record itself is no reason for another one.
+   * Notes that the record stands in the log. `isNews`: no event that was written with it is for the origin. If
+   * everything before was answered, the record itself needs no other answer.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;
     this.#saidTo = isNews && record.settled >= from ? seq : record.settled;
   }
 
-  /** What the origin has is new to the folder's record, though not to the folder: is that more than an echo of its own? */
+  /**
+   * True if the origin's events, though they change nothing in the folder, are more than an echo of this replica's own
+   * work.
+   */
   async #isNews({ paths, head }: Planned): Promise<boolean> {
     for (const { upstream } of paths) {
       if (upstream === undefined || upstream.seq <= this.#applied || upstream.seq > head) continue;

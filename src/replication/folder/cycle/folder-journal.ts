@@ -16,53 +16,54 @@ export interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
   readonly path: WorkspacePath;
 }
 
-/** Where a folder's own changes are read, and what of them goes back. */
+/** The source of a folder's own changes, and the rules for what goes back. */
 export interface JournalSource {
-  /** The entries after an own event, in order, at most so many. */
+  /** Reads the entries after an own event, in order, at most `limit`. */
   readonly read: (after: number, limit: number) => Promise<JournalPage>;
-  /** What the origin has of a path, as far as is known here. */
+  /** Returns the origin's state of a path, as far as it is known here. */
   readonly there: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
   readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
   readonly hasWritten: (seq: number, path: WorkspacePath) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
-  /** Looks which names of secrets count now. Default: they never change. */
+  /** Refreshes the names of secrets. Default: they never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
-  /** Is it an editor's own file, or does it lie where the folder cannot hold what the origin has, so that it stays here? Default: none does. */
+  /**
+   * True if a path stays here: it is an editor's own file, or lies where the folder cannot hold what the origin has.
+   * Default: none does.
+   */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * Is an entry left to the next step, which compares both sides: since the folder never had what the entry says to have seen, or has
-   * taken a later state of the origin's? Default: none is.
+   * True if an entry is left to the next step, which compares both sides: the folder never had the state that the entry
+   * claims to have seen, or has taken a later one of the origin. Default: none is.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
-  /** The own event up to which everything has had its answer when it begins. */
+  /** The own event up to which everything has been answered when the journal begins. */
   readonly settled: number;
-  /** The last event of the origin that is held. */
+  /** The last event of the origin that is held here. */
   readonly head: () => number;
 }
 
-/** Entries that are read at once. */
+/** Entries read at once. */
 const PAGE = 2_000;
 
 /**
- * The changes of a folder that its origin is to have, between the log, where they are, and the conversation, which sends
- * them. Nothing is sent that was not released: whoever guards the folder has looked at it first.
+ * The changes of a folder that its origin is to have, between the log, where they are, and the conversation, which
+ * sends them. Only released changes are sent, so that the caller that guards the folder can examine them first.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
-  /** Some entries have had their answers. */
+  /** Emitted when some entries have been answered. */
   readonly answered = new Signal<WriteBackAnswer>();
-  /** The origin has forgotten what it has taken: what is different there is to be proposed again. */
+  /** Emitted when the origin has forgotten what it has taken: paths that differ there must be proposed again. */
   readonly forgotten = new Signal<void>();
   readonly #source: JournalSource;
   #queue: JournalEntry[] = [];
-  /** The last entry of each path that has no answer yet. */
+  /** The last unanswered entry of each path. */
   readonly #waiting = new Map<WorkspacePath, JournalEntry>();
-  /** Paths with an answer about an event that is not held here yet: until then nothing can be said about them. */
+  /** Paths with an answer about an event that is not held here yet: until then, they stay undecided. */
   readonly #awaited = new Map<WorkspacePath, number>();
-  /**
-   * Paths with an entry that was not taken, or of which nobody knows whether it was: nothing else makes anybody look there again.
-   */
+  /** Paths with an entry that was not taken, or may not have been: nothing else causes another comparison. */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for what it is. */
   readonly #refused = new Map<WorkspacePath, Refusal>();
@@ -83,36 +84,36 @@ export class FolderJournal implements WriteJournal {
     return this.#settled;
   }
 
-  /** Entries that have no answer, whether they were sent or not. */
+  /** Counts the entries that have no answer, whether they were sent or not. */
   get pending(): number {
     return this.#queue.length;
   }
 
-  /** Paths to be decided about once more. */
+  /** The paths that must be decided about once more. */
   get again(): ReadonlySet<WorkspacePath> {
     return this.#again;
   }
 
   /**
-   * It was decided about these. Those of which the origin knows more than is held here stay. `agreed`: paths of which both sides
-   * have the same now, whatever was refused before.
+   * Notes that `paths` were decided about. Paths of which the origin knows more than is held here stay. `agreed`: paths
+   * that are now the same on both sides, whatever was refused before.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
     for (const path of paths) if ((this.#awaited.get(path) ?? 0) <= this.#source.head()) this.#again.delete(path);
   }
 
-  /** What was refused, and will not be sent again as it is. */
+  /** The refused paths, which are not sent again as they are. */
   get refused(): ReadonlyMap<WorkspacePath, Refusal> {
     return this.#refused;
   }
 
-  /** Is a path to be looked at again, or its last change still without an answer? */
+  /** True if a path must be compared again, or its last change has no answer yet. */
   isUndecided(path: WorkspacePath): boolean {
     return this.#again.has(path) || this.#waiting.has(path);
   }
 
-  /** What was refused is to be proposed anew: all of it, or what was for one reason that may hold no more, or one path of that. */
+  /** Proposes refused paths anew: all of them, or those refused for the reason `why`, or only the path `only`. */
   retry(why?: WriteBackReason, only?: WorkspacePath): void {
     for (const [path, { reason }] of this.#refused) {
       if ((why !== undefined && reason !== why) || (only !== undefined && path !== only)) continue;
@@ -121,12 +122,15 @@ export class FolderJournal implements WriteJournal {
     }
   }
 
-  /** What goes back is not what it was: nothing is sent before that was looked at. */
+  /**
+   * Marks the queue as doubtful, as the rules for what goes back have changed: it is judged anew before anything is
+   * sent.
+   */
   doubt(): void {
     this.#isDoubtful = true;
   }
 
-  /** Reads what the log has. */
+  /** Reads the log to its end. */
   async scan(): Promise<void> {
     await this.#judgeAnew();
     for (let looked = -1; looked < this.#scanned;) {
@@ -138,7 +142,7 @@ export class FolderJournal implements WriteJournal {
     this.#isRead = true;
   }
 
-  /** Between these events of the log there is nothing that the origin is to have. */
+  /** Skips these events of the log: the origin needs nothing of them. */
   passOver(from: number, to: number): void {
     if (!this.#isRead || this.#scanned < from) return;
     this.#scanned = Math.max(this.#scanned, to);
@@ -147,8 +151,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * These are disputed. An entry that was to settle one of them, and stands on what the origin has, is not sent any more: whoever
-   * settled it has taken that back.
+   * Withdraws entries that were to settle one of these disputes and stand on the origin's state: the person who settled
+   * it has taken that back.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -159,7 +163,7 @@ export class FolderJournal implements WriteJournal {
     if (disputes.length > 0) this.#leaveOut(isTakenBack);
   }
 
-  /** What was recorded up to here may be sent. */
+  /** Allows everything that was recorded up to here to be sent. */
   release(upTo: number): void {
     if (upTo <= this.#released) return;
     this.#released = upTo;
@@ -167,7 +171,7 @@ export class FolderJournal implements WriteJournal {
     else this.#settleIdle();
   }
 
-  /** Nothing that was recorded up to here is ever sent, unless it is proposed anew. */
+  /** Never sends what was recorded up to here, unless it is proposed anew. */
   skipTo(upTo: number): void {
     this.#drop(upTo);
     this.#scanned = Math.max(this.#scanned, upTo);
@@ -175,8 +179,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Will the origin hear of this state of a path, or has it, or has it refused it? A change that has no answer yet, and was
-   * overwritten by what came from the origin, says nothing of what is there now.
+   * True if the origin will hear of this state of a path, has it, or has refused it. An unanswered change that was
+   * overwritten by one of the origin's says nothing about the present state.
    */
   isOnItsWay(path: WorkspacePath, state: Entry | undefined): boolean {
     const waiting = this.#waiting.get(path);
@@ -184,13 +188,16 @@ export class FolderJournal implements WriteJournal {
     return this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
-  /** Was this path's last change released, and has not come back yet? */
+  /** True if the path's last change was released, and has not come back yet. */
   isSent(path: WorkspacePath): boolean {
     const localSeq = this.#waiting.get(path)?.localSeq;
     return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
   }
 
-  /** Has everything that was answered come back? Up to then more is to be applied. */
+  /**
+   * The last event of the origin that an answer has named and that is not held here yet; 0 if there is none. Until
+   * then, more must be applied.
+   */
   get awaited(): number {
     let last = 0;
     for (const sequence of this.#awaited.values()) last = Math.max(last, sequence);
@@ -200,7 +207,7 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // The log has been read, and is shorter than what the origin has had of it: that is told, not passed over.
+    // The log has been read, and is shorter than what the origin has had of it: report that instead of passing it over.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
@@ -213,7 +220,7 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // The answer was lost, and is not remembered any more: whether it was taken is seen from what the origin has.
+    // The answer was lost, and is not remembered any more: the origin's state will show whether the entry was taken.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);
@@ -229,11 +236,11 @@ export class FolderJournal implements WriteJournal {
         const { reason, unheard } = one;
         const isDeletion = entry.entry === undefined;
         this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
-        // It may be what the origin has: then nothing is kept back.
+        // It may equal the origin's state: then nothing is kept back.
         this.#again.add(entry.path);
       }
     }
-    // What the origin has never heard of it cannot remember.
+    // The origin cannot remember what it has never heard of.
     const heard = [...answer.accepted, ...answer.rejected.filter(({ unheard }) => unheard !== true)];
     for (const { localSeq } of heard) this.#answeredTo = Math.max(this.#answeredTo, localSeq);
     this.#drop(upTo);
@@ -266,13 +273,13 @@ export class FolderJournal implements WriteJournal {
     const remote = await there(path);
     const known = entry ?? remote;
     if (!rules.goesBack(path, known, remote)) return false;
-    // It was made beside what the origin has: the step proposes what is to go there.
+    // It was made beside the origin's file, which was withheld: the step proposes what goes there.
     if (rules.wasWithheld(path, known?.kind === "dir")) return false;
     if ((await keepsHere?.(path, entry)) === true) return false;
     return (await isLeftToStep?.(one)) !== true;
   }
 
-  /** Leaves out what was to be sent and is not to go any more. */
+  /** Drops queued entries that must not be sent any more. */
   async #judgeAnew(): Promise<void> {
     if (!this.#isDoubtful) return;
     this.#isDoubtful = false;
@@ -310,7 +317,7 @@ export class FolderJournal implements WriteJournal {
     for (const [path, sequence] of this.#awaited) if (sequence <= this.#source.head()) this.#awaited.delete(path);
   }
 
-  /** What was looked through and has no entries needs no answer. */
+  /** Events that were read and have no entries need no answer. */
   #settleIdle(): void {
     if (this.#queue.length === 0) this.#settled = Math.max(this.#settled, Math.min(this.#released, this.#scanned));
   }

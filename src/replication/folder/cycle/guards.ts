@@ -2,34 +2,41 @@ import type { Entry } from "../../../core/values/entry.ts";
 import type { FolderIdentity, ReplicaHalt } from "../../../core/records/replica-record.ts";
 
 /**
- * What must not simply be carried on: a folder that is not there, that is another one, or that has lost much at once. A disk
- * that is not mounted looks like that, and a sync that took it for somebody's work would delete everything on the other side.
+ * Guards against a folder that is missing, replaced, or has lost much at once: a sync must not simply carry on. A disk
+ * that is not mounted looks like that, and a sync that took it for somebody's work would delete everything on the other
+ * side.
  */
 
-/** So many entries may always go at once. */
+/** The number of entries that may always go at once. */
 const ALWAYS_MAY_GO = 50;
 
-/** What is said of another folder in the place of the one that it was. */
+/** The halt for another folder in the place of the known one. */
 export const ROOT_REPLACED: ReplicaHalt = {
   reason: "root-replaced",
   detail: "another folder is in the folder's place",
 };
 
-/** Is there a folder, and can it be the one that it was? `known` undefined: nobody has looked yet. See `isElsewhere`. */
+/**
+ * Returns a halt if there is no folder, or it cannot be the known one. `known` undefined: no folder was seen yet. See
+ * `isElsewhere`.
+ */
 export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
   if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
   return known === undefined || canBeSame(known, now) ? undefined : ROOT_REPLACED;
 }
 
 /**
- * The device is none of it: a file system that is mounted anew may get another number (btrfs, overlayfs, and every other with the
- * next start of the machine). Births count where both are known.
+ * Ignores the device: a file system may get another number when it is mounted anew (btrfs, overlayfs, and every other
+ * with the next start of the machine). Birth times count if both are known.
  */
 function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
   return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
 }
 
-/** Is a folder that can be the same on another device now? Roots of many file systems have one inode: its contents decide. */
+/**
+ * True if a folder that may be the same is on another device now. The roots of many file systems share one inode, so
+ * its contents decide.
+ */
 export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
   return known !== undefined && now !== undefined && known.dev !== now.dev;
 }
@@ -40,7 +47,7 @@ interface Passing {
   readonly after: Entry | undefined;
 }
 
-/** How many entries go and do not come back under another name: what is moved is not lost. */
+/** Counts the entries that go and do not come back under another name: a moved entry is not lost. */
 export function countLost(changes: Iterable<Passing>): number {
   const came = new Map<string, number>();
   const went = new Map<string, number>();
@@ -58,26 +65,26 @@ function add(counts: Map<string, number>, { kind, hash }: Entry): void {
   counts.set(what, (counts.get(what) ?? 0) + 1);
 }
 
-/** What goes at once from one side, and what of that side stays. */
+/** The number of entries that go at once from one side, and the number that stay there. */
 export interface Loss {
-  /** Entries that go, a moment ago or now. */
+  /** Entries that went a moment ago, or go now. */
   readonly lost: number;
-  /** Entries that were there before, and still are: what is new is none of them. */
+  /** Entries that were there before, and still are; new ones do not count. */
   readonly kept: number;
 }
 
-/** Whether so many may only go where at least as many stay. */
+/** True if so many entries may go only if at least as many stay. */
 export function isMuch(lost: number): boolean {
   return lost > ALWAYS_MAY_GO;
 }
 
-/** So many kept entries are enough for so many to go: more need not be counted. */
+/** Returns the number of kept entries that is enough for `lost` to go: more need not be counted. */
 export function enoughKept(lost: number): number {
   if (lost < 2) return 0;
   return isMuch(lost) ? lost : 1;
 }
 
-/** Whether so much may go. `undefined`: yes; otherwise why not, as a word for programs. */
+/** Returns `undefined` if so much may go, otherwise the reason code of the halt. */
 export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
   if (kept >= enoughKept(lost)) return undefined;
   return kept === 0 ? "root-emptied" : "mass-deletion";

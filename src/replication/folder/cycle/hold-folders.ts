@@ -9,13 +9,13 @@ import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { outermost, type FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** What is known of the origin's folders, and of what it has refused. */
+/** The origin's folders, and the changes that it has refused. */
 export interface HoldGround {
   readonly mirror: Pick<FileHistory, "entriesAt">;
-  /** The last event of the origin that is held. */
+  /** The last event of the origin that is held here. */
   readonly head: number;
   readonly rules: ReplicatedPaths;
-  /** Only folders that the origin has refused to let go, or that were held before, are looked at. */
+  /** Only folders whose deletion the origin has refused, or that were held before, are checked. */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
   readonly editorFiles?: Pick<EditorFiles, "leftOut"> | undefined;
@@ -52,7 +52,7 @@ export async function holdFolders(
   });
 }
 
-/** Is what the origin has there to become something else, or nothing? */
+/** True if the origin's entry would become another kind of entry, or go. */
 function isGoing({ sides, decision }: SettledDecision): boolean {
   return sides.remote !== undefined && decision.remote?.kind !== sides.remote.kind;
 }
@@ -61,7 +61,7 @@ function isFolder(one: SettledDecision | undefined): boolean {
   return one?.sides.remote?.kind === "dir";
 }
 
-/** Does the origin keep it, whatever becomes of it here? */
+/** True if the origin keeps the entry, whatever becomes of it here. */
 function stays(
   entry: Entry,
   going: ReadonlyMap<WorkspacePath, SettledDecision>,
@@ -73,7 +73,7 @@ function stays(
   return going.has(path) && (!rules.goesBack(path, entry) || journal.refused.has(path));
 }
 
-/** All folders from a path up to the topmost are held by it. */
+/** Marks all folders from a path up to the topmost as held by it. */
 function note(held: Map<WorkspacePath, WorkspacePath>, path: WorkspacePath, top: WorkspacePath): void {
   for (const folder of foldersAbove(path)) {
     if (!isWithin(folder, top) || held.has(folder)) break;
@@ -87,7 +87,7 @@ interface Holding {
   readonly rules: ReplicatedPaths;
 }
 
-/** Asked about once, for the topmost: what lies in it is settled with it. */
+/** Only the topmost folder becomes a conflict: what lies in it is settled with it. */
 function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): SettledDecision {
   const { sides } = one;
   if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };

@@ -8,22 +8,24 @@ import type { BlobStore } from "../../../storage/blob-store.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
-/** Where the ignore files of a side are found. */
+/** The sources of a side's ignore files. */
 export interface IgnoreGround {
-  /** Each with the event as of which it is asked; what the first does not have the next may. */
+  /**
+   * Each history with the event as of which it is asked. A later history supplies what the earlier ones do not have.
+   */
   readonly histories: readonly (readonly [FileHistory, number])[];
   readonly blobs: Pick<BlobStore, "open">;
   readonly options: FilterOptions;
 }
 
 /**
- * Which recorded paths the ignore rules leave out: those that were recorded before the rules named them. Rules that are gone by now
- * hold as they were.
+ * Finds the recorded paths that the ignore rules leave out: those that were recorded before the rules named them. Rules
+ * that are gone by now hold as they were.
  */
 export class IgnoredPaths {
   readonly #ground: IgnoreGround;
   readonly #filter: CompiledFilter;
-  /** Of folders that were looked at. */
+  /** The rules of folders that were read. */
   readonly #rules = new Map<WorkspacePath, readonly RuleFile[]>();
   readonly #scopes = new Map<WorkspacePath, FolderScope>();
 
@@ -32,7 +34,7 @@ export class IgnoredPaths {
     this.#filter = compileFilter(ground.options);
   }
 
-  /** Those of these that the rules leave out. */
+  /** Returns those of the entries that the rules leave out. */
   async of(entries: Iterable<Pick<Entry, "path" | "kind">>): Promise<ReadonlySet<WorkspacePath>> {
     const all = [...entries];
     await this.#read(new Set(all.flatMap(({ path }) => [ROOT, ...foldersAbove(path)])));
@@ -58,7 +60,7 @@ export class IgnoredPaths {
     }
   }
 
-  /** A file that is too long rules nothing; nor does one whose content is not here. */
+  /** A file that is too long has no rules; nor has one whose content is not here. */
   async #text({ hash, size }: Entry): Promise<string | undefined> {
     if (hash === undefined || size > MAX_RULE_FILE_BYTES) return undefined;
     const reader = await this.#ground.blobs.open(hash);
@@ -78,7 +80,7 @@ export class IgnoredPaths {
   }
 }
 
-/** What is left out of a side, by its rules as they are now, or as they were when both last agreed. */
+/** Returns what is left out of a side, by its rules as they are now, or as they were when both sides last agreed. */
 export function ignoredOn(
   side: Side,
   {

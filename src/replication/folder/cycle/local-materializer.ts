@@ -20,26 +20,30 @@ export interface Materialised {
   readonly conflicts: readonly IdentifiedConflict[];
   /** Merged contents. */
   readonly contents: readonly Hash[];
-  /** In words, where somebody has decided it (see `UpstreamStep`). */
+  /** The decision in words, if a person has made one (see `UpstreamStep`). */
   readonly decision?: string;
-  /** The own event up to which the folder was known when it was planned, and what was looked at for it. */
+  /**
+   * The own event up to which the folder was known when the step was planned, and the paths that were compared for it.
+   */
   readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
 }
 
-/** Of a first sync of more than this nobody asks whose each file is: the origin's history says it. */
+/**
+ * A first sync of more changes than this is not attributed file by file: the origin's history tells whose work each is.
+ */
 const MOST_OF_FIRST = 4_096;
 
-/** What is known of the folder. */
+/** The known state of the folder. */
 interface KnownFolder {
-  /** Has nothing of the origin been brought into it yet? */
+  /** True if nothing of the origin has been brought into it yet. */
   readonly isFirst: () => boolean;
-  /** Which it was, as far as it is known. */
+  /** Its identity, as far as it is known. */
   readonly folder?: FolderIdentity | undefined;
-  /** Another one, or another device, is about to be recorded as the workspace's. */
+  /** Called before another folder, or another device, is recorded as the workspace's. */
   readonly beforeMove?: (() => void) | undefined;
 }
 
-/** Brings what the origin has into the folder, with the names of those whose work it is. */
+/** Writes the origin's changes into the folder, attributed to their authors. */
 export class LocalMaterializer {
   readonly #context: Context;
   readonly #mirror: Pick<Mirror, "records">;
@@ -56,7 +60,7 @@ export class LocalMaterializer {
     this.#folder = folder;
   }
 
-  /** Durable when it resolves; see `applyUpstream`. */
+  /** Resolves once the step is durable; see `applyUpstream`. */
   async materialise(step: Materialised, onProgress?: (progress: Progress) => void): Promise<UpstreamReport> {
     const isLargeFirst = step.changes.length > MOST_OF_FIRST && this.#isFirst();
     const changes = isLargeFirst ? step.changes : await this.#attributed(step.changes);
@@ -66,7 +70,7 @@ export class LocalMaterializer {
     return report;
   }
 
-  /** Another folder in the place of the one before is the workspace's from now on: moved, it is known again. */
+  /** Adopts a folder that replaces the former one as the workspace's, so that it is recognised after a move. */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;
     this.#folder = now;
@@ -77,7 +81,7 @@ export class LocalMaterializer {
     await adoptFolder(this.#context, { folder, device: now.dev, inode: now.ino, ...born });
   }
 
-  /** Writes the sync's record alone. */
+  /** Writes only the sync's record. */
   write(record: ReplicaRecord): Promise<UpstreamReport> {
     return applyUpstream(this.#context, { record, changes: [] });
   }

@@ -2,12 +2,12 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { haltedBecause, hintFor } from "../link/sync-shape.ts";
 
-/** What is asked for is refused (`REFUSED`): the sync is halted, for this reason. */
+/** Returns the error `REFUSED` for a request that a halted sync cannot carry out, with the reason of the halt. */
 export function haltedSync(halt: ReplicaHalt): ChronicleError {
   return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
 }
 
-/** What is asked for is refused (`REFUSED`): the origin has all that it had. */
+/** Returns the error `REFUSED` for a rejoin although the origin has all that it had. */
 export function nothingLost(): ChronicleError {
   return new ChronicleError(
     "REFUSED",

@@ -3,43 +3,43 @@ import type { WorkspacePath } from "../../../core/values/path.ts";
 import type { Worktree } from "../../../worktree/worktree.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-/** Which obstacles are looked at, and who is told when one is gone. */
+/** The obstacles to check, and the callbacks for those that are gone. */
 export interface ObstaclesOptions {
   readonly worktree: Pick<Worktree, "check" | "explain">;
   readonly timers: Timers;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Runs one change of the workspace after another. */
+  /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** What could not be written into the folder, and waits to be tried again. */
+  /** The changes that could not be written into the folder, and wait to be retried. */
   readonly blocked: () => readonly Change[];
-  /** What could not be read. */
+  /** The paths that could not be read. */
   readonly unreadable: () => readonly WorkspacePath[];
-  /** These can be written now, as far as can be seen. */
+  /** Called with paths that seem writable now. */
   readonly onWritable: (paths: ReadonlySet<WorkspacePath>) => void;
-  /** These can be read now. */
+  /** Called with paths that are readable now. */
   readonly onReadable: (paths: readonly WorkspacePath[]) => void;
   readonly onError: (error: unknown) => void;
 }
 
-/** The time between two looks, in ms. */
+/** The time between two checks, in ms. */
 const BETWEEN_MS = 3_000;
-/** A look that takes long is done more seldom: it takes at most one part of so many of all time. */
+/** Slow checks run more seldom: they take at most 1/`COSTLY_PARTS` of all time. */
 const COSTLY_PARTS = 20;
-/** The number of paths of each kind that one look is about. */
+/** The number of paths of each kind that one check covers. */
 const MOST_LOOKED_AT = 500;
 
 /**
- * Sees that what was in the way of paths is gone. Most obstacles go without any event that would be recorded: a FIFO or an ignored file
- * is removed, a file system is mounted for writing, an attribute is taken away. To try costs lines in the log, to look costs nothing:
- * so each path is looked at every few seconds, and is tried once the look says otherwise than before. An obstacle that no look
- * shows (a quota) is left to the retries.
+ * Detects that obstacles to paths are gone. Most obstacles go without any recorded event: a FIFO or an ignored file is
+ * removed, a file system is remounted for writing, an attribute is taken away. A retry costs lines in the log, a check
+ * costs nothing: so each path is checked every few seconds, and is retried once its check changes. Obstacles that no
+ * check shows (a quota) are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;
-  /** The paths of which a look has shown an obstacle. */
+  /** The paths for which a check has shown an obstacle. */
   #seen = new Set<WorkspacePath>();
-  /** All paths that the last look was about. */
+  /** All paths that the last check covered. */
   #looked = new Set<WorkspacePath>();
   #from = 0;
   #timer: Disposable | undefined;
@@ -50,7 +50,7 @@ export class Obstacles implements Disposable {
     this.#options = options;
   }
 
-  /** Something was done about paths: what is new among those that wait is looked at now, the others after a while. */
+  /** Checks at once if new paths wait, otherwise after a while. */
   look(): void {
     this.#isEnded = false;
     if (this.#isLooking) return;
@@ -60,7 +60,7 @@ export class Obstacles implements Disposable {
     this.#timer ??= this.#options.timers.after(BETWEEN_MS, () => this.#start());
   }
 
-  /** Nothing is looked at any more, until `look`. */
+  /** Stops checking, until `look`. */
   [Symbol.dispose](): void {
     this.#isEnded = true;
     this.#rest();
@@ -105,14 +105,14 @@ export class Obstacles implements Disposable {
     const all = [...changes.map(({ path }) => path), ...files];
     this.#looked = new Set(all.length < MOST_LOOKED_AT ? all : this.#paths());
     this.#seen = new Set(all.filter((path) => !writable.has(path) && !readable.has(path)));
-    // Of many, only some are looked at each time: those of the others stay.
+    // Each check covers only some of many paths: keep the obstacles of the others.
     for (const path of before) if (!all.includes(path)) this.#seen.add(path);
     const [gone, opened] = [writable, readable].map((paths) => [...paths].filter((path) => before.has(path)));
     if (gone !== undefined && gone.length > 0) onWritable(new Set(gone));
     if (opened !== undefined && opened.length > 0) onReadable(opened);
   }
 
-  /** Of many, other ones each time. */
+  /** Returns other paths each time, if there are too many for one check. */
   #turnOf<T>(all: readonly T[]): readonly T[] {
     if (all.length <= MOST_LOOKED_AT) return all;
     const from = this.#from % all.length;

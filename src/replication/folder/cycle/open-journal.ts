@@ -11,7 +11,7 @@ import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import type { SharedNames } from "../paths/shared-names.ts";
 import { StoodOn } from "../ground/stood-on.ts";
 
-/** What a journal is read from. */
+/** The parts that a journal is read from. */
 export interface JournalParts {
   readonly context: Context;
   readonly mirror: Mirror;
@@ -23,7 +23,7 @@ export interface JournalParts {
   readonly record: () => Pick<ReplicaRecord, "origin" | "sandboxId">;
 }
 
-/** The journal of a folder, as its own log has it. */
+/** Opens the journal of a folder over its own log. */
 export function openJournal(parts: JournalParts, { settled }: Pick<ReplicaRecord, "settled">): FolderJournal {
   const { context, mirror, rules, names, editorFiles, notHeld, record } = parts;
   const remoteOf = async (path: WorkspacePath) => (await mirror.iterationAt(path, mirror.head.seq))?.entry;

@@ -14,7 +14,7 @@ import type { Mirror } from "../../replica/mirror.ts";
 import { settable } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** Where a folder stands towards its origin. */
+/** The state of a folder relative to its origin. */
 export interface Standing {
   readonly record: Pick<ReplicaRecord, "origin" | "settled">;
   /** The origin's event up to which the folder is reconciled. */
@@ -23,15 +23,15 @@ export interface Standing {
   readonly disputed: readonly WorkspacePath[];
 }
 
-/** Follows what an origin erases, in the history of a folder that follows it. */
+/** Follows an origin's erasures in the history of a folder that follows it. */
 export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The origin's last erasure when all of them were followed here. */
+  /** The origin's last erasure when all of them had been followed here. */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
-  /** How what is waited for was when it was looked at. */
+  /** The state of the waiting paths when they were last checked. */
   #state = "";
 
   constructor({ context, mirror, rules }: { context: Context; mirror: Mirror; rules: ReplicatedPaths }) {
@@ -41,13 +41,13 @@ export class OriginErasures {
   }
 
   /**
-   * Before a step is planned: what the origin records no more, since its content was erased, is not recorded here any more, either, and
-   * stays in the folder. False: of a commit that says so only a part has come.
+   * Stops recording, before a step is planned, what the origin has stopped recording since its content was erased; the
+   * files stay in the folder. Returns false if only a part of the commit that says so has arrived.
    */
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
     const { seq: head } = this.#mirror.head;
-    // The erasure stands last in its commit.
+    // The erasure is the last event of its commit.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
     const given = await this.#given(standing);
@@ -58,7 +58,7 @@ export class OriginErasures {
     return true;
   }
 
-  /** After a step: what the origin has erased up to it is erased here, too, and what it has brought back is here again. */
+  /** Erases here, after a step, what the origin has erased up to it; what it has brought back is here again. */
   async follow(standing: Standing): Promise<void> {
     const last = await this.#mirror.lastErasure();
     if (last === this.#followed || last > standing.applied) return;
@@ -84,7 +84,10 @@ export class OriginErasures {
     return JSON.stringify([last, rows.map((row) => row?.seq ?? 0), disputed, isUnsent ? record.settled : 0]);
   }
 
-  /** Paths that the origin records no more since an erasure, and that are here what they were there before. */
+  /**
+   * Returns the paths that the origin has stopped recording since an erasure, and that are here what they were there
+   * before.
+   */
   async #untracked(
     { applied, head }: { readonly applied: number; readonly head: number },
     erasures: OriginsErasures["erasures"],
@@ -101,7 +104,7 @@ export class OriginErasures {
     const found: UntrackedPath[] = [];
     for (const { path, row } of absent) {
       const record = records.get(row.seq);
-      // The line of an event before a full reconciliation is not held.
+      // Lines of events before a full reconciliation are not held.
       const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
       if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
       const before = (await index.iterationAt(path, local))?.entry;
@@ -113,7 +116,7 @@ export class OriginErasures {
     return found;
   }
 
-  /** Does the folder still have what the origin had when they last agreed, and not any more? */
+  /** True if the folder still has the state of the last agreement, and the origin no longer has it. */
   async #isBehind(path: WorkspacePath, applied: number, head: number): Promise<boolean> {
     const { index } = this.#context;
     const { seq: local } = await index.head();

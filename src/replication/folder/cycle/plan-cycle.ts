@@ -9,40 +9,43 @@ import { settable } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** What a plan is made from, beside the decisions. */
+/** The input of a plan, beside the decisions. */
 export interface CycleGround {
   /** The origin's workspace, and its event up to which the folder is reconciled before this step. */
   readonly origin: string;
   readonly applied: number;
   readonly rules: ReplicatedPaths;
-  /** What was looked at. */
+  /** The paths that were compared. */
   readonly paths: readonly CyclePath[];
   /** The open conflicts of this sync. */
   readonly conflicts: readonly IdentifiedConflict[];
-  /** Paths that the folder cannot hold beside what it has: see `holdCollisions`. */
+  /** Paths whose names collide with others in the folder: see `holdCollisions`. */
   readonly collisions: readonly WorkspacePath[];
-  /** What could not be written a moment ago, and is not tried again yet. */
+  /** Paths that could not be written a moment ago, and are not retried yet. */
   readonly waiting: ReadonlySet<WorkspacePath>;
-  /** Is this state of a path of the folder on its way to the origin already, or was it refused there? */
+  /** True if this state of a path is already on its way to the origin, or was refused there. */
   readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;
-  /** Would the journal keep a proposal of this path here, whatever it says? Default: it keeps none. */
+  /** True if the journal would keep a proposal of this path here, whatever it says. Default: it keeps none. */
   readonly keepsProposal?: (path: WorkspacePath) => boolean;
   readonly newId: () => string;
   /** ISO-8601. */
   readonly now: string;
 }
 
-/** What is to be done in one step. */
+/** The work of one step. */
 export interface CyclePlan {
-  /** Of the folder; whose work they are is not known yet. */
+  /** Changes of the folder, not yet attributed to their authors. */
   readonly changes: readonly UpstreamChange[];
-  /** Paths whose present state is to go to the origin, though no change here says so; in the order in which they can. */
+  /**
+   * Paths whose present state is to go to the origin, though no change here says so; in the order in which they can be
+   * sent.
+   */
   readonly proposals: readonly WorkspacePath[];
-  /** Opened, gone on, and closed. */
+  /** Conflicts that are opened, updated or closed. */
   readonly conflicts: readonly IdentifiedConflict[];
 }
 
-/** The step that carries decisions out. */
+/** Plans the step that carries the decisions out. */
 export function planCycle(decisions: readonly SettledDecision[], ground: CycleGround): CyclePlan {
   const byPath = new Map(ground.paths.map((one) => [one.path, one]));
   const changes: UpstreamChange[] = [];
@@ -70,17 +73,17 @@ interface Proposing {
   readonly ground: CycleGround;
 }
 
-/** A change of the folder is an entry of the journal by itself, as it was based on what the origin had then. */
+/** A change of the folder is a journal entry by itself, based on what the origin had then. */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
-  // It would be written into the log with each comparison, and never be sent.
+  // Each comparison would write such a proposal into the log, and it would never be sent.
   return ground.keepsProposal?.(path.path) !== true;
 }
 
-/** Deletions first, what lies in a folder before it; then the others, folders before what lies in them. */
+/** Sorts deletions first, children before their folder; then the others, folders before their children. */
 function inSendingOrder(proposals: readonly SettledDecision[]): WorkspacePath[] {
   const gone = proposals.filter(({ decision }) => decision.remote === undefined).map(({ path }) => path);
   const there = proposals.filter(({ decision }) => decision.remote !== undefined).map(({ path }) => path);
@@ -94,7 +97,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // What was disputed before the folder above it was still is: without that, one side would have it by default.
+    // A path disputed before the folder above it was still is disputed: otherwise one side would win by default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
@@ -103,7 +106,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Both sides agree again, or what stood in the way is gone, or will be with this step.
+  // Withdraw conflicts whose sides agree again, or whose obstacle is gone or goes with this step.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -120,7 +123,8 @@ interface Meeting {
 function conflictOf(one: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // What lies in a folder that is only held is not disputed: this step reconciles it, whatever it was based on before.
+  // The children of a folder that is only held are not disputed: this step reconciles them, whatever they were based on
+  // before.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
@@ -160,7 +164,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
 }
 
-/** It waits to be written, and no more than that is open: what lies beneath is reconciled by this step. */
+/** Narrows a waiting conflict to its own path: what lies beneath is reconciled by this step. */
 function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
   if (record.sync === undefined) return { id, record };
   const { since: _over, ...sync } = record.sync;
@@ -168,8 +172,8 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 }
 
 /**
- * What is told of a step's conflicts. What could not be written is an open one, whatever was planned about it; of one that
- * was so before nothing is told.
+ * Returns the conflicts of a step to report. A path that could not be written is reported as open, whatever was planned
+ * about it, unless it was open before.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],
@@ -182,7 +186,7 @@ export function toldConflicts(
   return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
 }
 
-/** Paths that are the same on both sides after a step. */
+/** Returns the paths that are the same on both sides after a step. */
 export function agreedPaths(
   { paths, plan }: { readonly paths: readonly CyclePath[]; readonly plan: CyclePlan },
   report: UpstreamReport | undefined,
@@ -193,12 +197,15 @@ export function agreedPaths(
   return [...taken, ...same].map(({ path }) => path);
 }
 
-/** Does a step bring what the origin has, and nothing that is to go there? */
+/** True if a step only takes what the origin has, and sends nothing there. */
 export function isNewsOnly({ changes, proposals }: CyclePlan): boolean {
   return proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
 }
 
-/** Has a step only brought what the origin has, all of it, with nobody else at work? Then nothing is to be looked at once more. */
+/**
+ * True if a step only took what the origin has, all of it, with no concurrent change. Then nothing needs another
+ * comparison.
+ */
 export function isOnlyTaken(plan: CyclePlan, local: number, { from, blocked, copies }: UpstreamReport): boolean {
   return from === local && isNewsOnly(plan) && plan.conflicts.length + blocked.length + copies.length === 0;
 }

@@ -13,23 +13,23 @@ export interface FirstSides extends Pick<
   "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles" | "gitPaths" | "notHeld"
 > {
   readonly own: Pick<IndexStore, "touched">;
-  /** What the folder's disk does to names. */
+  /** The name rules of the folder's disk. */
   readonly nameRules: NameRules | undefined;
 }
 
 const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
 /**
- * The plan for a folder of which nothing was ever recorded, and that was never reconciled: in every mode it gets what the
- * origin has, so nothing is decided path by path. What `planCycle` makes of the same sides is the same (a test holds it to
- * that), at several times the cost. `undefined`: it is no such folder, names collide, or a commit of the origin has come in
- * part only.
+ * Plans for a folder of which nothing was ever recorded, and that was never reconciled. In every mode it gets what the
+ * origin has, so nothing is decided path by path. `planCycle` makes the same plan of the same sides (a test checks
+ * that), at several times the cost. Returns `undefined` if the folder is none of that kind, names collide, or a commit
+ * of the origin has arrived in part only.
  */
 export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
   const { own, applied, local, mirror, head, nameRules } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
-  // In the order of paths what lies in a path comes right behind it.
+  // In path order, the entries within a path come right after it.
   let leaf: WorkspacePath | undefined;
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {
@@ -44,7 +44,7 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   return collide ? undefined : { changes, proposals: [], conflicts: [] };
 }
 
-/** Has what the origin has there any business in the folder, and can the folder hold it? */
+/** True if the folder takes the origin's entry, and can hold it. */
 async function mayCome(
   { rules, editorFiles, gitPaths, notHeld }: FirstSides,
   path: WorkspacePath,

@@ -12,12 +12,12 @@ import type { GitPaths } from "../paths/git-paths.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** A history of files, asked by position: a mirror, or a workspace's own index. */
+/** A history of files, asked by seq: a mirror, or a workspace's own index. */
 export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
 };
 
-/** Where the three sides of a folder's paths are read. */
+/** The histories that the three sides of a folder's paths are read from. */
 export interface CycleSides {
   readonly mirror: FileHistory;
   readonly own: FileHistory & Pick<IndexStore, "iterations" | "protectedPaths">;
@@ -25,38 +25,44 @@ export interface CycleSides {
   readonly applied: number;
   readonly head: number;
   readonly local: number;
-  /** Open ones: of their paths, and what lies beneath, the base is an older one. */
+  /** Open conflicts: the base of their paths, and of what lies beneath, is an older one. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly rules: ReplicatedPaths;
-  /** Did this replica write what the origin's event says? */
+  /** True if this replica wrote the state of the origin's event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
-  /** See `onCommonGround`. Default: nobody knows what the folder's states stand on. */
+  /** See `onCommonGround`. Default: it is unknown what the folder's states stand on. */
   readonly stoodOn?: BothHistories["stoodOn"];
-  /** May a path be recorded here as gone that an erasure of the origin has left out behind `applied`? Default: no. */
+  /**
+   * True if a path may be recorded here as gone because an erasure of the origin after `applied` has left it out.
+   * Default: false.
+   */
   readonly mayHaveLeft?: boolean;
-  /** Is a deletion of this path, which the origin has as of this event, on its way there, refused or decided? Default: no. */
+  /**
+   * True if a deletion of this path, which the origin has as of this event, is on its way there, refused or decided.
+   * Default: false.
+   */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
-  /** Says what of the editors' own files is left out. Default: nothing is. */
+  /** Decides which of the editors' own files are left out. Default: none. */
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
-  /** Is told what was looked at, to know what of it is a repository's own state. Default: nobody is. */
+  /** Receives the compared paths, to find those that are a repository's own state. Default: none. */
   readonly gitPaths?: Pick<GitPaths, "note" | "holds"> | undefined;
-  /** Says what the folder's disk cannot hold. Default: it can hold everything. */
+  /** Decides what the folder's disk cannot hold. Default: it can hold everything. */
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
 
-/** Paths that are asked about at once; between two such questions others have a turn. */
+/** Paths asked for at once; other work may run between two such queries. */
 const BATCH = 2_048;
-/** Of a path that was changed more often at the origin meanwhile, it is not asked what of it was this replica's own. */
+/** The number of the origin's changes of a path that are searched for this replica's own; older ones are not. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads these paths, and those without which nothing can be decided about them: the folders above, and what lies in a folder
- * that is not one on all sides. Paths that a folder and its origin do not share are left out.
+ * Reads these paths, and those that are needed to decide about them: the folders above, and the contents of a folder
+ * that is not one on all sides. Leaves out paths that a folder and its origin do not share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();
   await readInto(found, withFolders(touched), sides);
-  // What lies beneath a conflict was held with it: once that is over, it is to be decided about.
+  // A conflict held what lies beneath it: once it is over, those paths must be decided about.
   const held = sides.conflicts
     .filter(({ record }) => record.sync?.since !== undefined)
     .map(({ record }) => record.path);
@@ -77,7 +83,10 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   });
 }
 
-/** What neither side has had from the other has no state that both agreed on, whatever the origin had of it. */
+/**
+ * Drops editors' own files that stay where they are, and removes the base of those that neither side has had from the
+ * other, whatever the origin had of them.
+ */
 async function withoutEditorFiles(
   paths: Iterable<CyclePath>,
   { editorFiles, rules }: CycleSides,
@@ -93,8 +102,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * A path that the origin records no more since an erasure is recorded here as gone before the step is planned, and that is what both
- * last agreed on. If the origin has something there again by now, nobody has deleted it here.
+ * Corrects the base of paths that an erasure of the origin has left out. Such a path is recorded here as gone before
+ * the step is planned, and that is what both sides last agreed on. If the origin has something there again by now,
+ * nobody has deleted it here.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -111,9 +121,9 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 }
 
 /**
- * What the folder has now was made of what it wrote before. So where the origin has taken work of this replica since they agreed,
- * the last of it is what both were made of: without that, a deletion after an edit would look like one against an edit, and what
- * the origin has made of an edit like another one beside it.
+ * Moves the base to the replica's own last state that the origin has taken since they agreed, as both present states
+ * were made of it. Otherwise a deletion after an edit would look like one against an edit, and the origin's change of
+ * an edit like another edit beside it.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];
@@ -126,7 +136,7 @@ async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promi
   return ground;
 }
 
-/** The last state of a path that this replica has written, and the origin has taken, since they agreed. */
+/** Returns the last state of a path that this replica has written and the origin has taken, since they agreed. */
 async function lastOwn({ path, base, judgedTo = 0, upstream }: CyclePath, sides: CycleSides) {
   const least = Math.max(base.seq, judgedTo);
   let seq = upstream?.seq ?? 0;
@@ -150,7 +160,7 @@ function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
   return paths;
 }
 
-/** Those that lie beneath no other. */
+/** Returns the paths that lie beneath no other. */
 export function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
   const tops: WorkspacePath[] = [];
   for (const path of paths.toSorted(comparePaths)) {
@@ -168,7 +178,7 @@ function isFolder(entry: Entry | undefined): boolean {
   return entry?.kind === "dir";
 }
 
-/** Is it a folder on one side, and not on all? Then what lies in it has a say. */
+/** True if the path is a folder on some sides, but not on all. Then its contents count. */
 function isUneven(path: CyclePath): boolean {
   const folders = statesOf(path).filter(isFolder).length;
   return folders > 0 && folders < 3;
@@ -203,10 +213,10 @@ async function readInto(
     paths.forEach((path, i) => {
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
-      // What the folder never had, since a filter withheld it, it cannot have deleted.
+      // The folder cannot have deleted what it never had, since a filter withheld it.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
-      // Both sides of a dispute without a common state were judged when it was last written down.
+      // Both sides of a dispute without a common state were judged when it was last recorded.
       const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
       const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
       found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
@@ -214,7 +224,10 @@ async function readInto(
   }
 }
 
-/** What a folder and its origin last agreed on: the origin's state when the folder was reconciled, or when they fell out. */
+/**
+ * Returns the last agreed states of a folder and its origin: the origin's state when the folder was reconciled, or when
+ * the conflict began.
+ */
 async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Promise<(SyncBase | undefined)[]> {
   const conflicts = new Map(sides.conflicts.map((one) => [one.record.path, one.record]));
   const bySeq = new Map<number, number[]>();
@@ -240,7 +253,7 @@ async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Pr
   return bases;
 }
 
-/** What the nearest open conflict above a path says of the base beneath it. */
+/** Returns the seq of the base that the nearest open conflict above a path sets for it. */
 function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, ConflictRecord>): number | undefined {
   if (conflicts.size === 0) return undefined;
   for (const folder of foldersAbove(path)) {

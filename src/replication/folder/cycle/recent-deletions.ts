@@ -5,31 +5,34 @@ import type { Losses, Lost } from "./deletion-guard.ts";
 
 type Counted = Omit<Losses, "halted" | "ignored">;
 
-/** How long a deletion is remembered, to see with others that it was a large one; what has come since then is no part of what is left. */
+/**
+ * The time a deletion is remembered, so that it counts with later ones as one large deletion. Entries that came within
+ * this time do not count as kept.
+ */
 export const MEMORY_MS = 10_000;
 
-/** So many entries may be all that goes: more are waited for only for a moment. */
+/** So few entries may be the whole deletion: they are waited for only for a moment. */
 const FEW = 3;
 const MOMENT_MS = 100;
-/** More than that may be the beginning of a large deletion: so long it is to be quiet before they go. */
+/** More entries may be the beginning of a large deletion: it must be quiet for so long before they go. */
 const QUIET_MS = 400;
-/** So often what may become a large deletion, and is none yet, is waited for: then it is somebody who deletes all the time. */
+/** The number of waits for what may become a large deletion. After that, somebody deletes all the time. */
 const MOST_WAITS = 10;
 
 /**
- * What looks like a large deletion at the origin may be the first half of a renaming, of which the other one takes its time there;
- * or be back by now, and not have come: so often it is waited for, so long each time, before that halts anything.
+ * The number and time of the waits before a large deletion at the origin halts the sync. It may be the first half of a
+ * slow rename there, or its entries may be back by now and not have arrived yet.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
 
 const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } };
 
-/** Remembers what was deleted a moment ago: a large deletion is seen in several pieces. */
+/** Remembers recent deletions: a large deletion is seen in several pieces. */
 export class RecentDeletions {
   readonly #timers: Timers;
   #recent: Counted = NONE;
-  /** Those of before are forgotten. */
+  /** Deletions of earlier generations are forgotten. */
   #generation = 0;
   #last: Lost = NONE;
   #waits = 0;
@@ -39,20 +42,20 @@ export class RecentDeletions {
     this.#timers = timers;
   }
 
-  /** What was carried on a moment ago, on each side. */
+  /** The recent deletions that were carried on, on each side. */
   get recent(): Counted {
     return this.#recent;
   }
 
   /**
-   * May this be the beginning of a large deletion: are more entries gone than when this was last asked? Then it is waited until
-   * no more go: so many milliseconds; `undefined`: no longer. `found`: what would halt the sync.
+   * Returns the milliseconds to wait until no more entries go, or `undefined` to wait no longer. More entries gone than
+   * at the last call may be the beginning of a large deletion. `found`: the halt that would follow.
    */
   waitFor(
     { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,
     found?: ReplicaHalt,
   ): number | undefined {
-    // What counts for nothing may be the first piece of what counts.
+    // Ignored paths may be the first piece of a deletion that counts.
     const { local, upstream } = sum(weighed, ignored, 1);
     const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
     const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
@@ -64,7 +67,10 @@ export class RecentDeletions {
     return most > FEW ? QUIET_MS : MOMENT_MS;
   }
 
-  /** These were carried on. `isAccepted`: somebody knows of them, and of those before; they are no part of what may come next. */
+  /**
+   * Notes deletions that were carried on. `isAccepted`: a person knows of them, and of those before, so that none of
+   * them counts with the next ones.
+   */
   note(lost: Counted, isAccepted = false): void {
     if (isAccepted) {
       this.#recent = NONE;

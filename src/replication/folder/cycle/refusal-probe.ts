@@ -2,13 +2,13 @@ import type { WorkspacePath } from "../../../core/values/path.ts";
 import type { Timers } from "../../../util/timers.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 
-/** What is asked again, and when. */
+/** The journal to probe with, and when to do so. */
 export interface RefusalProbeOptions {
   readonly journal: Pick<FolderJournal, "refused" | "retry" | "isUndecided">;
   readonly timers: Timers;
-  /** May something be sent now? */
+  /** True if something may be sent now. */
   readonly mayAsk: () => boolean;
-  /** Something is to be proposed anew. */
+  /** Called when a path must be proposed anew. */
   readonly wake: () => void;
 }
 
@@ -16,8 +16,8 @@ const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 900_000;
 
 /**
- * Finds out by itself that an origin can be written again which could only be read (an archived workspace, a folder without
- * permission): one of the paths that were refused for that is sent again after a while, another one each time, after longer and
+ * Finds out by itself when an origin that could only be read (an archived workspace, a folder without permission) can
+ * be written again. It sends one of the paths that were refused for that again, another one each time, after longer and
  * longer waits, since each try leaves some lines in the log. Once one is taken, all of them are sent.
  */
 export class RefusalProbe implements Disposable {
@@ -30,7 +30,7 @@ export class RefusalProbe implements Disposable {
     this.#options = options;
   }
 
-  /** The origin has answered something. */
+  /** Called when the origin has answered something. */
   look(): void {
     const { journal, wake } = this.#options;
     const isRefused = this.#asked !== undefined && journal.refused.has(this.#asked);
@@ -47,7 +47,7 @@ export class RefusalProbe implements Disposable {
     this.#timer = this.#options.timers.after(wait, () => this.#ask());
   }
 
-  /** Nothing is asked any more, until there is another answer. */
+  /** Stops probing, until there is another answer. */
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;

@@ -2,7 +2,10 @@ import type { ConflictRecord, IdentifiedConflict } from "../../../core/records/c
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { shownPath } from "../../../engine/log/shape.ts";
 
-/** Throws `REFUSED` where a conflict is open about something that the origin has recorded behind an event, and has no more. */
+/**
+ * Throws `REFUSED` if a conflict is open about something that the origin recorded after the event `common`, and no
+ * longer has.
+ */
 export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
   const behind = conflicts.filter(({ record }) => isAfter(record, common));
   if (behind.length === 0) return;

@@ -12,30 +12,30 @@ import { settable, type CyclePath } from "../ground/decide-cycle.ts";
 import { keepContents } from "../ground/settle-merges.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** How somebody settles a conflict between a folder and its origin. */
+/** A person's resolution of a conflict between a folder and its origin. */
 export interface Resolution {
   readonly keep: "local" | "upstream" | "merge";
-  /** With `merge`: what becomes of the file. Default: both, as far as they merge. */
+  /** With `merge`: the content of the file. Default: the merge of both sides, if they merge. */
   readonly content?: Uint8Array;
-  /** The sides that it was decided about (see `SyncResolution`). Default: whatever they are by then. */
+  /** The sides that the decision was about (see `SyncResolution`). Default: the sides as they are by then. */
   readonly from?: { readonly current_hash: string; readonly undo_hash: string };
 }
 
-/** A conflict, and what is there now: its path, and what lies beneath. */
+/** A conflict, and the present state of its path and of what lies beneath. */
 export interface Disputed {
   readonly conflict: IdentifiedConflict;
-  /** All that are open: those about what lies beneath are settled with it. */
+  /** All open conflicts: those about what lies beneath are settled with it. */
   readonly open: readonly IdentifiedConflict[];
   readonly paths: readonly CyclePath[];
 }
 
-/** What settles it. */
+/** The step that settles it. */
 export interface ResolvingStep {
   readonly changes: readonly UpstreamChange[];
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
   readonly contents: readonly Hash[];
-  /** In words. */
+  /** The decision in words. */
   readonly decision: string;
 }
 
@@ -45,7 +45,10 @@ const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn"
   merge: "merged",
 };
 
-/** The step that settles a conflict. Throws `REFUSED` for what does not merge, and is to be, and where it was decided about other sides. */
+/**
+ * Returns the step that settles a conflict. Throws `REFUSED` if the sides do not merge but should, or if the decision
+ * was about other sides.
+ */
 export async function resolveSyncConflict(
   blobs: BlobStore,
   disputed: Disputed,
@@ -64,7 +67,7 @@ export async function resolveSyncConflict(
   const content = resolution.content ?? (await merged(blobs, at));
   const [hash = sha256(content)] = await keepContents(blobs, [content]);
   const after = fileWith(at, { hash, size: content.length });
-  // What is as the folder has it already goes to the origin all the same.
+  // Content that equals the folder's still goes to the origin.
   if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
   return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
 }
@@ -74,7 +77,7 @@ function isDecidedAbout(from: Resolution["from"], at: CyclePath | undefined): bo
   return (at?.local?.hash ?? "") === from.current_hash && (at?.remote?.hash ?? "") === from.undo_hash;
 }
 
-/** The conflict itself stands first. */
+/** Returns the conflict itself first. */
 function settledWith({ conflict, open }: Disputed, how: ConflictEnd): IdentifiedConflict[] {
   const { path } = conflict.record;
   const beneath = open.filter(({ record }) => record.path !== path && isWithin(record.path, path));
@@ -91,7 +94,7 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
   return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
 }
 
-/** A path that is not written after all is held on the base that both sides have had, as in any other step. */
+/** A path that cannot be written is held on the base that both sides have had, as in any other step. */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
   if (sameEntry(settable(local), after)) return [];
@@ -120,7 +123,7 @@ function unmergeable(path: WorkspacePath): ChronicleError {
   );
 }
 
-/** A file with this content, with the permissions of whichever side has one. */
+/** Returns a file with this content, and the permissions of whichever side has a file. */
 function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
   const file = [local, remote].find((entry) => entry?.kind === "file");
   const mtimeMs = Math.max(local?.mtimeMs ?? 0, remote?.mtimeMs ?? 0);
@@ -134,14 +137,14 @@ function changedMeanwhile(path: WorkspacePath): ChronicleError {
   });
 }
 
-/** There is no conflict to be settled. */
+/** Returns the error `NOT_FOUND` for a path without an open conflict. */
 export function noConflict(path: WorkspacePath): ChronicleError {
   return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
     hint: "`chronicle sync conflicts` lists those that are open",
   });
 }
 
-/** What settles a conflict cannot be written. */
+/** Returns the error `REFUSED` for a resolution that cannot be written. */
 export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
   return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
@@ -149,7 +152,10 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   });
 }
 
-/** Nothing goes to the origin, so that only its side can end the matter. */
+/**
+ * Returns the error `REFUSED` for a one-way mode: nothing goes to the origin, so that only its side can settle the
+ * conflict.
+ */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {
     hint: "take the origin's side, or leave it: the folder keeps what it has; or start the sync in a two-way mode",

@@ -11,7 +11,7 @@ import { putBack } from "./deletion-guard.ts";
 export interface Restoring {
   readonly paths: readonly CyclePath[];
   readonly decisions: readonly SettledDecision[];
-  /** The sides that get back what they have lost; empty in every step but the one that somebody has decided about. */
+  /** The sides that get back what they have lost; empty unless a person has decided so about this step. */
   readonly sides: ReadonlySet<Side>;
   /** Does what the origin has erased by now stay away? It would not take it. */
   readonly leavesErased: boolean;
@@ -20,8 +20,9 @@ export interface Restoring {
 }
 
 /**
- * What somebody wants back of a large deletion: what has not gone to the other side yet, and what had a moment before the sync
- * was halted. Of that the origin's own event may still be on its way here: when it comes, it is made good for.
+ * Restores what a person wants back of a large deletion: what has not gone to the other side yet, and what had gone a
+ * moment before the sync was halted. The origin's own event about the latter may still be on its way here: once it
+ * arrives, the path is restored.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;
@@ -33,12 +34,12 @@ export class RestoredPaths {
     this.#sandboxId = sandboxId;
   }
 
-  /** What is to be looked at, whatever was changed. */
+  /** The paths that must be compared, whatever was changed. */
   get paths(): Iterable<WorkspacePath> {
     return this.#gone.keys();
   }
 
-  /** This had gone already; what was wanted before is forgotten. */
+  /** Sets the paths that had already gone; forgets the former ones. */
   want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
     this.#gone = new Map(gone);
   }
@@ -67,7 +68,7 @@ export class RestoredPaths {
     return [...others, ...back.values()].sort((a, b) => comparePaths(a.path, b.path));
   }
 
-  /** These were decided about: only a deletion that is on its way is still waited for. */
+  /** Notes that these were decided about: only deletions on their way are still waited for. */
   done(paths: readonly CyclePath[]): void {
     if (this.#gone.size === 0) return;
     for (const { path, remote } of paths) {

@@ -4,7 +4,7 @@ import type { Timers } from "../../../util/timers.ts";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** What could not be done about paths is tried again, each time after a longer wait. */
+/** Retries what could not be done about paths, each time after a longer wait. */
 export class Retries implements Disposable {
   readonly #timers: Timers;
   readonly #onDue: () => void;
@@ -16,12 +16,12 @@ export class Retries implements Disposable {
     this.#onDue = onDue;
   }
 
-  /** Is it not to be tried yet? */
+  /** True if the path must not be retried yet. */
   isWaiting(path: WorkspacePath): boolean {
     return this.#waiting.has(path);
   }
 
-  /** It has failed. */
+  /** Notes a failed attempt. */
   failed(path: WorkspacePath): void {
     const attempts = this.#attempts.get(path) ?? 0;
     this.#attempts.set(path, attempts + 1);
@@ -34,14 +34,14 @@ export class Retries implements Disposable {
     this.#waiting.set(path, timer);
   }
 
-  /** It has been done, or is something else now. */
+  /** Forgets a path that has been written, or is something else now. */
   forget(path: WorkspacePath): void {
     this.#waiting.get(path)?.[Symbol.dispose]();
     this.#waiting.delete(path);
     this.#attempts.delete(path);
   }
 
-  /** Something was changed at these paths, such as a permission: what waits there, or beneath, may be tried now. */
+  /** Notes a change at these paths, such as a permission: waiting paths there, or beneath, may be retried now. */
   changed(paths: ReadonlySet<WorkspacePath>): void {
     for (const [path, timer] of this.#waiting) {
       if (!paths.has(path) && !foldersAbove(path).some((folder) => paths.has(folder))) continue;
@@ -50,7 +50,7 @@ export class Retries implements Disposable {
     }
   }
 
-  /** All of it may be tried now. */
+  /** Allows all paths to be retried now. */
   hurry(): void {
     for (const timer of this.#waiting.values()) timer[Symbol.dispose]();
     this.#waiting.clear();

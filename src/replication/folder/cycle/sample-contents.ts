@@ -4,7 +4,7 @@ import type { Context } from "../../../engine/log/context.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** What a folder is recognised by: what it had in common with its origin. */
+/** The state that a folder is recognised by: what it had in common with its origin. */
 export interface SampleGround {
   readonly context: Pick<Context, "worktree">;
   readonly mirror: Pick<FileHistory, "entriesAt">;
@@ -13,20 +13,22 @@ export interface SampleGround {
   readonly applied: number;
 }
 
-/** So many files were looked at, and so many are what they were. */
+/** Counts the sampled files, and those that are unchanged. */
 export interface Sample {
   readonly looked: number;
   readonly same: number;
 }
 
-/** Files that are looked at, of at least as many that are chosen from; and how much of them is read, at most, behind the first. */
+/**
+ * The number of files to read, the least number to choose them from, and the most bytes to read after the first file.
+ */
 const MOST_LOOKED_AT = 16;
 const CHOSEN_FROM = 64;
 const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
- * Reads some files from the disk, from all over the folder, the shortest first, and compares them with what both sides had. What was
- * recorded since says nothing: it may be of another folder already.
+ * Reads some files from the disk, from all over the folder, the shortest first, and compares them with what both sides
+ * had. Later recordings do not count: they may be of another folder already.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const chosen = (await choose(ground)).toSorted((a, b) => a.size - b.size).slice(0, MOST_LOOKED_AT);
@@ -42,15 +44,16 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 }
 
 /**
- * Whether a folder with the same inode on another device is the same. `isBorn`: it was made in the same nanosecond, as far as is
- * known; then one file of it is enough, and none where there was none. Otherwise half of them.
+ * True if a folder with the same inode on another device is the same. `isBorn`: both birth times are known and equal to
+ * the nanosecond; then one unchanged file is enough, and none if there was none. Otherwise half of them must be
+ * unchanged.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;
   return same > 0 && same * 2 >= looked;
 }
 
-/** Some files, evenly from all; at most twice `CHOSEN_FROM` are held. */
+/** Chooses some files, evenly from all; holds at most twice `CHOSEN_FROM`. */
 async function choose({ mirror, rules, applied }: SampleGround): Promise<Entry[]> {
   let chosen: Entry[] = [];
   let [step, count] = [1, 0];

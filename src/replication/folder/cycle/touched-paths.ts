@@ -5,7 +5,7 @@ import { withBreaths } from "../../../util/with-breaths.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import { settable } from "../ground/decide-cycle.ts";
 
-/** Paths that two states of two histories do not have alike, in path order. */
+/** Returns the paths that differ between two states of two histories, in path order. */
 export async function differingPaths(
   [a, atA]: readonly [FileHistory, number],
   [b, atB]: readonly [FileHistory, number],
@@ -25,7 +25,7 @@ export async function differingPaths(
   return found;
 }
 
-/** One that has come to its end is behind everything. */
+/** An exhausted side sorts last. */
 function orderOf(a: IterationRow | undefined, b: IterationRow | undefined): number {
   if (a === undefined) return 1;
   return b === undefined ? -1 : comparePaths(a.path, b.path);
@@ -36,14 +36,14 @@ async function* rowsOf(batches: AsyncIterable<readonly IterationRow[]>): AsyncGe
   return undefined;
 }
 
-/** What a step has brought into a folder: the same paths need no other look until they change again. */
+/** The paths that a step has written into a folder: they need no other comparison until they change again. */
 export interface JustDone {
   readonly paths: ReadonlySet<WorkspacePath>;
-  /** The own event up to which it was recorded. */
+  /** The own event up to which the step was recorded. */
   readonly upTo: number;
 }
 
-/** The paths of these that were changed after the step, or are none of its own. */
+/** Returns those of the paths that were changed after the step, or are not its own. */
 export async function withoutOwn(
   own: FileHistory,
   paths: readonly WorkspacePath[],

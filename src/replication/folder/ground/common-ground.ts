@@ -10,35 +10,36 @@ import { settable, type CyclePath } from "./decide-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import type { Stood, StoodOn } from "./stood-on.ts";
 
-/** The histories of an origin and of its replica's folder, by which it is found out what they have had in common. */
+/** The histories of an origin and of its replica's folder, from which their common states are found. */
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
   /** Reads what the folder's states stand on. Default: nobody knows. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
-  /** Did this replica write what the origin's event says? */
+  /** True if this replica wrote the state of the origin's event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
 }
 
-/** The same as of a cycle. */
+/** The histories of a cycle. */
 interface CycleHistories extends BothHistories {
-  /** Open ones: their paths have bases of their own. */
+  /** Open conflicts: their paths have bases of their own. */
   readonly conflicts: readonly IdentifiedConflict[];
   /** The folder's own last event. */
   readonly local: number;
 }
 
-/** What both sides agreed on of a path that they never had in common. */
+/** The base of a path that both sides never had in common. */
 export const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
-/** Of a path that was changed more often at the origin, no older state is looked for. */
+/** The number of the origin's changes of a path that are searched; older ones are not. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Some paths may have lain apart on both sides: secrets, until somebody asked for them (`--with-protected`), or took their names off
- * the list; editors' files; any path while a filter withheld it; and what the folder's disk could not hold. Then the origin's state
- * at `applied` is nothing that the folder was reconciled with: the two have in common only what the folder has had, too.
+ * Corrects the bases of paths that may have been apart on both sides: secrets, until a person asked for them
+ * (`--with-protected`), or took their names off the list; editors' files; any path while a filter withheld it; and what
+ * the folder's disk could not hold. The folder was not reconciled with the origin's state of such a path at `applied`:
+ * their base is a state that the folder has had, too.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -63,15 +64,15 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
   const { path, base, local, remote } = one;
   const isFolder = [base.entry, local, remote].some((entry) => entry?.kind === "dir");
   const wasWithheld = sides.rules.wasWithheld(path, isFolder);
-  // What was deleted here while the origin's was withheld is no deletion there.
+  // A deletion here while the origin's file was withheld is no deletion there.
   if (wasWithheld && local === undefined) return NEVER;
   const isDoubtful = wasWithheld || (await mayLieApart(path, [base.entry, local, remote], sides));
   return isDoubtful ? await lastCommon(path, base, { ...sides, upTo: sides.local }) : base;
 }
 
 /**
- * Has the folder had the state that a change of its own says to have seen? If it has not, the change is no edit of that state: it stays
- * until a step has compared both sides.
+ * True if the folder has had the state that its change claims to have seen. If not, the change is no edit of that
+ * state: it stays here until a step has compared both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -110,8 +111,9 @@ interface AsOf extends BothHistories {
 }
 
 /**
- * The last state that the folder has had of the origin's, up to the base: one that the two were brought together on, or one that both
- * had later, by whomever. Where nobody knows the former, the last one that the folder had at whatever time.
+ * Returns the last state of the origin, up to the base, that the folder has had: one that the two were reconciled on,
+ * or one that both had later, whoever made it. If no reconciliation is known, the last state that the folder had at any
+ * time.
  */
 async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Promise<SyncBase> {
   const { rows, left, stood } = await readSince(path, sides);
@@ -130,10 +132,12 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
   return earlier ?? NEVER;
 }
 
-/** No event says so: none has this number, and none comes before it. */
+/** No such event: no event has this number, and none comes before it. */
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
-/** What the folder has had of a path since a step left the origin's state out, if one has, and what that stands on. */
+/**
+ * Reads the folder's iterations of a path since a step left the origin's state out, if one has, and what they stand on.
+ */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);
   const left = (await stoodOn?.leftOut(path, all)) ?? NOWHERE;
@@ -142,7 +146,7 @@ async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   return { rows, left, stood: last.ownSeq > left.ownSeq ? last : NOWHERE };
 }
 
-/** The last own event with which the folder had this state; 0: it never had. */
+/** Returns the last own event with which the folder had this state; 0 if it never had. */
 function lastSame(rows: readonly IterationRow[], entry: Entry | undefined): number {
   if (entry === undefined) return 0;
   return rows.findLast((row) => sameEntry(settable(row.entry), settable(entry)))?.seq ?? 0;

@@ -5,30 +5,33 @@ import { reconcileTrees, type PathDecision } from "../../../core/tree/reconcile-
 import { settle, type ReconcileMode, type Settled } from "../../../core/tree/reconcile.ts";
 import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 
-/** One path as a folder and its origin have it, and what they last agreed on. */
+/** The states of one path in a folder and its origin, and the state that they last agreed on. */
 export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
-  /** The origin's event of the path up to which it is judged what both have had in common: none up to there is looked at for a base again. */
+  /**
+   * The origin's event of the path up to which the common base was already judged: earlier ones are not searched for a
+   * base again.
+   */
   readonly judgedTo?: number;
-  /** As it is recorded of the folder. */
+  /** The folder's recorded state. */
   readonly local: Entry | undefined;
-  /** As the origin has it. */
+  /** The origin's state. */
   readonly remote: Entry | undefined;
-  /** The origin's last iteration of it, deletions too; `undefined`: it was never there. */
+  /** The origin's last iteration of the path, deletions too; `undefined`: it was never there. */
   readonly upstream: UpstreamIteration | undefined;
 }
 
-/** A decision that waits for nobody: contents are merged, or they are not. */
+/** A decision that needs no further input: contents are merged, or they are not. */
 export interface SettledDecision extends PathDecision {
   readonly decision: Settled;
-  /** Of a folder that cannot go at the origin: why (see `holdFolders`). */
+  /** The reason why a folder cannot go at the origin (see `holdFolders`). */
   readonly heldBy?: string;
 }
 
 /**
- * What is done about each of these paths (core/tree/reconcile.ts); the origin is alpha in every mode. They have to be closed: the
- * folders above each path are among them, and of a folder that is not one on all three sides everything that lies in it.
+ * Decides about each of these paths (core/tree/reconcile.ts); the origin is alpha in every mode. The paths must be
+ * closed: they include the folders above each path, and everything in a folder that is not one on all three sides.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
@@ -41,8 +44,8 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 }
 
 /**
- * Is every folder there that something lies in, on both sides? A commit of the origin may have come in part only: first that a
- * folder is gone, and a moment later that what lay in it is.
+ * True if each path's folder is there, on both sides. A commit of the origin may have arrived in part only: first the
+ * deletion of a folder, and a moment later that of its contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
@@ -56,17 +59,17 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * Setuid, setgid and sticky: recorded, but never set on disk, so that no copy has them from another one. Those that a folder has
- * got by itself are its own business: no difference that an origin would ever hear of.
+ * Setuid, setgid and sticky: recorded, but never set on disk, so that no copy has them from another one. Bits that a
+ * folder has got by itself are no difference, and no origin hears of them.
  */
 const NEVER_SET = 0o7000;
 
-/** An entry as another copy would get it. */
+/** Returns an entry as another copy would get it. */
 export function settable(entry: Entry | undefined): Entry | undefined {
   return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
 }
 
-/** Paths that decisions bring into the folder, where there is nothing now. */
+/** Returns the paths that decisions bring into the folder, where there is nothing now. */
 export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePath[] {
   return decisions
     .filter(({ sides, decision }) => sides.local === undefined && decision.local !== undefined)
@@ -74,8 +77,8 @@ export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePa
 }
 
 /**
- * The same decisions, but that nothing at or beneath these paths comes into the folder: it cannot hold them beside what it
- * has. They are conflicts of their own kind until one of the two has another name.
+ * Returns the decisions, except that nothing at or beneath these paths comes into the folder: it cannot hold them
+ * beside its own. They are conflicts of their own kind until one of the two is renamed.
  */
 export function holdCollisions(
   decisions: readonly SettledDecision[],

@@ -11,23 +11,23 @@ import { isInBase } from "../../../engine/log/read-base.ts";
 import { readEvents } from "../../../engine/log/read-events.ts";
 import { addAll } from "../../../util/long-lists.ts";
 
-/** Something that was deleted, and is not there again. */
+/** A deleted entry that is not there again. */
 export interface Gone {
-  /** As it was last. */
+  /** Its last state. */
   readonly entry: Entry;
-  /** Where it was deleted first: in the folder, or at the origin. */
+  /** The side on which it was deleted first. */
   readonly lostOn: Side;
 }
 
-/** What went in so many milliseconds before a sync was halted may be the beginning of what it was halted for. */
+/** Deletions within this time before a halt may be the beginning of what halted the sync. */
 const BEFORE_MS = 10_000;
-/** Events that are looked at together. */
+/** Events read at once. */
 const WINDOW = 2_000;
 
 /**
- * What went from the folder in the last seconds before a sync with this origin was halted, and is not there: a large deletion
- * was carried on in part before it was known as one. Read from the log, since the process may be another one by now. What only
- * has another name is not gone, and what was erased nobody gets back: neither are among them.
+ * Returns what went from the folder in the last seconds before a sync with this origin was halted, and is not there: a
+ * large deletion is carried out in part before it is recognised as one. Reads the log, since this may be another
+ * process by now. Excludes renamed entries, which are not gone, and erased ones, which cannot come back.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -40,7 +40,7 @@ export async function recentlyGone(context: Context, origin: string): Promise<Re
     if (path === undefined) continue;
     const file = decodeFile(path, event.record);
     const now = file.entry;
-    // It is recorded no more, and its file has stayed.
+    // The path is no longer recorded, but its file has stayed.
     if (file.cause === "erase") continue;
     const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
     if (now !== undefined) gone.delete(path);
@@ -63,13 +63,13 @@ async function withoutErased(
   return new Map([...gone].filter(([, { entry }]) => entry.hash === undefined || !erased.has(entry.hash)));
 }
 
-/** Where something came to be. */
+/** The event with which a content came. */
 interface Came {
   readonly hash: Hash;
   readonly seq: number;
 }
 
-/** Those whose content has got another name since they were there. */
+/** Returns the paths whose content has got another name since they were there. */
 function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<WorkspacePath, Came>): WorkspacePath[] {
   const last = new Map<Hash, number>();
   for (const { hash, seq } of came.values()) last.set(hash, Math.max(seq, last.get(hash) ?? 0));
@@ -79,9 +79,9 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
   });
 }
 
-/** The events of files in the seconds before another one, in order. */
+/** Returns the events of files in the seconds before another one, in order. */
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
-  // An event behind a jump of the clock is none of the last seconds, whichever way it jumped.
+  // An event before a jump of the clock is not recent, whichever way it jumped.
   const isRecent = (row: EventRow): boolean =>
     !isInBase(row) && Math.abs(Date.parse(last.ts) - Date.parse(row.ts)) <= BEFORE_MS;
   const found: EventRow[] = [];

@@ -8,13 +8,13 @@ import type { PathSides, ReconcileMode } from "../../../core/tree/reconcile.ts";
 import type { AddedNames, WithheldThen } from "../../../engine/replica/replica-state.ts";
 import { SANDBOX_POLICY } from "../../../core/filter/sandbox-policy.ts";
 
-/** What is said about paths when a sync is begun (see `ReplicaRecord`). */
+/** The rules for paths, given when a sync is begun (see `ReplicaRecord`). */
 export interface ReplicationRules {
   readonly mode: ReconcileMode;
   readonly policy?: string;
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
-  /** What `filterTo` was when the folder was reconciled last. Default: the same. */
+  /** The `filterTo` of the last reconciliation of the folder. Default: the same. */
   readonly filteredTo?: readonly string[] | undefined;
   /** The names of secrets under which the folder was reconciled last. Default: those of the table alone. */
   readonly ownNames?: readonly string[] | undefined;
@@ -34,13 +34,13 @@ interface SecretNames {
 
 const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: true };
 
-/** Which paths of an origin and of its replica's folder have to do with one another. */
+/** Decides which paths an origin and its replica's folder share. */
 export class ReplicatedPaths {
   readonly mode: ReconcileMode;
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
   readonly #policy: string | undefined;
-  /** Filters of other patterns than those of now, by these. */
+  /** Filters with other patterns than the current ones, by those patterns. */
   readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
   #names: SecretNames = { here: TABLE, there: TABLE };
@@ -61,7 +61,7 @@ export class ReplicatedPaths {
     for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
   }
 
-  /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
+  /** True if both sides share the path. If not, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     if (!isFolder && this.#staysAsSecret(path, this.#names)) return false;
@@ -88,7 +88,7 @@ export class ReplicatedPaths {
     });
   }
 
-  /** The folder was reconciled under the patterns that hold now. */
+  /** Notes that the folder was reconciled under the current patterns. */
   reconciled(): void {
     this.#earlier = undefined;
   }
@@ -119,14 +119,14 @@ export class ReplicatedPaths {
     return here.holds(path) || there.holds(path);
   }
 
-  /** Is a file of this path a secret by its name? */
+  /** True if the path is a secret by its name. */
   isSecret(path: WorkspacePath): boolean {
     return this.#names.here.holds(path) || this.#names.there.holds(path);
   }
 
   /**
-   * Does each side keep to itself what it has of a path, since what one of them has was recorded as a secret? A person's word on the
-   * name counts before that.
+   * True if each side keeps its own state of a path, since one of them was recorded as a secret. A person's word on the
+   * name takes precedence.
    */
   keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { here, there } = this.#names;
@@ -134,19 +134,22 @@ export class ReplicatedPaths {
     return isRecordedSecret(local, path, here) || isRecordedSecret(remote, path, there);
   }
 
-  /** From now on these are the names of secrets: what one of the two takes for one is one. False: they were so already. */
+  /** Sets the names of secrets: a name on either side makes a secret. Returns false if nothing changed. */
   know(here: ProtectedNames, there: ProtectedNames): boolean {
     const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;
     if (!isSame) this.#names = { here, there };
     return !isSame;
   }
 
-  /** Is nothing written back at all? */
+  /** True if nothing is written back at all. */
   get isOneWay(): boolean {
     return this.mode === "one-way-safe" || this.mode === "one-way-replica";
   }
 
-  /** Is what the folder has there written back? `entry`: as it is, or, of a deletion, as it was. `remote`: what the origin has, where that was not asked before. */
+  /**
+   * True if the folder's state is written back. `entry`: the present state, or the last one before a deletion.
+   * `remote`: the origin's state, if it was not checked before.
+   */
   goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;
     const kind = entry?.kind ?? "file";

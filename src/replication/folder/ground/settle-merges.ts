@@ -4,16 +4,16 @@ import { mergeContents, type MergedContents, type PendingMerge } from "../../../
 import type { BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 
-/** Longer contents are not merged, in bytes: nobody edits them by hand. */
+/** Longer contents, in bytes, are not merged: nobody edits them by hand. */
 const MOST_BYTES = 8 * 1024 ** 2;
 
-/** Decisions that wait for nothing, and the merged contents, which are in the store. */
+/** Decisions that need no further input, and the merged contents, which are in the store. */
 export interface SettledMerges {
   readonly decisions: readonly SettledDecision[];
   readonly contents: readonly Hash[];
 }
 
-/** Merges what is to be merged. Where a content is not here (pruned, withheld), both sides are left as they are. */
+/** Carries out the pending merges. If a content is not here (pruned, withheld), leaves both sides as they are. */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];
   const contents: Buffer[] = [];
@@ -42,7 +42,7 @@ function contentOf(blobs: BlobStore, hash: Hash | undefined): Promise<Buffer | u
   return hash === undefined ? Promise.resolve(undefined) : blobs.get(hash);
 }
 
-/** Puts contents into the store, durably. */
+/** Stores contents durably. */
 export async function keepContents(blobs: BlobStore, contents: readonly Uint8Array[]): Promise<Hash[]> {
   if (contents.length === 0) return [];
   const batch = await blobs.batch();

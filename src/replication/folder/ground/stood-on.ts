@@ -17,21 +17,21 @@ import { readEvent, readEvents } from "../../../engine/log/read-events.ts";
 import { ReplicaState } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 
-/** An own event that says on which event of the origin the folder's state of a path stands since then. */
+/** An own event that sets the origin's event on which the folder's state of a path stands since then. */
 export interface Stood {
   readonly ownSeq: number;
   readonly seq: number;
 }
 
-/** Of a path that was changed more often, earlier changes are not asked about. */
+/** The number of a path's changes that are searched; earlier ones are not. */
 const MOST_LOOKED_BACK = 50;
-/** A merge that somebody has decided on stands this close behind the end of its conflict. */
+/** The most events between the end of a conflict and the merge that settled it. */
 const NEAR = 32;
 
-/** What is asked of an own change. */
+/** The fields of an own change that are judged. */
 type JudgedEntry = Pick<WriteBackEntry, "path" | "entry" | "localSeq" | "seen">;
 
-/** What a folder's own log is read with. */
+/** The parts that a folder's own log is read with. */
 export interface StoodParts {
   readonly context: HistoryContext;
   readonly mirror: Pick<Mirror, "iterationAt">;
@@ -40,8 +40,8 @@ export interface StoodParts {
 }
 
 /**
- * Reads from a folder's own log what its state of a path stands on: the last state that came from the origin, merge with what the origin
- * had, or proposal. A step has written each of them, knowing what the origin had then.
+ * Reads from a folder's own log what its state of a path stands on: the last state that came from the origin, merge
+ * with the origin's state, or proposal. A step wrote each of them, knowing the origin's state at that time.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -50,7 +50,10 @@ export class StoodOn {
     this.#parts = parts;
   }
 
-  /** `rows`: the path's own iterations, up to an own event. `undefined`: no event up to then says so, or it stands in a base. */
+  /**
+   * Returns the event that the path stands on as of `upTo`. `rows`: the path's own iterations, up to an own event.
+   * `undefined`: no event up to then says so, or it stands in a base.
+   */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
     const proposed = await this.#proposed(path, upTo);
@@ -58,9 +61,9 @@ export class StoodOn {
   }
 
   /**
-   * Has the state that an own change says to have seen come into the folder again after it? Then the change is over, and would take that
-   * back. One of an older state is sent: the origin keeps it as a version; and so is a file that was made in the place of a folder, which
-   * lost to what the origin had changed beneath that.
+   * True if the state that an own change claims to have seen came into the folder again after it. Then the change is
+   * over, and sending it would take that state back. A change of an older state is sent: the origin keeps it as a
+   * version. So is a file made in the place of a folder, which lost to the origin's changes beneath that folder.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
     const { index } = this.#parts.context;
@@ -72,8 +75,8 @@ export class StoodOn {
   }
 
   /**
-   * The last step that removed the path since the folder could not hold what the origin had made of it. Nobody here has deleted it then, and
-   * nothing earlier is what a later state of either side was made of.
+   * Returns the last step that removed the path since the folder could not hold the origin's state. Then nobody here
+   * has deleted it, and no earlier state is the base of a later one on either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
@@ -84,7 +87,10 @@ export class StoodOn {
     return undefined;
   }
 
-  /** The origin's event whose state came into the folder with an own event. `undefined`: none did, or it stands in a base. */
+  /**
+   * Returns the origin's event whose state came into the folder with an own event. `undefined`: none did, or it stands
+   * in a base.
+   */
   async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
     return originsOf(await this.#fileOf(path, ownSeq))?.seq;
   }
@@ -99,13 +105,19 @@ export class StoodOn {
     return undefined;
   }
 
-  /** Numbers of an origin that was put back stand for other states by now. What is held no more cannot be asked. */
+  /**
+   * True if the origin's event still has that state. An origin that was put back has other states under the same
+   * numbers. Events that are no longer held cannot be checked, and count as equal.
+   */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);
     return there === undefined || (there.entry?.kind === entry?.kind && there.entry?.hash === entry?.hash);
   }
 
-  /** Has a step merged both sides, or somebody who settled a conflict with the origin? The end of that conflict stands before it. */
+  /**
+   * True if a step merged both sides, or a person did so who settled a conflict with the origin. The end of that
+   * conflict precedes the merge.
+   */
   async #isMerge(path: WorkspacePath, { cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
     if (cause === "merge") return true;
     if (cause !== "resolve" || upstream !== undefined) return false;
@@ -126,7 +138,7 @@ export class StoodOn {
     return last === undefined ? undefined : this.#asOf(path, last.seq);
   }
 
-  /** What the folder was reconciled with by the step that wrote an own event. */
+  /** Returns the origin's event that the folder was reconciled with by the step that wrote an own event. */
   async #asOf(path: WorkspacePath, ownSeq: number): Promise<Stood | undefined> {
     const { context, mirror, origin } = this.#parts;
     const standing = await ReplicaState.at(context, origin(), ownSeq);
@@ -134,7 +146,7 @@ export class StoodOn {
     return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
   }
 
-  /** The record of an own event; `undefined`: it is none of this path, or stands in a base. */
+  /** Returns the record of an own event; `undefined` if it is of another path, or stands in a base. */
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;
     const row = await context.index.locate(ownSeq);

@@ -1,27 +1,28 @@
-/** Where an origin's history is by now. */
+/** The progress of an origin's history. */
 export interface ArrivalsOptions {
-  /** The last event that is held here. */
+  /** Returns the last event that is held here. */
   readonly held: () => number;
-  /** The last event that the origin has, as far as it has told in this life of the sync; 0: it has told of none. */
+  /** Returns the last event of the origin that it has told of in this life of the sync; 0 if it has told of none. */
   readonly told: () => number;
 }
 
-/** So long it waits before it looks again, in ms. */
+/** The time between two checks, in ms. */
 const LOOK_MS = 100;
-/** So many events may be missing without being waited for. */
+/** The number of missing events that is not worth a wait. */
 const FEW = 500;
-/** So often it looks: where nothing more has come, and in all. */
+/** The most checks in a row without progress, and in all. */
 const MOST_STILL = 10;
 const MOST_LOOKS = 300;
 
 /**
- * Waits for what an origin is known to have, before it is decided what a folder gets. History comes in the order in which it
- * happened, and a moment in the middle of it is nobody's wish: files that were deleted long ago, half of a folder that was renamed.
- * And each decision about a part of very much costs as much as one about all of it.
+ * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. History arrives in
+ * the order in which it happened, and nobody wants a moment in the middle of it: files that were deleted long ago, half
+ * of a folder that was renamed. Also, each decision about a part of a large history costs as much as one about all of
+ * it.
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
-  /** What is waited for: what the origin had when it was seen that much is missing. */
+  /** The event to wait for: the origin's last one when much was found missing. */
   #goal: number | undefined;
   #last = 0;
   #still = 0;
@@ -32,13 +33,13 @@ export class Arrivals {
   }
 
   /**
-   * So many ms it is to be waited; `undefined`: no longer, and something may be decided before it is waited again. `isFirst`:
-   * the folder has got nothing from this origin so far.
+   * Returns the ms to wait; `undefined`: no longer, and a cycle may run before the next wait. `isFirst`: the folder has
+   * got nothing from this origin so far.
    */
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
     if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
-    // An origin that was put back to an earlier state has no more what it was to be waited for.
+    // An origin that was put back to an earlier state no longer has the event to wait for.
     const isWaiting = isFirst
       ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
       : held() < (this.#goal ?? 0) && this.#isComing();
@@ -48,7 +49,7 @@ export class Arrivals {
     return undefined;
   }
 
-  /** Other things may be more urgent than what does not come, or comes for ever. */
+  /** True if more is coming. Gives up on events that do not come, or that never end: other work may be more urgent. */
   #isComing(): boolean {
     const held = this.#options.held();
     this.#still = held > this.#last ? 0 : this.#still + 1;

@@ -8,33 +8,34 @@ import type { Timers } from "../../../util/timers.ts";
 import { isRefusal } from "./connection-keeper.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** What an origin says to somebody who asks whether a folder may follow it. */
+/** An origin's answer to the question whether a folder may follow it. */
 export type OriginAnswer =
-  /** The id of the workspace for which it answers. */
+  /** The id of the workspace that it answers for. */
   | { readonly workspace: string }
-  /** It would say the same again. */
+  /** It would refuse again. */
   | { readonly refused: ChronicleError }
-  /** Nobody knows: it was not reached, or did not answer in time. */
+  /** The answer is unknown: the origin was not reached, or did not answer in time. */
   | { readonly unknown: ChronicleError };
 
-/** How an origin is asked. */
+/** The question to an origin. */
 export interface OriginQuestion {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** By id or name; left out: the origin's own. */
+  /** The workspace, by id or name; default: the origin's own. */
   readonly workspace?: string | undefined;
   readonly token?: string | undefined;
   readonly withProtected?: boolean | undefined;
   readonly timers: Timers;
-  /** Nobody waits for the answer any more. */
+  /** Aborts when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
 }
 
-/** As long as a connection is waited for. */
+/** The time to wait for the answer, as for a connection. */
 const PATIENCE_MS = 8_000;
 
 /**
- * Asks an origin for which workspace it answers, and follows nothing. It comes as a replica of its own, which takes and writes
- * nothing: one for each token, so that the origin does not remember ever more of them, and no other token's is in the way.
+ * Asks an origin which workspace it answers for, without following it. It connects as a replica of its own, which takes
+ * and writes nothing: one for each token, so that the origin does not remember ever more of them, and other tokens do
+ * not interfere.
  */
 export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
   const enough = new AbortController();

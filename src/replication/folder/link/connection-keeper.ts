@@ -4,24 +4,24 @@ import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { isFromPeer } from "../../protocol/wire-errors.ts";
 
-/** How a replica's connection to its origin is doing. `refused`: trying again would not help. */
+/** The state of a replica's connection to its origin. `refused`: another attempt would not help. */
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
 
-/** What a connection is kept with. */
+/** The parts that a connection is kept with. */
 export interface KeeperOptions {
-  /** Opens a channel to the origin. Rejects with the reason; a signal that aborts is the last one of its life. */
+  /** Opens a channel to the origin. Rejects with the reason, or once the signal aborts, which ends all attempts. */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** Begins a conversation. `welcome` is to be called once the origin has let this replica in. */
+  /** Begins a conversation. Call `welcome` once the origin has admitted this replica. */
   readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;
   readonly timers: Timers;
   /** 0 to 1. */
   readonly random: () => number;
-  /** Is the reason for an end one that stays, beside those that always do? */
+  /** True if an error is permanent, beside those that always are. */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
 
-/** An attempt: how far it got, and why it ended (`undefined`: in peace). */
+/** An attempt: how far it got, and why it ended (`undefined`: normally). */
 interface Attempt {
   readonly stage: "connecting" | "asking" | "welcome";
   readonly error: ChronicleError | undefined;
@@ -30,12 +30,12 @@ interface Attempt {
 const FIRST_WAIT_MS = 100;
 /** The longest wait after a fault of one of the two sides, which the next attempt will probably meet again. */
 const LONGEST_WAIT_MS = 10_000;
-/** The longest wait for a network or a server that is away: its return should be noticed soon. */
+/** The longest wait for a network or a server that is away, so that its return is noticed soon. */
 const LONGEST_AWAY_MS = 4_000;
 /** After this time a connection counts as successful: the next failure begins with the shortest wait. */
 const LASTING_MS = 10_000;
 
-/** Nobody who asks the same once more gets another answer. */
+/** Errors that another attempt would get again. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "UNAUTHENTICATED",
   "FORBIDDEN",
@@ -45,10 +45,10 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** What an origin says of somebody whom it has let in, and would say again. */
+/** Errors of an origin about an admitted replica that it would repeat. */
 const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
-/** Keeps a replica connected: again and again, each time after a longer wait, until the origin refuses it. */
+/** Keeps a replica connected: retries, each time after a longer wait, until the origin refuses it. */
 export class ConnectionKeeper {
   readonly #options: KeeperOptions;
   readonly #ending = new AbortController();
@@ -57,7 +57,7 @@ export class ConnectionKeeper {
   #channel: Channel | undefined;
   #state: LinkState = "connecting";
   #failures = 0;
-  /** Has the last attempt itself taken as long as the longest wait for a network? */
+  /** True if the last attempt itself took as long as the longest wait for a network. */
   #hasWaited = false;
   #wake: (() => void) | undefined;
 
@@ -69,7 +69,7 @@ export class ConnectionKeeper {
     return this.#state;
   }
 
-  /** The conversation that goes on, once the origin has let this replica in. */
+  /** The current conversation, once the origin has admitted this replica. */
   get session(): ReplicaSession | undefined {
     return this.#state === "connected" ? this.#session : undefined;
   }
@@ -78,12 +78,12 @@ export class ConnectionKeeper {
     this.#running ??= this.#run();
   }
 
-  /** Does not wait any longer before it tries again. */
+  /** Retries without further waiting. */
   hurry(): void {
     this.#wake?.();
   }
 
-  /** Ends the conversation, if there is one; resolves when nothing goes on any more. It cannot be started again. */
+  /** Ends the conversation, if there is one; resolves when nothing is running. It cannot be started again. */
   async stop(): Promise<void> {
     this.#ending.abort();
     this.#channel?.close();
@@ -105,7 +105,7 @@ export class ConnectionKeeper {
     }
   }
 
-  /** From the connecting on, to the end of the conversation. */
+  /** Runs one attempt, from connecting to the end of the conversation. */
   async #attempt(): Promise<Attempt> {
     this.#hasWaited = false;
     using _long = this.#options.timers.after(LONGEST_AWAY_MS, () => (this.#hasWaited = true));
@@ -159,20 +159,23 @@ export class ConnectionKeeper {
 }
 
 /**
- * Would the origin answer the same again? That is so of what it answers to `Hello`, and where it turns somebody out. What it, or
- * this side, did wrong in the middle of a conversation that had begun well may not happen again: it is another try's matter,
- * and one origin that is broken for a while must not leave syncs behind that somebody has to wake by hand.
+ * True if the origin would answer the same again: as to `Hello`, or when it expels a replica. A fault of either side in
+ * a conversation that had begun well may not happen again, and is retried: an origin that is broken for a while must
+ * not leave syncs that a person has to wake by hand.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
-  // What this side has found out about itself stays so; what the origin says of its own history may be mended.
+  // An error that this side has found in its own state stays; an origin's complaint about its own history may be
+  // repaired.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
   if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);
   return FINAL.has(error.code) && !isOwnComplaint;
 }
 
-/** Is it nobody's fault, so that the next try may come soon? What a side did wrong it may do again at once. */
+/**
+ * True if neither side is at fault, so that the next attempt may come soon. A side's fault may happen again at once.
+ */
 function isOfTheNetwork(error: ChronicleError | undefined): boolean {
   return error === undefined || error.code === "UNAVAILABLE";
 }

@@ -13,32 +13,32 @@ import { isViolation } from "../../protocol/wire-errors.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** What a replica talks to its origin with. */
+/** The parts that a replica talks to its origin with. */
 export interface OriginLinkOptions {
   readonly mirror: Mirror;
-  /** What a session stands on, beside what is named here. */
+  /** The session's parts, beside those named here. */
   readonly session: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld" | "token" | "early">;
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly journal: WriteJournal;
   readonly rules: ReplicatedPaths;
-  /** Contents have come that were not taken when their events came. */
+  /** Called when contents have come that were not taken with their events. */
   readonly onRegained: () => void;
   readonly record: () => ReplicaRecord;
   readonly timers: Timers;
   readonly random: () => number;
-  /** The connection is in another state, or the origin has said something of itself. */
+  /** Called when the connection's state has changed, or the origin has told of itself. */
   readonly onChange: () => void;
-  /** The origin takes from now on what this replica writes, which it did not before. */
+  /** Called when the origin begins to take what this replica writes. */
   readonly onMayWrite: () => void;
-  /** How much of a first sync has come. */
+  /** Reports how much of a first sync has come. */
   readonly onReceived: (done: number, total: number) => void;
-  /** How much of a large content has come, or gone. */
+  /** Reports how much of a large content has come, or gone. */
   readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
-  /** The origin will not have this replica. */
+  /** Called when the origin refuses this replica. */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
 
-/** A replica's connection to its origin, which may be begun and ended again and again. */
+/** A replica's connection to its origin, which may be started and stopped again and again. */
 export class OriginLink {
   readonly #options: OriginLinkOptions;
   #keeper: ConnectionKeeper | undefined;
@@ -58,17 +58,17 @@ export class OriginLink {
     return this.#state;
   }
 
-  /** Why it is not connected. */
+  /** The reason why it is not connected. */
   get error(): ChronicleError | undefined {
     return this.#error;
   }
 
-  /** The conversation, while the origin has let this replica in. */
+  /** The conversation, while the origin admits this replica. */
   get session(): ReplicaSession | undefined {
     return this.#keeper?.session;
   }
 
-  /** The last event that the origin has, as far as it has told. */
+  /** The last event that the origin has told of. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -88,12 +88,12 @@ export class OriginLink {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;
   }
 
-  /** Does the origin take nothing of this replica's, as it has said last? */
+  /** True if the origin takes nothing of this replica's, as last told. */
   get isReadOnly(): boolean {
     return this.#isReadOnly;
   }
 
-  /** Has the origin ever let this replica in, in the life of this object? */
+  /** True if the origin has ever admitted this replica, in the life of this object. */
   get wasReached(): boolean {
     return this.#wasReached;
   }
@@ -114,7 +114,7 @@ export class OriginLink {
     keeper.start();
   }
 
-  /** Resolves when nothing goes on any more. */
+  /** Resolves when nothing is running. */
   async stop(): Promise<void> {
     const keeper = this.#keeper;
     this.#keeper = undefined;
@@ -122,12 +122,12 @@ export class OriginLink {
     if (this.#keeper === undefined) this.#become("ended", undefined);
   }
 
-  /** Does not wait any longer before it tries again. */
+  /** Retries without further waiting. */
   hurry(): void {
     this.#keeper?.hurry();
   }
 
-  /** Something else is wanted than before. */
+  /** Asks anew for lacking contents, as other ones are wanted. */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
@@ -143,7 +143,7 @@ export class OriginLink {
       mirror,
       sandboxId,
       withProtected,
-      // What a folder has already is no news: it is for the step to say what is.
+      // Early files would be no news for a folder that already has some: the step decides what is.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
       ...optional({ asked }),
@@ -158,7 +158,7 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        // One that was put back to an earlier state has fewer events than it has told of in a conversation before.
+        // An origin that was put back to an earlier state has fewer events than it told of in an earlier conversation.
         this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
         isMet = true;
         this.#folderAwaySince = folderAwaySince;
@@ -168,7 +168,7 @@ export class OriginLink {
     });
   }
 
-  /** Once, until what is wanted is something else. */
+  /** Answers once, until other contents are wanted. */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
     const { mirror, rules, session } = this.#options;
@@ -182,7 +182,7 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     if (state !== "refused" || error === undefined)
       return this.#become(state, error === undefined ? undefined : explained(error));
-    // It halts with that, which is told: it is not offline before.
+    // The halt that follows is reported: the link is not reported as offline before.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
@@ -195,12 +195,12 @@ export class OriginLink {
   }
 }
 
-/** A word for programs. */
+/** The reason code of a halt. */
 function reasonOf({ code }: ChronicleError): string {
   return code === "ROLLBACK_DETECTED" ? "forked" : code.toLowerCase();
 }
 
-/** As it is told while it is tried again. */
+/** The error as it is reported while the connection is retried. */
 function explained(error: ChronicleError): ChronicleError {
   if (!isViolation(error)) return error;
   const {
@@ -212,7 +212,7 @@ function explained(error: ChronicleError): ChronicleError {
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/** Has the origin told another history than before? A note that cannot be read any more may have said so. */
+/** True if the origin has told another history than before. A note that can no longer be read may have said so. */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;

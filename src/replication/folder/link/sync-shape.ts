@@ -11,7 +11,7 @@ import { troubleOf } from "./sync-trouble.ts";
 import type { LinkState } from "./connection-keeper.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** All that is known of a sync. */
+/** The facts about a sync. */
 export interface SyncFacts {
   readonly id: string;
   readonly folder: string;
@@ -21,36 +21,36 @@ export interface SyncFacts {
   readonly wasReached: boolean;
   /** Epoch milliseconds. */
   readonly originAwaySince: number | undefined;
-  /** What the last cycle failed with, if it did. */
+  /** The error of the last cycle, if it failed. */
   readonly failure: ChronicleError | undefined;
-  /** Why paths cannot be written here: see `ConflictShape.detail`. */
+  /** The reasons why paths cannot be written here: see `ConflictShape.detail`. */
   readonly blocked: readonly string[];
-  /** When that is tried again, in epoch milliseconds. */
+  /** The time of the next retry, in epoch milliseconds. */
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
-  /** The last event of the origin that is known of; that is held; that is applied. */
+  /** The last event of the origin that is known; `head`: that is held; `applied`: that is applied. */
   readonly origin: number;
   readonly head: number;
   readonly applied: number;
   readonly pending: number;
-  /** Paths whose last change the origin has refused: they stay as they are here. */
+  /** Paths whose last change the origin has refused: they stay here as they are. */
   readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
   /** Editors' own files, which stay where they are. */
   readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
   /** The state of git repositories, which stays where it is. */
   readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
-  /** What the folder's disk cannot hold. */
+  /** Paths that the folder's disk cannot hold. */
   readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
-  /** What holds an erased content here: nothing records or sends it. */
+  /** Paths that hold an erased content here: it is neither recorded nor sent. */
   readonly erased: readonly WorkspacePath[];
-  /** The origin takes nothing of this replica's. */
+  /** True if the origin takes nothing of this replica's. */
   readonly isReadOnly: boolean;
   readonly conflicts: number;
   readonly progress: SyncShape["progress"];
 }
 
-/** A sync as it is told. */
+/** Returns a sync as it is reported. */
 export function syncShape(facts: SyncFacts): SyncShape {
   const { record, linkError } = facts;
   const { halted } = record;
@@ -83,10 +83,10 @@ export function syncShape(facts: SyncFacts): SyncShape {
   };
 }
 
-/** The number of refused paths that the answer to a flush names. */
+/** The most refused paths that the answer to a flush names. */
 const MOST_AFTER_FLUSH = 1_000;
 
-/** A sync as a flush answers it: with what the origin has refused, and still stands. */
+/** Returns a sync as the answer to a flush: with the refusals of the origin that still stand. */
 export function flushedShape(facts: SyncFacts): SyncShape {
   const { refused } = facts;
   const shape = syncShape(facts);
@@ -138,24 +138,24 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  // One that is to go on, and has not begun to connect yet, will in a moment.
+  // A sync that is to go on, and does not connect yet, will in a moment.
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
   return isBehind || record.keeps !== undefined || facts.isBusy ? "syncing" : "in-sync";
 }
 
-/** In the modes in which nothing is written back anyway that is nothing to be told. */
+/** True if the origin takes nothing. Not reported in the modes that write nothing back anyway. */
 function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
   return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
 }
 
-/** For people. */
+/** Returns the reason of a halt, for people. */
 export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
 
-/** What somebody can do about it. */
+/** Returns what a person can do about a halt. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
     return "it is on no list any more once its history is given up: chronicle forget ID";
@@ -204,7 +204,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
     const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
     return `a step has failed, and is tried again: ${failure.message}${hint}`;
   }
-  // What else is not as it should be matters once somebody has decided.
+  // Other degradations do not matter until a person has decided about the halt.
   if (record.halted !== undefined) return undefined;
   if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";

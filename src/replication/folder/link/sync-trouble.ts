@@ -5,7 +5,7 @@ import type { LinkState } from "./connection-keeper.ts";
 
 type Kind = SyncTroubleShape["kind"];
 
-/** What is known of a sync that may be in trouble. See `SyncFacts`. */
+/** The facts about a sync that may be in trouble. See `SyncFacts`. */
 interface Facts {
   readonly record: Pick<ReplicaRecord, "halted" | "stopped" | "paused">;
   readonly link: LinkState;
@@ -14,7 +14,7 @@ interface Facts {
   readonly blocked: readonly string[];
 }
 
-/** What the system says where this side cannot write. */
+/** The system's errors when this side cannot write. */
 const ERRNOS: Readonly<Record<string, Kind>> = {
   ENOSPC: "disk-full",
   EDQUOT: "disk-full",
@@ -23,7 +23,7 @@ const ERRNOS: Readonly<Record<string, Kind>> = {
   EROFS: "no-permission",
 };
 
-/** The same, as a path tells it that is blocked. */
+/** The same for a blocked path, by its reason. */
 const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-permitted": "no-permission" };
 
 const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
@@ -37,7 +37,9 @@ const NEXT: Readonly<Record<Kind, string>> = {
   starting: "wait: it is tried again by itself, every few seconds",
 };
 
-/** Of several the one that somebody can do something about here. `next`: what to do where it is halted. */
+/**
+ * Returns the trouble that a person can do something about here, of several. `next`: what to do if the sync is halted.
+ */
 export function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
   const { record, failure, blocked, linkError, link } = facts;
   const { halted } = record;
@@ -53,13 +55,13 @@ export function troubleOf(facts: Facts, next: string | undefined): SyncTroubleSh
   return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
 }
 
-/** The same of one that is halted, or was when it was stopped. */
+/** Returns the trouble of a sync that is halted, or was when it was stopped. */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? trouble("token-refused", detail ?? reason, next) : undefined;
 }
 
 function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // Another process has what the server is to open.
+  // Another process holds what the server must open.
   if (code === "LOCKED") return trouble("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return trouble("starting", message);

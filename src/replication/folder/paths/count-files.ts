@@ -2,7 +2,7 @@ import { catchUp } from "../../../engine/log/catch-up.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** How many files and links a folder has, as far as recorded, that concern its origin. */
+/** Counts the recorded files and links of a folder that it shares with its origin. */
 export async function countFiles(context: Context, rules: Pick<ReplicatedPaths, "isShared">): Promise<number> {
   await catchUp(context, { recover: false });
   const { seq } = await context.index.head();

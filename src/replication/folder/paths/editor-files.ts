@@ -10,41 +10,47 @@ import { hasWritten } from "../../../engine/replica/journal.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/** A path that a sync leaves out, since what is there is an editor's. */
+/** A path that a sync leaves out, as it is an editor's own file. */
 export interface LeftOut extends SidesOf {
   /** The files that it belongs to. */
   readonly beside: readonly WorkspacePath[];
 }
 
-/** The states of a path that is judged. */
+/** The states of a path to judge. */
 interface Sides {
   readonly path: WorkspacePath;
   readonly local: Entry | undefined;
   readonly remote: Entry | undefined;
 }
 
-/** What becomes of a path. `left-out`: it stays where it is. `apart`: it goes, and neither side had it from the other before. */
+/**
+ * The judgement of a path. `left-out`: it stays where it is. `apart`: it goes, and neither side had it from the other
+ * before.
+ */
 export type Judged = "goes" | "left-out" | "apart";
 
-/** One state that a path had on one side. `wasSent`: did it come from the other side? `undefined`: nobody knows. */
+/**
+ * A past state of a path on one side. `wasSent`: true if it came from the other side; `undefined` if that is unknown.
+ */
 interface State {
   readonly entry: Entry | undefined;
   readonly wasSent: boolean | undefined;
 }
 
 interface Past {
-  /** One side has had a state of it from the other. */
+  /** True if one side has had a state of it from the other. */
   readonly wasSent: boolean;
-  /** Both sides have had the same state of it once. */
+  /** True if both sides have once had the same state of it. */
   readonly wasSame: boolean;
 }
 
-/** Of a path that was changed more often, earlier changes are not asked about. */
+/** The number of a path's changes that are searched; earlier ones are not. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * What editors and desktops make for themselves (see core/filter/editor-files.ts) stays on the side on which it was made, both ways alike.
- * A path that one side has had from the other is somebody's, whatever its name is, and goes on.
+ * Leaves files that editors and desktops make for themselves (see core/filter/editor-files.ts) on the side on which
+ * they were made, in both directions. A path that one side has had from the other is a person's, whatever its name, and
+ * goes on.
  */
 export class EditorFiles {
   readonly #context: Context;
@@ -64,22 +70,22 @@ export class EditorFiles {
     this.#isOn = editorFiles !== "sync";
   }
 
-  /** Whether a state of a path looks like an editor's own file, whatever lies beside it. */
+  /** True if a state of a path looks like an editor's own file, whatever lies beside it. */
   looksMade(entry: Entry): boolean {
     return this.#isOn && editorFile(entry) !== undefined;
   }
 
-  /** What is left out, as far as it was looked at. */
+  /** The paths left out, as far as they were judged. */
   get leftOut(): ReadonlyMap<WorkspacePath, LeftOut> {
     return this.#leftOut;
   }
 
-  /** Those that are to be judged anew since something beside them has changed. */
+  /** Returns the paths that must be judged anew since something beside them has changed. */
   besideOf(touched: ReadonlySet<WorkspacePath>): WorkspacePath[] {
     return [...this.#leftOut].flatMap(([path, { beside }]) => (beside.some((one) => touched.has(one)) ? [path] : []));
   }
 
-  /** Judges a path, and remembers it. */
+  /** Judges a path, and remembers the result. */
   async judge(sides: Sides): Promise<Judged> {
     const { path, local, remote } = sides;
     if (!isEditorName(path) || sameEntry(local, remote)) {
@@ -96,7 +102,7 @@ export class EditorFiles {
     return past.wasSent || past.wasSame ? "goes" : "apart";
   }
 
-  /** Does a change of the folder stay there? `entry` undefined: a deletion. */
+  /** True if a change of the folder stays here. `entry` undefined: a deletion. */
   async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
     if (!this.#isOn || !isEditorName(path)) return false;
     const remote = (await this.#mirror.iterationAt(path, this.#mirror.head.seq))?.entry;
@@ -106,7 +112,10 @@ export class EditorFiles {
     return isMade && !(await this.#past(path)).wasSent;
   }
 
-  /** What is left out of a path that no side has had from the other; `undefined`: it is somebody's on some side. */
+  /**
+   * Returns the path as left out, if neither side has had it from the other; `undefined` if it is a person's file on
+   * some side.
+   */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
     const made = present.map((entry) => editorFile(entry));
@@ -116,7 +125,7 @@ export class EditorFiles {
     return { here: local !== undefined, there: remote !== undefined, beside };
   }
 
-  /** Is there a file on either side? Where it has just gone here it may be on its way back. */
+  /** True if there is a file on either side. One that has just gone here may be on its way back. */
   async #isFile(path: WorkspacePath): Promise<boolean> {
     const { index } = this.#context;
     const here = await index.iterationAt(path, (await index.head()).seq);
@@ -125,8 +134,8 @@ export class EditorFiles {
   }
 
   /**
-   * What both histories say of a path. Whose work a state was is not known of what stands in a base: there, being the same on both
-   * sides is taken for having been sent.
+   * Returns what both histories tell of a path. A base does not tell whose work a state was: there, a state that is the
+   * same on both sides counts as sent.
    */
   async #past(path: WorkspacePath): Promise<Past> {
     const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];
@@ -149,7 +158,10 @@ export class EditorFiles {
     return found;
   }
 
-  /** Whether this folder wrote it, also as the replica that it was before it went on as another one: its own event says the same then. */
+  /**
+   * True if this folder wrote it, also as the replica that it was before it went on as another one: its own event then
+   * has the same state.
+   */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;
     if (!(await hasWritten(this.#context, replica.localSeq, path))) return false;

@@ -2,46 +2,48 @@ import { isGitName } from "../../../core/filter/git-name.ts";
 import { foldersAbove, nameOf, parentOf, splitRoot, type WorkspacePath } from "../../../core/values/path.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
 
-/** On which sides a path is. */
+/** The sides on which a path is. */
 export interface SidesOf {
   readonly here: boolean;
   readonly there: boolean;
 }
 
-/** Names the outermost folder of git's own that holds a path on this side's disk, whatever it is called. */
+/** Returns the outermost folder of git's own that holds a path on this side's disk, whatever its name. */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * Knows which state of git repositories the two histories hold, which is replicated neither way: each by its topmost name (`.git`, or
- * what some disk takes for it; or what the folder's own disk knows as one). Such a name stands in a history that took it in on
- * purpose, is older than the rule, or is an ordinary folder on the other side.
+ * Knows the state of git repositories in the two histories, which is replicated neither way: each by its topmost name
+ * (`.git`, or what some disk takes for it; or what the folder's own disk knows as one). A history holds such a name if
+ * it took it in on purpose, is older than the rule, or if it is an ordinary folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
   readonly #onDisk: () => GitTopOf;
   #topOf: GitTopOf = () => undefined;
 
-  /** `onDisk`: looks at the disk as it is then. */
+  /** `onDisk`: reads the state of the disk when called. */
   constructor(onDisk: () => GitTopOf) {
     this.#onDisk = onDisk;
   }
 
-  /** The disk is looked at anew. */
+  /** Rereads the disk. */
   begin(): void {
     this.#topOf = this.#onDisk();
   }
 
-  /** Does the path lie in what git keeps on this side's disk under a name of its own? A folder may be that itself. */
+  /**
+   * True if the path lies in what git keeps on this side's disk under a name of its own. A folder may be that itself.
+   */
   holds(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;
   }
 
-  /** What is left out, as far as it was looked at. */
+  /** The paths left out, as far as they were noted. */
   get leftOut(): ReadonlyMap<WorkspacePath, SidesOf> {
     return this.#found;
   }
 
-  /** A path was looked at. */
+  /** Notes the states of a path. */
   note({ path, local, remote }: Pick<CyclePath, "path" | "local" | "remote">): void {
     if (splitRoot(path).root !== undefined) return;
     const isFolder = local?.kind === "dir" || remote?.kind === "dir";

@@ -7,7 +7,7 @@ import type { Mirror } from "../../replica/mirror.ts";
 import type { WithheldContents } from "../../replica/withheld-contents.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** Where it is looked up what a folder lacks. */
+/** The parts from which a folder's missing contents are found. */
 export interface LackingFolder {
   readonly mirror: Pick<Mirror, "head" | "entriesAt">;
   readonly blobs: Pick<BlobStore, "has">;
@@ -16,8 +16,8 @@ export interface LackingFolder {
 }
 
 /**
- * Contents of the origin's present files that were not taken when their events came, and that the folder is to have by now: a filter was
- * taken away, or secrets are asked for that were not.
+ * Returns contents of the origin's present files that were not taken when their events came, and that the folder now
+ * needs: a filter was removed, or secrets are asked for that were not.
  */
 export async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

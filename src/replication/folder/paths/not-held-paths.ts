@@ -6,14 +6,14 @@ import { NEVER } from "../ground/common-ground.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/** Why a path of the origin cannot lie in the folder, and on which sides something is there. */
+/** A path of the origin that cannot lie in the folder, with the reason and the sides that have an entry there. */
 export interface NotHeld extends SidesOf {
   readonly why: string;
 }
 
 /**
- * Knows what of an origin the folder cannot hold, since its disk has no such thing: links, some names. That stays at the origin. And it
- * knows that a folder which keeps no modes has nothing to say of them.
+ * Knows which entries of an origin the folder's disk cannot hold: links, some names. Those stay at the origin. A folder
+ * that keeps no modes has no say in them.
  */
 export class NotHeldPaths {
   readonly #traits: () => FolderTraits;
@@ -23,27 +23,27 @@ export class NotHeldPaths {
     this.#traits = traits;
   }
 
-  /** What is left out, as far as it was looked at. */
+  /** The paths left out, as far as they were compared. */
   get leftOut(): ReadonlyMap<WorkspacePath, NotHeld> {
     return this.#found;
   }
 
-  /** The sides as they are to be decided about; those that are none of the folder's business are left out. */
+  /** Returns the sides to decide about, without the paths that do not concern the folder. */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
     if (traits.modes && holdsAllEntries(traits)) return [...paths];
     const given = [...paths];
     const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
     if (this.#found.size === 0) return kept;
-    // What lies in a folder that was made at such a path has no place at the origin.
+    // The contents of a folder that was made at such a path have no place at the origin.
     const decided = new Set(kept.map(({ path }) => path));
     const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
     return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));
   }
 
   /**
-   * Does a change of the folder stay there, since it would take the place of what the origin has and the folder cannot hold, at this
-   * path or above it?
+   * True if a change of the folder stays there, since it would replace an entry of the origin, at this path or above
+   * it, that the folder cannot hold.
    */
   async keepsHere(
     path: WorkspacePath,
@@ -58,12 +58,15 @@ export class NotHeldPaths {
     return false;
   }
 
-  /** Does what a step would propose stay here, for the same reason? Asked about a path that `sides` has looked at, with the folders above it. */
+  /**
+   * True if a step's proposal stays here, for the same reason. Asked about a path that `sides` has compared, with the
+   * folders above it.
+   */
   keepsProposal(path: WorkspacePath): boolean {
     return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
   }
 
-  /** May what the origin has come into a folder that has nothing there yet? */
+  /** True if the origin's entry may come into a folder that has nothing there yet. */
   mayCome(path: WorkspacePath, remote: Entry | undefined): boolean {
     const traits = this.#traits();
     return holdsAllEntries(traits) || this.#note({ path, local: undefined, remote }, traits) === undefined;
@@ -72,7 +75,7 @@ export class NotHeldPaths {
   #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
     const one = withoutOwnMode(withHeldBase(given, traits), traits);
     if (this.#note(one, traits) === undefined) return one;
-    // What the origin has made something else of since is not its state any more.
+    // The folder's state is outdated if the origin has made another kind of entry of it since.
     const { local, base } = one;
     return local !== undefined && sameEntry(local, base.entry) ? { ...one, remote: undefined } : undefined;
   }
@@ -88,13 +91,13 @@ export class NotHeldPaths {
   }
 }
 
-/** What the folder could never hold, it never had from the origin. */
+/** Removes a base that the folder could not hold, so that it never had it from the origin. */
 function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
   const { entry } = one.base;
   return entry === undefined || whyNotHeldAt(traits, entry) === undefined ? one : { ...one, base: NEVER };
 }
 
-/** Where the modes differ, that is the origin's doing. */
+/** Attributes a difference in modes to the origin, if the folder keeps none. */
 function withoutOwnMode(one: CyclePath, { modes }: FolderTraits): CyclePath {
   const { base, local, remote } = one;
   if (modes || local === undefined) return one;

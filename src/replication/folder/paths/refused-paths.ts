@@ -3,19 +3,22 @@ import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
 import type { WriteBackReason } from "../../../core/records/write-back.ts";
 import { exactPath, shownPath } from "../../../engine/log/shape.ts";
 
-/** What an origin has refused of a path: nobody sends it again as it is. */
+/** The origin's refusal of a path's change, which is not sent again as it is. */
 export interface Refusal {
   readonly reason: WriteBackReason;
-  /** Had it been deleted here? */
+  /** True if the change was a deletion. */
   readonly isDeletion: boolean;
-  /** It was not even sent. */
+  /** True if it was not even sent. */
   readonly unheard?: true;
 }
 
-/** The number of paths that are named. */
+/** The most paths that are named. */
 const MOST_NAMED = 20;
 
-/** Each path whose last change was refused, in path order, with why and what to do about it; the first `most` of them. */
+/**
+ * Returns the first `most` paths whose last change was refused, in path order, each with the reason and what to do
+ * about it.
+ */
 export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {
   const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, most).map(([path, refusal]) => ({

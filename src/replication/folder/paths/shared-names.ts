@@ -9,15 +9,15 @@ import { protectedNames } from "../../../engine/state/protected.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** Where names of secrets are added. */
+/** The histories in which names of secrets are added. */
 interface NamingSides {
   readonly context: HistoryContext;
   readonly mirror: Pick<Mirror, "protectedNames">;
 }
 
-/** The names of secrets that count in a sync: what people have added here, and at the origin. */
+/** The names of secrets that count in a sync: those that people have added here, and at the origin. */
 export class SharedNames {
-  /** They are others than before. */
+  /** Emitted when the names have changed. */
   readonly changed = new Signal<void>();
   readonly #sides: NamingSides;
   readonly #rules: ReplicatedPaths;

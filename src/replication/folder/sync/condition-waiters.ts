@@ -6,11 +6,11 @@ interface Visitor {
   readonly resolve: () => void;
 }
 
-/** Those who wait until something is so. */
+/** Callers that wait for a condition. */
 export class ConditionWaiters {
   readonly #visitors = new Set<Visitor>();
 
-  /** Something has changed. */
+  /** Rechecks all conditions, after a change. */
   look(): void {
     for (const visitor of this.#visitors) {
       if (!visitor.isThere()) continue;
@@ -19,7 +19,7 @@ export class ConditionWaiters {
     }
   }
 
-  /** Resolves once it is so; rejects with the signal's reason. */
+  /** Resolves once the condition holds; rejects with the signal's reason. */
   async until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (isThere()) return;
@@ -34,7 +34,10 @@ export class ConditionWaiters {
   }
 }
 
-/** What some work comes to; rejects with the signal's reason where that aborts before: then nobody waits for the work any more. */
+/**
+ * Resolves to the result of `work`. Rejects with the signal's reason if that aborts before; the work then goes on
+ * unobserved.
+ */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const leave = (): void => reject(signal.reason as Error);
@@ -47,13 +50,13 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
   }
 }
 
-/** What keeps a sync from coming to rest, for people, and what to do about it. */
+/** The reason, for people, that keeps a sync from coming to rest, and what to do about it. */
 export interface Obstacle {
   readonly why?: string | undefined;
   readonly hint?: string | undefined;
 }
 
-/** A signal that aborts after a while, or with another one; disposed of, it does so no more. */
+/** Returns a signal that aborts after `ms`, or with `outer`. Dispose of it to stop both. */
 export function timeLimit(
   timers: Timers,
   ms: number,

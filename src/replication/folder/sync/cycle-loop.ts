@@ -11,18 +11,18 @@ import { PART_MS, type FolderCycle } from "../cycle/folder-cycle.ts";
 import type { LossDecision } from "../cycle/deletion-guard.ts";
 import type { SyncEvent } from "./sync-event.ts";
 
-/** What cycles are run with. */
+/** The parts that cycles are run with. */
 export interface CycleLoopOptions {
   readonly cycle: FolderCycle;
   readonly mirror: Mirror;
   readonly timers: Timers;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Runs one change of the workspace after another. */
+  /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** May anything be done? */
+  /** True if the sync is under way. */
   readonly isActive: () => boolean;
-  /** Records what was changed in the folder; then `wake` is called, or `failed`. Never rejects. */
+  /** Records what was changed in the folder, then calls `looked`, or `failed`. Never rejects. */
   readonly look: () => Promise<void>;
   /** How far the origin is, and what is held of that. */
   readonly link: () => Pick<OriginLink, "sequence" | "isCaughtUp" | "isCatchingUp">;
@@ -30,43 +30,47 @@ export interface CycleLoopOptions {
   readonly tell: (happening: SyncEvent) => void;
 }
 
-/** How long the record may lag behind what is only an echo. */
+/** The time that the record may lag behind what is only an echo. */
 const LAZY_MS = 1_000;
-/** A folder in which others are always faster is left alone for a moment. */
+/** The number of cycles in a row that concurrent changes may overtake, and the pause after that. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 /**
- * Where so many files were written one after the other, and more are coming, it waits for those: each has its own sync, but
- * that many more of them have one together (see the worktree's `apply`), and whoever stores what comes has a turn meanwhile.
+ * If a step wrote this many files one after the other, and more are coming, the next step waits for more: each file of
+ * a small step has its own fsync, but the files of a larger one share one (see the worktree's `apply`). Other work,
+ * such as storing what arrives, can run meanwhile.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 /**
- * What has looked at very much and led to nothing is not done again at once: it would leave no time for what it waits for, and
- * does not get cheaper. So it rests for as long as it took, up to some seconds.
+ * The longest pause after an expensive cycle without effect. Repeating it at once would leave no time for what it waits
+ * for, and would cost as much again. So it rests for as long as it took, up to this.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
-/** A disk that has room again, or may be written again, tells nobody: to try is to look. */
+/** No event tells that a disk has room, or may be written, again: only a retry shows it. */
 const LONGEST_RETRY_MS = 8_000;
-/** What takes long before it fails is tried more seldom: it takes at most one part of so many of all time, up to a longest wait. */
+/** Slow failures are retried more seldom: they take at most one part in so many of all time, up to a longest wait. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
-/** Runs cycles, one after another, for as long as there is something to look at; what fails is tried again after a while. */
+/** Runs cycles, one after another, as long as there is work; retries failures after a while. */
 export class CycleLoop {
   readonly #options: CycleLoopOptions;
   readonly #arrivals: Arrivals;
   #running: Promise<void> | undefined;
   #isWanted = false;
   #decided: LossDecision | undefined;
-  /** Was everything in the folder looked at since it was set out? What is recorded of it may be what was before, when it was away. */
+  /**
+   * True if everything in the folder was scanned since `setOut`. The recorded state may be older, as the folder may
+   * have been away.
+   */
   #isLooked = false;
-  /** Much that was deleted at the origin comes in several pieces: what was accepted holds until all of them are here. */
+  /** A large deletion at the origin comes in several pieces: its acceptance holds until all of them are here. */
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
   #failures = 0;
   #retryAt: number | undefined;
   #moves = 0;
-  /** How long the last cycle took, in ms. */
+  /** The duration of the last cycle, in ms. */
   #spentMs = 0;
   #later: Disposable | undefined;
   #lazy: Disposable | undefined;
@@ -76,12 +80,12 @@ export class CycleLoop {
     this.#arrivals = new Arrivals({ held: () => options.mirror.head.seq, told: () => options.link().sequence });
   }
 
-  /** Is a cycle going on, or about to? */
+  /** True if a cycle runs, or is about to. */
   get isBusy(): boolean {
     return this.#running !== undefined || this.#isWanted || this.#later !== undefined;
   }
 
-  /** What the last cycle has failed with, until one goes well. */
+  /** The error of the last cycle, until one succeeds. */
   get failure(): ChronicleError | undefined {
     return this.#failure;
   }
@@ -99,7 +103,7 @@ export class CycleLoop {
     return this.#retryAt;
   }
 
-  /** Does not wait any longer before it tries again what has failed. */
+  /** Retries what has failed without further waiting. */
   hurry(): void {
     this.#failures = 0;
     if (this.#retryAt === undefined) return;
@@ -107,7 +111,7 @@ export class CycleLoop {
     this.#retryNow();
   }
 
-  /** There may be something to do: now, or so many milliseconds from now. */
+  /** Runs a cycle now, or in `afterMs` milliseconds. */
   wake(afterMs = 0): void {
     if (afterMs > 0 && this.#later === undefined && this.#options.isActive()) return this.#wakeLater(afterMs);
     this.#isWanted = true;
@@ -115,14 +119,14 @@ export class CycleLoop {
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       this.#options.tell({ kind: "state" });
-      // What came in this very moment.
+      // Run again for what came in this very moment.
       if (this.#isWanted) this.wake();
     });
   }
 
   /**
-   * It is set out: nothing is decided before everything in the folder was looked at. `decided`: what is to become of much that is
-   * deleted by then, if the next cycle finds that.
+   * Restarts the loop: no cycle runs before everything in the folder was scanned. `decided`: the decision about a large
+   * deletion, if the next cycle finds one.
    */
   setOut(decided: LossDecision | undefined): void {
     this.#decided = decided;
@@ -130,13 +134,13 @@ export class CycleLoop {
     this.#isRestAccepted = false;
   }
 
-  /** Everything in the folder was looked at; or it is not there. */
+  /** Notes that everything in the folder was scanned, or that the folder is not there. */
   looked(): void {
     this.#isLooked = true;
     this.wake();
   }
 
-  /** Something has failed, after so long: everything is compared anew after a while. */
+  /** Notes a failure that took `spentMs`: everything is compared anew after a while. */
   failed(error: unknown, spentMs = 0): void {
     if (!this.#options.isActive()) return;
     const failure = asFatal(codedError(error));
@@ -150,7 +154,7 @@ export class CycleLoop {
     this.#failures += 1;
   }
 
-  /** The record lags behind: it is written soon, but not for each little thing. */
+  /** Writes a record that lags behind soon, but not for each small change. */
   writeSoon(): void {
     const { cycle, timers, inTurn, isActive } = this.#options;
     if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
@@ -161,7 +165,7 @@ export class CycleLoop {
     });
   }
 
-  /** Resolves when no cycle goes on. It may be woken again. */
+  /** Resolves when no cycle runs. The loop may be woken again. */
   async rest(): Promise<void> {
     this.#later?.[Symbol.dispose]();
     this.#later = undefined;
@@ -195,13 +199,13 @@ export class CycleLoop {
     if (!this.#options.isActive()) this.#isWanted = false;
   }
 
-  /** So many ms, until more has come of what is known to come; `undefined`: something may be decided now. */
+  /** Returns the ms to wait until more of the known events has arrived; `undefined`: a cycle may run now. */
   #waitForMore(): number | undefined {
     const { cycle, mirror } = this.#options;
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
   }
 
-  /** `undefined`: what is to be known of the origin first is not known yet. */
+  /** Returns `undefined` if the origin is not known well enough yet. */
   async #step(): Promise<CycleOutcome | undefined> {
     const { cycle, mirror, tell, now, link } = this.#options;
     if (mirror.workspace === "") return undefined;
@@ -237,7 +241,7 @@ export class CycleLoop {
       case "done":
         for (const { path, state } of outcome.conflicts)
           this.#options.tell({ kind: "conflict", path: shownPath(path), state });
-        // What the step has written is looked at as everything else: there may be more to send.
+        // The step's own writes need a cycle like all others: there may be more to send.
         this.#isWanted ||= outcome.isMore;
         if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
           this.#wakeLater(MANY.waitMs);
@@ -263,7 +267,7 @@ export class CycleLoop {
     });
   }
 
-  /** Looks at everything in the folder after a while, and goes on then. */
+  /** Scans everything in the folder after a while, and then goes on. */
   #lookLater(ms: number): void {
     this.#later?.[Symbol.dispose]();
     this.#isWanted = true;

@@ -2,34 +2,34 @@ import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { timeLimit, unlessAborted, type Obstacle, type ConditionWaiters } from "./condition-waiters.ts";
 
-/** How long a flush may take. */
+/** The limits of a flush. */
 export interface FlushOptions {
   /** Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** What of a sync a flush asks. */
+/** The parts of a sync that a flush uses. */
 export interface Flushed {
   readonly timers: Timers;
   readonly waiting: ConditionWaiters;
   readonly session: () => Pick<ReplicaSession, "barrier"> | undefined;
   readonly isActive: () => boolean;
-  /** Throws `REFUSED` where it is not under way. */
+  /** Throws `REFUSED` if the sync is not under way. */
   readonly refuseIdle: () => void;
-  /** Records everything that has been changed in the folder; `unhinted`: also what nobody was told of. */
+  /** Records everything that has been changed in the folder; `unhinted`: also changes without a hint. */
   readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
-  /** What is known to stand in the way, if anything is. */
+  /** Returns the known obstacle, if there is one. */
   readonly obstacle: () => Obstacle;
-  /** Is everything up to this event of the origin applied, and everything of the folder answered? */
+  /** True if everything up to this event of the origin is applied, and everything of the folder is answered. */
   readonly isQuiet: (sequence: number) => boolean;
 }
 
 const FLUSH_MS = 60_000;
 
 /**
- * Resolves once everything that was changed on either side before is on the other one, or is a conflict. Rejects with
- * `REFUSED` where that takes too long, or the sync is not under way.
+ * Resolves once every earlier change on either side is on the other one, or is a conflict. Rejects with `REFUSED` if
+ * that takes too long, or the sync is not under way.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
@@ -45,7 +45,7 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
   }
 }
 
-/** How far the origin is; `undefined`: the connection broke meanwhile, and it is to be asked again. */
+/** Returns the origin's last event; `undefined` if the connection broke meanwhile, so that it must be asked again. */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);
 }

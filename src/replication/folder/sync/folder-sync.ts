@@ -33,7 +33,7 @@ import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from 
 import { wentBack } from "./went-back.ts";
 import { ConditionWaiters } from "./condition-waiters.ts";
 
-/** A replica's folder, opened, and how its origin is reached. */
+/** The parts of an open replica, and the means to reach its origin. */
 export interface FolderSyncParts extends Pick<
   OriginLinkOptions,
   "mirror" | "session" | "connect" | "timers" | "random"
@@ -41,37 +41,39 @@ export interface FolderSyncParts extends Pick<
   readonly context: Context;
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
-  /** What the folder's disk does to names. `undefined`: nothing. */
+  /** The name rules of the folder's disk. `undefined`: none. */
   readonly nameRules?: NameRules | undefined;
-  /** Tells when the replica's own log may have grown, whoever writes it. Default: nobody else does. */
+  /**
+   * Calls back when the replica's own log may have grown, whichever process writes it. Default: no other process does.
+   */
   readonly watchOwn?: (onGrown: () => void) => Disposable;
   /** See `CycleParts`. */
   readonly beforeMove?: () => void;
-  /** Does the folder stand where it may follow this origin? Default: yes. */
+  /** Returns a halt if the folder must not follow this origin from its place. Default: it may. */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
-/** So often at most it is told how much of a large file is here, or there. */
+/** The least time between two reports on the transfer of a large file. */
 const TELL_MS = 500;
-/** How long it waits before it tries again to write down that the origin will not have it. */
+/** The time between two attempts to record that the origin refuses this replica. */
 const REFUSED_AGAIN_MS = 5_000;
 
-/** How long it asks the origin what it has lost, before it halts without knowing that. */
+/** The time to ask the origin what it has lost; then the sync halts without that. */
 const COMPARING_MS = 15_000;
 
 const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder is not there" };
 
-/** What must not go on without a word of somebody's. */
+/** The reasons of halts that need a person's decision. */
 const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
 
 /**
- * A folder that follows an origin's workspace, and writes back to it: what the origin records comes into the folder, what is
- * changed in the folder goes to the origin, and what contradicts stays on both sides until somebody decides. Everything that
- * it knows is in the replica's log; so it may end at any moment, and goes on from there.
+ * A folder that follows an origin's workspace, and writes back to it. What the origin records comes into the folder,
+ * what is changed in the folder goes to the origin, and what contradicts stays on both sides until a person decides.
+ * Its whole state is in the replica's log; so it may end at any moment, and goes on from there.
  */
 export class FolderSync {
-  /** Something has happened. */
+  /** Emitted for each event of the sync. */
   readonly happened = new Signal<SyncEvent>();
   readonly #parts: FolderSyncParts;
   readonly #editorFiles: EditorFiles;
@@ -88,10 +90,10 @@ export class FolderSync {
   readonly #waiting = new ConditionWaiters();
   #listening: Disposable[] = [];
   #turn: Promise<unknown> = Promise.resolve();
-  /** Is it watched and connected? */
+  /** True if the folder is watched and the origin connected. */
   #isUnderWay = false;
   #isClosed = false;
-  /** Answers of the origin, one after the other, in which something was not taken. */
+  /** Counts the origin's answers in a row in which something was not taken. */
   #refusals = 0;
   #comparing: AbortController | undefined;
   #ownLog: Disposable | undefined;
@@ -175,12 +177,12 @@ export class FolderSync {
     });
   }
 
-  /** The state of the sync, as it is in the log, or will be soon. */
+  /** The state of the sync, as it is in the log, or soon will be. */
   get record(): ReplicaRecord {
     return this.#cycle.record;
   }
 
-  /** Is it meant to go on? */
+  /** True if the sync is meant to go on. */
   get isActive(): boolean {
     const { stopped, paused, halted } = this.record;
     return stopped !== true && paused !== true && halted === undefined && !this.#isClosed;
@@ -222,7 +224,7 @@ export class FolderSync {
     };
   }
 
-  /** Goes on from what the log says; resolves once it is under way. */
+  /** Goes on from the state in the log; resolves once the sync is under way. */
   async start(): Promise<void> {
     this.#listening = [
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
@@ -234,7 +236,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Lets go of everything, without a word in the log: it is taken up again by the next process. */
+  /** Releases everything, and writes no end into the log: the next process takes the sync up again. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     await this.#comeToRest();
@@ -249,20 +251,20 @@ export class FolderSync {
     }
   }
 
-  /** Ends it for good, until it is started anew. */
+  /** Stops the sync until it is started anew. */
   async stop(): Promise<void> {
     await this.#atRest(() => this.#write({ stopped: true }));
   }
 
-  /** Nothing goes either way until it is resumed. Throws `REFUSED` where it is stopped. */
+  /** Stops both directions until `resume`. Throws `REFUSED` if the sync is stopped. */
   async pause(): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
     await this.#atRest(() => this.#write({ paused: true }));
   }
 
   /**
-   * From now on it is another replica, which has nothing in common with what the origin knows of the one before. Whoever asks for it
-   * opens it anew. Throws `REFUSED` where it is stopped.
+   * Turns the sync into another replica, which shares nothing with the origin's knowledge of the former one. The caller
+   * must reopen it. Throws `REFUSED` if the sync is stopped.
    */
   async becomeNew(sandboxId: string): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
@@ -270,9 +272,9 @@ export class FolderSync {
   }
 
   /**
-   * As `becomeNew`, of an origin that was put back to an earlier state: what it has lost is kept here, and proposed to it. Where it
-   * has it again by now, nothing changes but that it goes on. Rejects where it cannot be reached; `REFUSED` where it has not been
-   * put back, or the folder is not there (see `FolderCycle.rejoin`).
+   * Acts as `becomeNew` for an origin that was put back to an earlier state: what it has lost is kept here, and
+   * proposed to it. If it has that again by now, the sync only goes on. Rejects if the origin cannot be reached; with
+   * `REFUSED` if it has not been put back, or the folder is not there (see `FolderCycle.rejoin`).
    */
   async rejoin(sandboxId: string): Promise<void> {
     const { halted, stopped } = this.record;
@@ -286,7 +288,7 @@ export class FolderSync {
     });
   }
 
-  /** What this replica and its origin have in common. */
+  /** Finds the history that this replica and its origin have in common. */
   #compareHistories(signal: AbortSignal): Promise<CommonHistory> {
     const { mirror, session, connect } = this.#parts;
     const { sandboxId, workspace = mirror.workspace } = this.record;
@@ -320,7 +322,10 @@ export class FolderSync {
     if (isUndecided) await this.#lookedAgain();
   }
 
-  /** Resolves once the folder was looked at, and that went well or is to be tried again. Throws `REFUSED` where it halts anew. */
+  /**
+   * Resolves once the folder was scanned and compared, or that will be retried. Throws `REFUSED` if the sync halts
+   * anew.
+   */
   async #lookedAgain(): Promise<void> {
     await this.#lookAtAll();
     const isOver = (): boolean => !this.isActive || !this.#loop.isBusy || this.#loop.failure !== undefined;
@@ -329,7 +334,7 @@ export class FolderSync {
     if (halted !== undefined) throw haltedSync(halted);
   }
 
-  /** See `flushSync`. Resolves to how it is then, with each path that the origin has refused. */
+  /** See `flushSync`. Resolves to the state of the sync then, with each path that the origin has refused. */
   async flush(options: FlushOptions = {}): Promise<SyncShape> {
     this.#link.hurry();
     this.#cycle.hurry();
@@ -351,15 +356,15 @@ export class FolderSync {
     return flushedShape(this.#facts);
   }
 
-  /** Conflicts with the origin that are open. */
+  /** Resolves to the open conflicts with the origin. */
   conflicts(): Promise<readonly IdentifiedConflict[]> {
     return this.#inTurn(() => this.#cycle.openConflicts());
   }
 
   /**
-   * Settles the conflict of a path; what is in the folder is recorded first. Resolves to the conflict as it is then: open all the same
-   * where only a folder that is to go had to stay. Throws `NOT_FOUND` where there is none, `REFUSED` for what does not merge, or where
-   * something stands in the way.
+   * Settles the conflict of a path; records the folder's state first. Resolves to the conflict as it is then: still
+   * open if only a folder that should go had to stay. Throws `NOT_FOUND` if there is none, `REFUSED` if the sides do
+   * not merge, or something stands in the way.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
@@ -368,7 +373,7 @@ export class FolderSync {
     return resolved;
   }
 
-  /** Told now and then: each piece would be too often. */
+  /** Reports a transfer at intervals: each piece would be too often. */
   #transferring(phase: "receiving" | "sending", bytes: { readonly done: number; readonly total: number }): void {
     const files = this.#progress?.phase === phase ? this.#progress : { phase, done: 0, total: 1 };
     this.#progress = { ...files, bytes: { ...bytes } };
@@ -387,7 +392,7 @@ export class FolderSync {
     else this.#waiting.look();
   }
 
-  /** Others are secrets than before: what goes which way is decided anew. */
+  /** Decides anew what goes which way, as the names of secrets have changed. */
   #namesChanged(): void {
     this.#journal.doubt();
     this.#link.regain();
@@ -399,7 +404,7 @@ export class FolderSync {
     this.#loop.wake();
   }
 
-  /** What could not be brought into the folder before may be by now. */
+  /** Retries what could not be brought into the folder, as its content may have arrived. */
   #regained(): void {
     this.#cycle.hurry();
     this.#compareAll();
@@ -410,7 +415,10 @@ export class FolderSync {
     this.#ownLog = undefined;
   }
 
-  /** An undo of a settlement may change nothing but its conflict, of which no watcher of the folder tells. */
+  /**
+   * Rechecks the conflicts when the own log has grown: undoing a settlement may change only its conflict, and no
+   * watcher of the folder reports that.
+   */
   #ownGrown(): void {
     if (this.#hasGrown) return;
     this.#hasGrown = true;
@@ -432,7 +440,7 @@ export class FolderSync {
     if (!this.isActive) throw notUnderWay(this.record, reason ?? `it is ${state}`);
   }
 
-  /** One thing after another. */
+  /** Runs work one after another. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
@@ -443,7 +451,7 @@ export class FolderSync {
     if (phase === "restore") this.#progress = { phase: "applying", done, total };
   }
 
-  /** Begins to watch, to connect and to look. */
+  /** Begins to watch, to connect and to scan. */
   async #setOut(decided: LossDecision | undefined): Promise<void> {
     this.#isUnderWay = true;
     this.#ownLog ??= this.#parts.watchOwn?.(() => this.#ownGrown());
@@ -452,7 +460,7 @@ export class FolderSync {
       await this.#names.refresh();
       this.#link.start();
       await this.#watcher.start();
-      // What was changed while nobody watched.
+      // Scan for changes that were made while nothing watched.
       void this.#lookAtAll();
     } catch (error) {
       this.#loop.failed(error);
@@ -472,7 +480,7 @@ export class FolderSync {
     await this.#loop.rest();
   }
 
-  /** Comes to rest, and does what needs that. Where it fails, what went on before goes on. */
+  /** Comes to rest, and runs work that needs that. If the work fails, the sync goes on as before. */
   async #atRest(work: () => Promise<void>): Promise<void> {
     await this.#comeToRest();
     try {
@@ -488,7 +496,10 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Nothing goes either way until somebody has decided. Where that cannot be written down it goes on: rejects, and nothing has changed. */
+  /**
+   * Halts both directions until a person decides. If the halt cannot be recorded, rejects, and the sync goes on
+   * unchanged.
+   */
   async #halt(halted: ReplicaHalt): Promise<void> {
     if (!this.#isUnderWay || !this.isActive) return;
     await this.#inTurn(() => this.#cycle.write({ halted }));
@@ -499,7 +510,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Nobody else writes down what the origin has said: it is tried until it stands there. */
+  /** Retries until the origin's refusal is recorded: nothing else records it. */
   #refused(why: ReplicaHalt): void {
     if (this.#link.state !== "refused") return;
     const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
@@ -509,7 +520,10 @@ export class FolderSync {
     });
   }
 
-  /** From which event to which the origin went back, where it says so within some seconds; what is known already, where it does not. */
+  /**
+   * Adds to the halt from which event to which the origin went back, if it tells within some seconds; otherwise returns
+   * `why`.
+   */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
     const ending = (this.#comparing = new AbortController());
     using _late = this.#parts.timers.after(COMPARING_MS, () => ending.abort());
@@ -522,7 +536,7 @@ export class FolderSync {
     }
   }
 
-  /** Records what was changed in the folder, and has the loop go on with that; or try again, where that fails. */
+  /** Records what was changed in the folder, then lets the loop go on, or retry if that fails. */
   async #lookAtAll(): Promise<void> {
     const look = this.#watcher.look().then(() => this.#loop.looked());
     await look.catch((error: unknown) => this.#looked(error));
@@ -533,13 +547,13 @@ export class FolderSync {
     if (degraded && !this.#wasDegraded)
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
-    // A folder that is not there cannot be looked at: that is for the guards to say.
+    // A folder that is not there cannot be scanned: the guards report it.
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
     else this.#loop.failed(error);
   }
 
-  /** Once what is being done is done: that would take it for looked at. */
+  /** Waits for the work under way, which would otherwise mark everything as compared. */
   #compareAll(): void {
     const compare = this.#inTurn(async () => this.#cycle.compareAll());
     compare.then(() => this.#loop.wake()).catch((error: unknown) => this.#loop.failed(error));
@@ -549,7 +563,7 @@ export class FolderSync {
     try {
       return this.#parts.identity() === undefined;
     } catch {
-      // Nobody can say; the look has failed, and is tried again.
+      // The folder's state is unknown; the scan has failed, and is retried.
       return false;
     }
   }

@@ -6,35 +6,35 @@ import { longestWaitMs, QuietPaths } from "../../../engine/capture/quiet-paths.t
 import { endOrphans } from "../../../engine/undo/transaction.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-/** What a folder is watched with. */
+/** The parts that a folder is watched with. */
 export interface FsWatcherOptions {
   readonly context: Context;
-  /** A path must have been quiet for so long before it is looked at, in milliseconds; see `longestWaitMs`. */
+  /** The time a path must have been quiet before it is scanned, in milliseconds; see `longestWaitMs`. */
   readonly debounceMs: number;
   readonly timers: Timers;
-  /** Runs one change of the workspace after another. */
+  /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Something was recorded, or a look has failed. */
+  /** Called when something was recorded, or a scan has failed. */
   readonly onLooked: (error?: unknown) => void;
 }
 
 /**
- * So often everything is looked at, in milliseconds, whatever was hinted at: nobody tells of what is written by another
- * name of the same file (a hard link), or through a memory map.
+ * The time between two full scans, in milliseconds, whatever was hinted at: writes through another name of the same
+ * file (a hard link), or through a memory map, cause no hint.
  */
 const UNHINTED_MS = 15 * 60_000;
 
 /**
- * Records what people and programs change in a folder, once it has been quiet for a moment: what an editor does in several
- * steps (a temporary file, a rename, a swap file that comes and goes) is then one change, or none. Whether something has
- * changed is decided by content, in the capture; so what the sync has written itself is no change, whenever it is hinted at.
+ * Records changes in a folder once it has been quiet for a moment: an editor's several steps (a temporary file, a
+ * rename, a swap file that comes and goes) are then one change, or none. The capture decides by content whether
+ * something has changed, so the sync's own writes are no change, whenever they are hinted at.
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;
-  /** What was taken from the live view, and is being written still. */
+  /** Paths taken from the live view that are still being written. */
   readonly #busy: QuietPaths;
   #due = new Set<WorkspacePath>();
-  /** Those of them that were waited for long enough. */
+  /** Those of them that have waited long enough. */
   #late = new Set<WorkspacePath>();
   #isAllDue = false;
   #isLookingAtAll = false;
@@ -51,19 +51,19 @@ export class FsWatcher {
     });
   }
 
-  /** Begins to watch. What was changed before is for `look`. */
+  /** Begins to watch. Earlier changes are left to `look`. */
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
-    // What could not be watched then may be there now: a folder that was away.
+    // A folder that could not be watched then, as it was away, may be there now.
     if (live.degraded) await live.restart();
     this.#listening ??= live.hinted.listen(() => this.#hinted());
     this.#lookUnhinted();
   }
 
   /**
-   * Looks at everything that may have changed, now; resolves when it is recorded. Rejects where that fails. `unhinted`: also
-   * at what nobody was told of.
+   * Scans everything that may have changed, now; resolves once it is recorded. Rejects if that fails. `unhinted`: also
+   * paths without a hint.
    */
   async look({ unhinted = false }: { readonly unhinted?: boolean } = {}): Promise<void> {
     if (unhinted) this.#options.context.live.giveBack(undefined);
@@ -95,10 +95,10 @@ export class FsWatcher {
   }
 
   #hinted(): void {
-    // A look at everything takes for itself what comes before it; what comes after is for the next look.
+    // A full scan takes the hints that come before it; later ones are left to the next scan.
     if (this.#isLookingAtAll) return;
     const { live } = this.#options.context;
-    // What is taken is everything, which the look that follows takes for itself.
+    // If everything was hinted, the scan that follows takes that itself.
     this.#busy.hint(live.takeHinted());
   }
 
@@ -112,7 +112,7 @@ export class FsWatcher {
     void this.#lookAtDue().catch((error: unknown) => this.#options.onLooked(error));
   }
 
-  /** One look at a time; who comes meanwhile is looked at after it. */
+  /** Runs one scan at a time; paths that come meanwhile are scanned after it. */
   async #lookAtDue(): Promise<void> {
     while (this.#looking !== undefined) await this.#looking.catch(() => undefined);
     if (!this.#isDue) return;
@@ -120,7 +120,7 @@ export class FsWatcher {
     try {
       await this.#looking;
     } catch (error) {
-      // Nobody knows what of it was seen: whoever waits for this look looks himself.
+      // It is unknown what the scan has seen, so other waiting callers scan everything.
       this.#isAllDue = true;
       throw error;
     } finally {
@@ -132,13 +132,13 @@ export class FsWatcher {
   async #look(): Promise<void> {
     const { context } = this.#options;
     const { live } = context;
-    // What was begun by a process that is gone is nobody's any more.
+    // Actions begun by a process that is gone must not own the changes.
     await endOrphans(context);
-    // Folders may be tracked now that were not before.
+    // The settings may track folders now that they did not before.
     const isOther = await followSettings(context);
     if (isOther) await live.restart();
     await live.settle();
-    // What is being written at this very moment waits again: its hints are taken, so it is not lost.
+    // Paths being written at this very moment wait again: their hints are taken, so they are not lost.
     const only = [...this.#due].filter((path) => this.#late.has(path) || !this.#busy.holds(path));
     this.#late = new Set();
     const isAll = this.#isAllDue || isOther;
@@ -149,11 +149,14 @@ export class FsWatcher {
       const { coverage } = await capture(context, { cause: "capture", only });
       live.looked({ only, omitted: coverage.omitted });
     }
-    // What could not be read in one piece is looked at again.
+    // Rescan what could not be read consistently.
     this.#hinted();
   }
 
-  /** `due`: what was taken from the live view already. What "everything" is, that view knows: it would look nowhere else. */
+  /**
+   * Scans everything. `due`: paths already taken from the live view. They are given back first, as the view decides
+   * what "everything" is, and the scan would look nowhere else.
+   */
   async #lookAtAll(due: readonly WorkspacePath[]): Promise<void> {
     const { context } = this.#options;
     context.live.giveBack(due);

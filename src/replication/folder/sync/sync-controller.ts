@@ -26,7 +26,7 @@ import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** What a controller works with. */
+/** The parts that a controller works with. */
 export interface SyncControllerOptions {
   readonly places: SyncPlaces;
   /** Epoch milliseconds. */
@@ -35,24 +35,24 @@ export interface SyncControllerOptions {
   readonly random: () => number;
   /** Default: the platform's. */
   readonly timers?: Timers;
-  /** Throws `FORBIDDEN` where secrets are asked for by somebody who may not. Default: whoever asks here may. */
+  /** Throws `FORBIDDEN` if a caller without that right asks for secrets. Default: every caller has it. */
   readonly refuseSecrets?: () => Promise<void>;
-  /** Is told what went wrong where nobody waits for it. */
+  /** Called with errors that no caller waits for. */
   readonly onError: (error: unknown) => void;
 }
 
-/** One that another process runs is looked at again after so long, in milliseconds. */
+/** The time after which a sync that another process runs is tried again, in milliseconds. */
 const AGAIN_MS = 10_000;
 
 interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
-  /** Between two connections nothing else may keep the process from ending. */
+  /** Keeps the process alive: nothing else does so between two connections. */
   readonly alive: Disposable;
 }
 
-/** What halted it, and asks for a decision, is told by how it stands: a start decides nothing. */
+/** Ignores a halt that asks for a decision, as the state of the sync reports it: a start decides nothing. */
 function unlessHalted({ record }: FolderSync): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof ChronicleError && error.code === "REFUSED" && record.halted !== undefined)) throw error;
@@ -60,8 +60,8 @@ function unlessHalted({ record }: FolderSync): (error: unknown) => void {
 }
 
 /**
- * Runs the syncs of a store in this process, each by itself. What one is told is in its log before it answers, so that the
- * next process goes on from there.
+ * Runs the syncs of a store in this process, independently of each other. Each request is in the sync's log before it
+ * is answered, so that the next process goes on from there.
  */
 export class SyncController implements SyncRunner {
   readonly #options: SyncControllerOptions;
@@ -71,7 +71,7 @@ export class SyncController implements SyncRunner {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
-  /** Does this process go on with what others leave? */
+  /** True if this process takes up the syncs that other processes leave. */
   #takesUp = false;
 
   constructor(options: SyncControllerOptions) {
@@ -108,7 +108,7 @@ export class SyncController implements SyncRunner {
     const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options, answer)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
-      // What is wrong with the request is said before anything is ended for it.
+      // Report a bad request before anything is ended for it.
       if (known !== undefined) recordFor(known.sync.record, options, id);
       await this.#letGo(id);
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
@@ -116,7 +116,7 @@ export class SyncController implements SyncRunner {
       const rules = new ReplicatedPaths(sync.record);
       await new SharedNames(place.parts, rules).refresh();
       const joined = place.record === undefined ? await countFiles(place.parts.context, rules) : 0;
-      // That writes it down, too.
+      // Writes the record, too.
       await sync.resume().catch(unlessHalted(sync));
       const secrets = await secretsHere(place.parts.context, sync.record);
       return { ...sync.shape, ...(joined === 0 ? {} : { joined }), ...secrets };
@@ -144,10 +144,10 @@ export class SyncController implements SyncRunner {
   async list(): Promise<SyncShape[]> {
     const places = await this.#options.places.list();
     const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
-    // Whoever ran it may be gone.
+    // The process that ran it may be gone.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
-    // One that has just been begun may have nothing in its log yet.
+    // A sync that has just begun may have nothing in its log yet.
     const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
     return [...shapes.filter((shape) => shape !== undefined), ...young];
   }
@@ -167,7 +167,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** A folder is kept as it is behind links. */
+  /** Finds the syncs that an id prefix, or a folder, means. Folders are kept with links resolved. */
   async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
     if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
     const place = await withCode(() => this.#options.places.find(id));
@@ -200,8 +200,8 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * The same folder as another replica: nothing that the origin knows of the old one counts. Of the copy of the origin's history it
-   * keeps what the origin still has.
+   * Starts the same folder as another replica: nothing that the origin knows of the old one counts. The mirror keeps
+   * what the origin still has.
    */
   async #beginAnew({ id, parts }: OpenSyncPlace, old: FolderSync, how: "as-new" | "rejoin"): Promise<SyncShape> {
     const newId = parts.context.newId();
@@ -212,7 +212,7 @@ export class SyncController implements SyncRunner {
     return sync.shape;
   }
 
-  /** Others need not wait for it. */
+  /** Flushes outside of `#inTurn`, so that other requests need not wait for it. */
   async flush(
     id: string,
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
@@ -221,7 +221,7 @@ export class SyncController implements SyncRunner {
     return withCode(() => sync.flush(options));
   }
 
-  /** Also of one that another process runs. */
+  /** Also answers for a sync that another process runs. */
   async conflicts(id: string): Promise<ConflictShape[]> {
     const { id: found } = await this.status(id);
     const running = this.#running.get(found);
@@ -260,18 +260,21 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // All of them have ended, also where one could not write down how far it was.
+    // All have ended, even if one could not record how far it was.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   async #takeUp(id: string): Promise<void> {
     if (this.#running.has(id)) return;
     const { sync } = await this.#run(id, (record) => record);
-    // Whoever ran it may have stopped it while this one waited for it.
+    // The process that ran it may have stopped it while this one waited.
     if (sync.record.stopped === true) await this.#letGo(id);
   }
 
-  /** Opens a place and starts its sync. `recordOf`: from what its log says; `undefined`: there is none. */
+  /**
+   * Opens a place and starts its sync. `recordOf`: makes the record from the one in the log; `undefined`: there is
+   * none.
+   */
   async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
     const { places, random } = this.#options;
     await using opening = new AsyncDisposableStack();
@@ -312,7 +315,7 @@ export class SyncController implements SyncRunner {
     }
   }
 
-  /** One that is not running is opened for this, and let go again if it is to rest. */
+  /** Runs `work` on a sync. Opens one that is not running, and closes it again if it is stopped. */
   async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
     this.#refuseClosed();
     const { id } = await this.status(asked);
@@ -326,7 +329,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** What concerns one sync is done one after the other; nothing is begun once this is closed. */
+  /** Serialises the requests to one sync; begins nothing once this is closed. */
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(id) ?? Promise.resolve();
     const next = before.then(() => {
@@ -355,7 +358,7 @@ export class SyncController implements SyncRunner {
   }
 }
 
-/** The files that stay here since they are secrets, where there are any. */
+/** Returns the files that stay here as they are secrets, if there are any. */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};
   const found = await protectedFiles(context);

@@ -1,8 +1,8 @@
 import type { RejectedEntry } from "../../../core/records/write-back.ts";
 
-/** Something that happened to one sync. */
+/** An event of one sync. */
 export type SyncEvent =
-  /** It is another state, or further. */
+  /** Its state has changed, or it has advanced. */
   | { readonly kind: "state" }
   | { readonly kind: "applied"; readonly from: number; readonly to: number; readonly paths: number }
   | { readonly kind: "pushed"; readonly accepted: number; readonly rejected: number; readonly refused?: number }
@@ -10,10 +10,13 @@ export type SyncEvent =
   | { readonly kind: "halted"; readonly reason: string; readonly hint?: string }
   | { readonly kind: "degraded"; readonly reason: string };
 
-/** What an origin has overtaken is looked at again; what it refuses for what it is stays as it is here. */
+/**
+ * The reasons of changes that the origin has overtaken, which are compared again. Changes refused for what they are
+ * stay here.
+ */
 const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
 
-/** What became of changes that were written back. */
+/** Returns the event for the answers to changes that were written back. */
 export function pushed(accepted: number, rejected: readonly RejectedEntry[]): SyncEvent {
   const refused = rejected.filter(({ reason }) => !OVERTAKEN.has(reason)).length;
   return { kind: "pushed", accepted, rejected: rejected.length, ...(refused === 0 ? {} : { refused }) };

@@ -8,10 +8,13 @@ export type SyncNews = SyncEventShape extends infer One
     : never
   : never;
 
-/** So many events wait for one who does not ask for them; then the oldest are left out, and states say how it stands. */
+/**
+ * The number of events that wait for a slow listener. Beyond it, the oldest are dropped, and later states tell how
+ * things stand.
+ */
 const MOST_WAITING = 1_000;
 
-/** What syncs do, for whoever follows. */
+/** The events of all syncs, for listeners. */
 export class SyncFeed {
   readonly #news = new Signal<SyncEventShape>();
   readonly #now: () => number;
@@ -26,7 +29,7 @@ export class SyncFeed {
     this.#news.emit(this.#shaped(news));
   }
 
-  /** First `states`, then what happens, until `signal` or `closing` aborts; of one sync, or of all. */
+  /** Yields first `states`, then the events of one sync, or of all, until one of `signals` aborts. */
   async *follow(
     states: readonly SyncNews[],
     { id, signals }: { readonly id: string | undefined; readonly signals: readonly AbortSignal[] },

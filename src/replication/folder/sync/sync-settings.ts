@@ -14,7 +14,7 @@ import { optional } from "../../../util/optional.ts";
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 const MOST_DEBOUNCE_MS = 60_000;
 
-/** Throws `USAGE` for what nobody can begin. */
+/** Throws `USAGE` for a sync that cannot begin. */
 export function checkStart({ upstream, folder, mode, policy, editorFiles, debounceMs, ...filters }: SyncStart): void {
   upstreamUrl(upstream);
   void wholePath("the folder", folder);
@@ -34,11 +34,11 @@ export function checkStart({ upstream, folder, mode, policy, editorFiles, deboun
       `a bracket of the pattern ${JSON.stringify(broken)} is not closed: it would match nothing`,
       "`\\[` means the character",
     );
-  // Patterns that are none are told now, not when the first path comes.
+  // Report invalid patterns now, not when the first path comes.
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
 }
 
-/** Is each `[` of a pattern closed, as a matcher reads it? A `]` right after it, or after `[!`, is a member. */
+/** True if each `[` of a pattern is closed, as a matcher reads it. A `]` right after it, or after `[!`, is a member. */
 function isWhole(pattern: string): boolean {
   const rest = pattern.replaceAll(/\\.|\[[!^]?(?:\]|(?!\]))(?:\\.|\[:[a-z]+:\]|(?!\[:[a-z]+:\])[^\]\\])*\]/gs, "");
   return !rest.includes("[");
@@ -49,8 +49,8 @@ function usage(message: string, hint: string): ChronicleError {
 }
 
 /**
- * The record of a sync that is started: what it was before, with what is asked for now. Throws `REFUSED` for a folder that
- * follows another workspace.
+ * Returns the record of a sync that is started: its former record, with what is asked for now. Throws `REFUSED` for a
+ * folder that follows another workspace.
  */
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
@@ -66,7 +66,10 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
   };
 }
 
-/** A record with other patterns of what does not come: those under which the folder was reconciled are remembered until a step is done. */
+/**
+ * Returns the record with another `filterTo`. The patterns under which the folder was reconciled are remembered until a
+ * step is done.
+ */
 export function withFilterTo(record: ReplicaRecord, filterTo: readonly string[]): ReplicaRecord {
   const { filteredTo = record.filterTo, ...rest } = record;
   const isSame = record.applied === 0 || isDeepStrictEqual(filteredTo, filterTo);
@@ -78,7 +81,7 @@ function fresh(id: string): ReplicaRecord {
   return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
 }
 
-/** What was asked for before binds nobody where no origin has answered to it. */
+/** True if an origin has answered to what was asked for before; otherwise that binds nobody. */
 function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
   return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
 }
@@ -86,8 +89,8 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Another address of the same origin may be given, or a name of its workspace: whether it is the same is seen when it
- * answers. An id says at once that it is another.
+ * Throws for another workspace. Another address of the same origin, or a name of its workspace, is allowed: its answer
+ * will show whether it is the same. An id shows at once that it is another.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -105,8 +108,8 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 }
 
 /**
- * Is what an origin has answered no reason against a start? Throws what it refuses, and `REFUSED` where the folder follows
- * another workspace, or might: a folder that has followed one takes a new address once the same workspace answers there.
+ * Throws if the origin's answer rules a start out: with its refusal, or with `REFUSED` if the folder follows, or might
+ * follow, another workspace. A folder that has followed one takes a new address once the same workspace answers there.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
@@ -130,7 +133,7 @@ function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolea
   return asked === origin || asked === workspace;
 }
 
-/** With what can be done about it, as the state of a sync says it. */
+/** Adds the hint that the state of a halted sync gives. */
 function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
   const follows =
     known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
@@ -141,7 +144,7 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
   });
 }
 
-/** A sync that this process does not run. `elsewhere`: another one does. */
+/** Returns the shape of a sync that this process does not run. `elsewhere`: another process does. */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
   if (record === undefined) return undefined;
   const { halted, stopped, applied } = record;

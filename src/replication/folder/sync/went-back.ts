@@ -1,6 +1,6 @@
 import type { CommonHistory } from "../../replica/find-common-event.ts";
 
-/** What is said of an origin that does not have all events any more that it had. `undefined`: it has them. */
+/** Describes how far an origin that lacks events it had went back. `undefined`: it has them all. */
 export function wentBack({ held, origin, common }: CommonHistory): string | undefined {
   if (common === held) return undefined;
   const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;
