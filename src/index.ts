@@ -1,4 +1,4 @@
-/** The library. What is not named here is not public. */
+/** The library. Anything not named here is not public. */
 export { open, openRecordStore, openStore, openSyncs, unforget } from "./library.ts";
 export {
   type ConflictResolution,

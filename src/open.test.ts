@@ -6,7 +6,7 @@ import { open } from "./open.ts";
 
 const FDS = "/proc/self/fd";
 
-/** The files beneath a folder that this process has open. */
+/** Returns the files beneath a folder that this process has open. */
 function openBeneath(folder: string): string[] {
   const targets = readdirSync(FDS).flatMap((fd) => (existsSync(join(FDS, fd)) ? [readlinkSync(join(FDS, fd))] : []));
   return targets.filter((path) => path.startsWith(`${folder}/`));

@@ -34,7 +34,7 @@ import { openSqliteIndexStore } from "./storage/sqlite/sqlite-index-store.ts";
 import { SqliteLock } from "./storage/sqlite/sqlite-lock.ts";
 import { newUlid } from "./util/ulid.ts";
 
-/** The composition root: the one place that says which backends a store on this machine stands on. */
+/** The composition root: the one place that chooses the backends of a store on this machine. */
 
 const disk = new NodeDisk();
 
@@ -54,7 +54,7 @@ const nodeBackends: Backends = {
   timers: NODE_TIMERS,
 };
 
-/** For a process that answers one call and ends. */
+/** The backends of a process that answers one call and ends. */
 const onceBackends: Backends = {
   ...nodeBackends,
   openIndex: (path, tell) => leftOpen(disk, path, openIndex(path, tell)),
@@ -68,8 +68,8 @@ const onceBackends: Backends = {
 };
 
 /**
- * The index is derived data: a damaged one is discarded, and rebuilt from the log; where the disk is full or read-only
- * it is built in memory, and where this user may not write it, so that reading and verifying still work.
+ * Opens an index, which is derived data: a damaged one is discarded, and rebuilt from the log. If the disk is full or
+ * read-only, or this user may not write it, it is built in memory, so that reading and verifying still work.
  */
 function openIndex(path: string, tell?: (note: string) => void): IndexStore {
   const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));
@@ -99,8 +99,8 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
 }
 
 /**
- * Opens a store for one call of a process that ends when it is closed: its databases are left to the next process as they
- * are. All that is acknowledged is as durable as ever, and signed at the end.
+ * Opens a store for one call of a process that ends when it is closed: its databases are left to the next process as
+ * they are. Everything acknowledged is as durable as ever, and signed at the end.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   refuseWindows();
@@ -112,26 +112,31 @@ function refuseWindows(): void {
   throw new ChronicleError("PLATFORM_UNSUPPORTED", "Chronicle does not run on Windows", { hint: "use it inside WSL" });
 }
 
-/** Opens a store of records in a folder of its own; begins it where there is none. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+/**
+ * Opens a store of records in a folder of its own; begins it if there is none. Throws `PLATFORM_UNSUPPORTED` on
+ * Windows.
+ */
 export async function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
   refuseWindows();
   return openFileRecordStore(options, nodeBackends);
 }
 
-/** Serves replicas from the workspaces of a store of this machine. `onError` is told what goes wrong here. */
+/** Serves replicas from the workspaces of a store of this machine. `onError` receives errors of this side. */
 export function openReplicaDoor(store: StoreApi, onError: (error: unknown) => void): ReplicaDoor {
   return openDoor(partsOf(store), onError);
 }
 
 /**
- * Runs the syncs of a store of this machine in this process. `onError` is told what goes wrong where nobody waits for it. A start with
- * `withProtected` throws `FORBIDDEN` in a process of an agent's or a run's, as on the command line.
+ * Runs the syncs of a store of this machine in this process. `onError` receives errors that no caller waits for. A
+ * start with `withProtected` throws `FORBIDDEN` in a process of an agent's or a run's, as on the command line.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError, refuseSecrets: () => refuseAgent(store, "withProtected") });
 }
 
-/** The same for a process that others ask, wherever it was started: whoever may ask it for secrets is known to them. */
+/**
+ * The same for a process that others ask, wherever it was started: it knows which of its callers may ask for secrets.
+ */
 export function openServedSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError });
 }
@@ -141,7 +146,7 @@ function syncsOf(store: StoreApi, how: Pick<SyncControllerOptions, "onError" | "
   return new SyncController({ places, now: () => Date.now(), random: Math.random, ...how });
 }
 
-/** Throws `FORBIDDEN` where this process was started by an agent or by a run. */
+/** Throws `FORBIDDEN` if this process was started by an agent or by a run. */
 async function refuseAgent(store: StoreApi, what: string): Promise<void> {
   // A run tells its command so by this variable alone.
   // oxlint-disable-next-line node/no-process-env
@@ -149,19 +154,22 @@ async function refuseAgent(store: StoreApi, what: string): Promise<void> {
   throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
 }
 
-/** The origin that a workspace of this machine's store follows. Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere. */
+/**
+ * Returns the origin that a workspace of this machine's store follows. Throws `PLATFORM_UNSUPPORTED` for a store that
+ * is elsewhere.
+ */
 export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownOrigin | undefined> {
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
 }
 
-/** The histories of a store of this machine that were forgotten and can be brought back. */
+/** Returns the forgotten histories of a store of this machine that can be brought back. */
 export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
   return forgottenIn(partsOf(store));
 }
 
 /**
- * Brings a history back that was forgotten in a store of this machine: by its id, its name, or the unique beginning of its id. Throws
- * `NOT_FOUND` where there is none (any more), `UNSAFE` where its folder or its name has another history now.
+ * Brings back a history that was forgotten in a store of this machine: by its id, its name, or a unique prefix of its
+ * id. Throws `NOT_FOUND` if there is none (any more), `UNSAFE` if its folder or its name has another history now.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return withCode(async () => {
@@ -172,17 +180,23 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   });
 }
 
-/** Was this process started by an agent, or by a run (if those count), that is at work in a store of this machine? */
+/**
+ * True if this process was started by an agent, or by a run (if those count), that is at work in a store of this
+ * machine.
+ */
 export function startedByAgent(store: StoreApi, whose?: Around): Promise<boolean> {
   return isWithinAgent(partsOf(store), whose);
 }
 
-/** May the user read and write a store's files and those of its configuration folder? Also of a store that cannot be opened. */
+/**
+ * Checks that the user may read and write a store's files and those of its configuration folder. Works also for a store
+ * that cannot be opened.
+ */
 export function checkAccess(places: Pick<StoreOptions, "home" | "configFolder" | "userHome">): DoctorCheck {
   return accessCheck(disk, places);
 }
 
-/** Where good bytes may be, by a path of this machine: a store, where one lies there, else the files below it. */
+/** Returns the place of good bytes at a path of this machine: a store, if one lies there, else the files below it. */
 export function repairPlaceAt(path: string): RepairPlace {
   return isStore(disk, path) ? { store: path } : { folder: path };
 }
@@ -197,7 +211,7 @@ export async function restoreHere(
   return restoreFrom(source, moment, options, nodeBackends);
 }
 
-/** Opens one workspace: the store is closed with it. */
+/** Opens one workspace; its store is closed with it. */
 export async function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi> {
   const store = await openStore(options);
   try {

@@ -31,7 +31,7 @@ const RECORD = encodeWorkspace({
   inode: "0",
 });
 
-/** An origin's history: its own record, then three files, changed in turn. */
+/** Returns an origin's history: its own record, then three files, changed in turn. */
 function history(length: number): SealedEvent[] {
   const begin = { op: "upsert" as const, recordId: `workspace:${ID}`, record: RECORD };
   const events = [...sealCommit(EMPTY_HEAD, [begin], "2026-01-31T09:30:00.000Z")];
@@ -44,12 +44,12 @@ function history(length: number): SealedEvent[] {
 const EVENTS = history(12);
 const at = (seq: number): SealedEvent => EVENTS[seq - 1] as SealedEvent;
 
-/** An index that is there when it is opened again. */
+/** An index that is still there when it is opened again. */
 class LastingIndexStore extends MemoryIndexStore {
   override async close(): Promise<void> {}
 }
 
-/** Indexes that stay through a crash, as a database does, for as long as their file is there. */
+/** Indexes that outlive a crash, as a database does, as long as their file is there. */
 class LastingIndexes {
   readonly #stores = new Map<string, LastingIndexStore>();
 
@@ -73,7 +73,7 @@ async function opened(
   return { parts, mirror: await LogMirror.open(new FileMirrorPlaces(parts, UPSTREAM)) };
 }
 
-/** The state after an event, as a base in the store. */
+/** Returns the anchor at an event, with its base in the store. */
 async function anchorAt(parts: StoreParts, seq: number): Promise<HistoryAnchor> {
   const rows = [0, 1, 2].flatMap((n) => {
     const last = EVENTS.slice(0, seq).findLast(({ recordId }) => recordId === `file:file-${n}.txt`);
@@ -91,7 +91,7 @@ async function anchorAt(parts: StoreParts, seq: number): Promise<HistoryAnchor> 
   return { workspace: ID, seq, hash: at(seq).hash, ts: at(seq).ts, root, base, frontier: tree.frontier() };
 }
 
-/** What a mirror that has come as far as an event must say. */
+/** Checks the answers of a mirror that has reached an event. */
 async function check(mirror: LogMirror, seq: number): Promise<void> {
   for (const n of [0, 1, 2]) {
     const last = EVENTS.slice(0, seq).findLast(({ recordId }) => recordId === `file:file-${n}.txt`);
@@ -138,7 +138,7 @@ describe("a mirror on a disk", () => {
     expect(mirror.workspace).toBe(ID);
     expect(mirror.start).toBe(8);
     for (const seq of [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]) await check(mirror, seq);
-    // Between the two it knows the last state before.
+    // Between the two events, it knows the last state before.
     await check(mirror, 5);
     expect((await mirror.iterationAt(parsePath("file-0.txt"), 7))?.seq).toBe(3);
     expect(await mirror.touched(4, 12)).toEqual(["file-0.txt", "file-1.txt", "file-2.txt"]);
@@ -204,7 +204,7 @@ describe("a mirror on a disk", () => {
         expect(seq).toBeGreaterThanOrEqual(acknowledged.at(-1) ?? 0);
         expect(mirror.head).toEqual(seq === 0 ? EMPTY_HEAD : { seq, hash: at(seq).hash });
         await check(mirror, seq);
-        // It goes on from there.
+        // The mirror goes on from there.
         if (seq > 0 && seq < 8) await mirror.startAt(await anchorAt(parts, 8));
         await mirror.append(EVENTS.slice(mirror.head.seq));
         await check(mirror, 12);
@@ -241,7 +241,7 @@ describe("a mirror on a disk", () => {
     await mirror.rewind(8);
     expect([mirror.start, mirror.head.seq]).toEqual([8, 8]);
     await mirror.append(EVENTS.slice(8, 10));
-    // Before that it goes on from what is held of the part before.
+    // Before that, it goes on from what is held of the part before.
     await mirror.rewind(7);
     expect([mirror.start, mirror.head.seq]).toEqual([0, 6]);
     await mirror.append(EVENTS.slice(6));
@@ -249,7 +249,7 @@ describe("a mirror on a disk", () => {
     expect([mirror.head, mirror.workspace]).toEqual([EMPTY_HEAD, ""]);
     await mirror.append(EVENTS.slice(0, 5));
     await check(mirror, 5);
-    // A part that nothing was before.
+    // A part with no part before it.
     await mirror.startAt(await anchorAt(parts, 8));
     await mirror.applied(8);
     await mirror.rewind(7);
@@ -316,7 +316,7 @@ describe("a mirror on a disk", () => {
       const then = disk.crash(fate);
       const again = (await opened(then, indexes)).mirror;
       expect([4, 5, 6, 8, 9, 12], `cut after write ${cut}`).toContain(again.head.seq);
-      // It is done once more, and goes on.
+      // The work is done once more, and the mirror goes on.
       await work(again);
       expect(again.head.seq).toBe(last);
       if (again.start === 0) await again.append(EVENTS.slice(again.head.seq));

@@ -50,7 +50,7 @@ describe("a workspace that replicas follow", () => {
       const record = baseline?.record as Record<string, Hash> | undefined;
       expect(await contents.open(record?.[key] ?? sha256("none")), key).toBeDefined();
     }
-    // What is written later is known at once.
+    // Contents written later are known at once.
     await workspace.putFile("b.txt", Buffer.from("later\n"));
     expect(await has("later\n")).toBe(true);
   });
@@ -106,7 +106,7 @@ describe("a workspace that replicas follow", () => {
     const { store, origins } = await scene();
     const { workspace } = await store.init({ roots: ["/proj"] });
     const other = await hosted(store);
-    // Writes that go together share a block.
+    // Writes at the same time share a block.
     const texts = Array.from({ length: 8 }, (_, i) => `text ${i} `.repeat(50));
     await Promise.all(texts.map((text, i) => (i % 2 === 0 ? workspace : other).putFile(`f${i}`, Buffer.from(text))));
     using lease = await origins.lease(workspace.id);

@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const MOST_BLOCK = 3 * 1024 * 1024;
 
-/** Blocks as another store gives them. */
+/** Returns blocks as another store sends them. */
 async function blocksOf(contents: readonly Buffer[]): Promise<BlobBlock[]> {
   const home = mkdtempSync(join(tmpdir(), "chronicle-early-o-"));
   cleanups.push(() => rmSync(home, { recursive: true }));
@@ -85,7 +85,7 @@ function entriesOf(contents: readonly Buffer[]): Entry[] {
 
 function numbered(count: number): Buffer[] {
   const contents = Array.from({ length: count }, (_, i) => Buffer.from(`content ${i} `.repeat(1 + (i % 40))));
-  // Nothing at all; what does not pack; and the same content for two paths.
+  // An empty content, one that does not compress, and one content for two paths.
   contents[3] = Buffer.alloc(0);
   contents[4] = Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7919 + ((i * i) >> 3)) & 0xff));
   contents[6] = contents[5] ?? Buffer.alloc(0);
@@ -137,7 +137,7 @@ test.each(["threads", "here"] as const)(
     await files.rest();
     expect(stage.take()?.files.size).toBe(40);
     stage.clear();
-    // The lie alone, of what was to be written.
+    // The false block alone, of the expected ones.
     files.expect(entriesOf(contents));
     await expect(files.check([{ ...block, bytes }])?.[0]).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
     await files.rest();

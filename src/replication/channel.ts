@@ -34,8 +34,8 @@ export interface Channel {
   receive(): AsyncIterable<Message>;
 
   /**
-   * The number of bytes that have arrived, consumed or not, including those of an incomplete frame. While it grows, the other side
-   * is alive, however long one frame takes.
+   * The number of bytes that have arrived, consumed or not, including those of an incomplete frame. While it grows, the
+   * other side is alive, however long one frame takes.
    */
   readonly arrived: number;
 

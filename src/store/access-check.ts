@@ -7,17 +7,20 @@ import { refusedWrite } from "../disk/probe-writes.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 import { addAll } from "../util/long-lists.ts";
 
-/** Files that are named in full; the others are counted. */
+/** The number of files that are named in full; the others are counted. */
 const NAMED = 3;
 
-/** Node's own cache, in which each user has a folder; and files of the workspace on their way, which have its modes and owners. */
+/**
+ * Excluded folders: Node's own cache, in which each user has a folder, and staged files of the workspace, which have
+ * its modes and owners.
+ */
 const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/;
 
-/** Something that the owner of a store cannot use. */
+/** A path that the owner of a store cannot use, and the reason. */
 interface Hindered {
   readonly path: string;
   readonly why: string;
-  /** Does it belong to another user? Else its permissions are in the way. */
+  /** True if it belongs to another user; otherwise its permissions are in the way. */
   readonly isOthers: boolean;
 }
 
@@ -30,8 +33,9 @@ interface Places {
 }
 
 /**
- * May the user read and write each file of the store and of the configuration folder? For root the user is the one in whose home
- * folder it lies, or to whom it belongs. A command that ran as another user leaves files on which every later command fails.
+ * Checks that the user can read and write each file of the store and of the configuration folder. For root, the user is
+ * the one in whose home folder it lies, or to whom it belongs. A command that ran as another user leaves files on which
+ * every later command fails.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
@@ -54,7 +58,7 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
   return { name, ok: false, detail, hint: mends.join(" && ") };
 }
 
-/** Whose a folder is meant to be, for root. */
+/** Returns the user that a folder is meant for, if root asks. */
 function userOf(
   disk: Disk,
   { folder, userHome }: { readonly folder: string; readonly userHome?: string | undefined },
@@ -79,7 +83,7 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
   return found;
 }
 
-/** The reason for which this user cannot use it. A link has none: it leads elsewhere, and may be anybody's. */
+/** Returns the reason why this user cannot use it. A link has none: it leads elsewhere, and may be anybody's. */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
   if (owner !== uid) return `belongs to ${userName(owner)}`;
@@ -87,7 +91,7 @@ function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | 
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }
 
-/** None where the folder may not be read: that is said of the folder itself. */
+/** Returns none if the folder may not be read: the folder itself is reported. */
 function namesIn(disk: Disk, path: string): string[] {
   try {
     return disk.list(path).map(({ name }) => name.toString());

@@ -8,7 +8,7 @@ import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 
-/** Throws `REFUSED` for a folder that holds something, as `emptyWorktree` does; nothing is made. */
+/** Throws `REFUSED` if a folder is not empty, as `emptyWorktree` does; makes nothing. */
 export function refuseFilled(disk: Disk, given: string): void {
   const folder = wholePath("the folder", given);
   const names =
@@ -22,7 +22,9 @@ export function refuseFilled(disk: Disk, given: string): void {
   });
 }
 
-/** A folder to be filled: made where it is missing. Throws `REFUSED` for one that holds something. */
+/**
+ * Returns a worktree of an empty folder, which is made if it is missing. Throws `REFUSED` if the folder is not empty.
+ */
 export function emptyWorktree(
   { disk, now }: Pick<Backends, "disk" | "now">,
   given: string,

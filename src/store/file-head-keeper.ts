@@ -16,14 +16,14 @@ import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts"
 import type { HeadKeeper, HeadToSign, KeptHead, SignedHead } from "../engine/log/context.ts";
 
 const KEY_NAME = "chronicle";
-/** Behind a workspace's id: names the store that its history is in. */
+/** The suffix of a workspace's id for the file that names the store of its history. */
 const STORE = ".store";
-/** Between a workspace's id and what tells its retired notes apart. */
+/** Separates a workspace's id from the part that tells its retired notes apart. */
 const FORMER = ".former-";
 
-/** What a file held when it was last read. */
+/** The content of a file when it was last read. */
 interface Loaded<T> {
-  /** Another one: the file has changed since. */
+  /** Changes when the file changes. */
   readonly mark: string;
   readonly value: T;
 }
@@ -39,7 +39,7 @@ interface HeadPlaces {
   readonly pid: number;
 }
 
-/** The folder of the store in which a history was when its head was last kept; `undefined`: nobody has written that down. */
+/** Returns the store's folder in which a history was when its head was last kept; `undefined` if that was not noted. */
 export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
   const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
   return home === "" ? undefined : home;
@@ -52,12 +52,14 @@ export class FileHeadKeeper implements HeadKeeper {
   readonly #folder: string;
   readonly #pid: number;
   readonly #home: string;
-  /** Workspaces whose heads were kept by this process: that they are in this store stands beside their heads. */
+  /** Workspaces whose heads this process has kept: their store is already noted beside their heads. */
   readonly #noted = new Set<string>();
   readonly #last = new Map<string, Loaded<KeptHead | undefined>>();
   #key: Loaded<KeyPair> | undefined;
 
-  /** `home`: the store's folder. `pid`: this process's, so that several may keep heads at the same time. */
+  /**
+   * `home`: the store's folder. `pid`: this process's id, so that several processes may keep heads at the same time.
+   */
   constructor(disk: Disk, { configFolder, home, pid }: HeadPlaces) {
     this.#disk = disk;
     this.#folder = configFolder;
@@ -97,7 +99,7 @@ export class FileHeadKeeper implements HeadKeeper {
 
   keep(head: HeadToSign): void {
     const newest = this.#load(head.workspaceId, this.#headFile(head.workspaceId));
-    // Another process is further: its head is the one to keep.
+    // If another process is further, its head is the one to keep.
     if (newest === undefined || newest.seq <= head.seq || !newest.valid) this.replace(head);
   }
 
@@ -106,7 +108,7 @@ export class FileHeadKeeper implements HeadKeeper {
     this.#noteStore(workspaceId);
     this.#write(this.#headFile(workspaceId), this.sign(head).note);
     const first = this.#firstFile(workspaceId);
-    // It counts only while nothing else is kept, so nothing depends on when it is gone.
+    // The first head counts only while no other is kept, so nothing depends on when it goes.
     if (this.#disk.lstat(first) !== undefined) this.#disk.unlink(first);
   }
 
@@ -124,7 +126,7 @@ export class FileHeadKeeper implements HeadKeeper {
   retire(workspaceId: string): string | undefined {
     const note = readText(this.#disk, this.#headFile(workspaceId));
     if (note === undefined) return undefined;
-    // Named by what it says: the same note is kept once.
+    // Named by its content, so that the same note is kept once.
     const name = `${workspaceId}${FORMER}${sha256(Buffer.from(note)).slice(0, 16)}`;
     const path = `${this.#folder}/heads/${name}`;
     if (this.#disk.lstat(path) === undefined) this.#write(path, note);
@@ -138,7 +140,9 @@ export class FileHeadKeeper implements HeadKeeper {
     return { workspaceId, seq, hash, logRoot, root, note, key: vkey };
   }
 
-  /** Several stores may keep their heads in one folder: `doctor` is to know which of them a head is of. */
+  /**
+   * Notes the store of a head: several stores may keep their heads in one folder, and `doctor` must tell them apart.
+   */
   #noteStore(workspaceId: string): void {
     if (this.#noted.has(workspaceId)) return;
     this.#noted.add(workspaceId);
@@ -149,7 +153,7 @@ export class FileHeadKeeper implements HeadKeeper {
     if (this.#disk.lstat(fresh) !== undefined) this.#disk.unlink(fresh);
     const fd = this.#disk.open(fresh, "create");
     try {
-      // Not synced: one that a power cut takes is written again, and nothing depends on it.
+      // Not synced: a note that a power cut takes is written again, and nothing depends on it.
       writeFully(this.#disk, fd, Buffer.from(this.#home), 0);
     } finally {
       this.#disk.close(fd);
@@ -157,7 +161,10 @@ export class FileHeadKeeper implements HeadKeeper {
     this.#disk.rename(fresh, path);
   }
 
-  /** A history is not begun where its key and its heads cannot be kept: which place that is, and how to choose another. */
+  /**
+   * Refuses to begin a history if its key and its heads cannot be kept: the error says which folder that is, and how to
+   * choose another.
+   */
   #orNotKept(keep: () => void): void {
     try {
       keep();
@@ -183,7 +190,10 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /** Reading the key and checking a signature takes milliseconds, and is seldom needed: what agrees needs no proof. */
+  /**
+   * Checks the signature only when asked: reading the key and checking takes milliseconds, and a head that agrees with
+   * the log needs no proof.
+   */
   #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
     const { seq, hash, logRoot, root, workspace } = content;
     const isSignedBy = (key: string): boolean => workspace === workspaceId && isSigned(note, key);
@@ -213,7 +223,7 @@ export class FileHeadKeeper implements HeadKeeper {
     return `${this.#headFile(workspaceId)}.first`;
   }
 
-  /** Throws `NOT_FOUND` where there is none. */
+  /** Throws `NOT_FOUND` if there is no key. */
   #ownKey(): KeyPair {
     const pair = this.#keyPair();
     if (pair !== undefined) return pair;
@@ -223,7 +233,7 @@ export class FileHeadKeeper implements HeadKeeper {
     });
   }
 
-  /** The key, or `undefined` also where the file holds none: for what is decided, not told. */
+  /** Returns the key, or `undefined` also if the file holds none: for decisions, not for reports. */
   #readableKey(): KeyPair | undefined {
     try {
       return this.#keyPair();
@@ -261,7 +271,7 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /** Of several processes that begin at the same time one makes the key, and all use it. */
+  /** Makes the key. If several processes begin at the same time, one makes it, and all use it. */
   #writeKey(): void {
     const disk = this.#disk;
     makeFolders(disk, this.#folder);
@@ -294,7 +304,7 @@ function notKept(error: unknown, folder: string): unknown {
   );
 }
 
-/** Something stands where a head should be, and says nothing. */
+/** Returns an invalid head for an unreadable file in a head's place. */
 function noHead(workspaceId: string, note: string): KeptHead {
   const nothing = "0".repeat(64) as KeptHead["hash"];
   const isSignedBy = (): boolean => false;
@@ -305,19 +315,19 @@ function isSigned(note: string, key: string): boolean {
   try {
     return verifySignedHead(note, key);
   } catch (error) {
-    // The log names no verifier key there.
+    // The log names no valid verifier key there.
     if (error instanceof ChronicleError) return false;
     throw error;
   }
 }
 
-/** Differs after each change of a file. */
+/** Returns a string that differs after each change of a file. */
 function markOf(disk: Disk, path: string): string {
   const stat = disk.lstat(path);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
-/** A small text file, or `undefined` if there is none. */
+/** Reads a small text file; `undefined` if there is none. */
 export function readText(disk: Disk, path: string): string | undefined {
   const stat = disk.lstat(path);
   if (stat === undefined) return undefined;
@@ -330,7 +340,7 @@ export function readText(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** As `readText`, of a file that can be made anew: one that this user may not read counts as not there. */
+/** As `readText`, for a file that can be made anew: one that this user may not read counts as missing. */
 export function readDerived(disk: Disk, path: string): string | undefined {
   try {
     return readText(disk, path);

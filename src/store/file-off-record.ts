@@ -16,7 +16,7 @@ export class FileOffRecord implements OffRecordFile {
     this.#path = path;
   }
 
-  /** The same object as long as the file says the same. */
+  /** Returns the same object as long as the file is unchanged. */
   read(): OffRecord | undefined {
     const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
     if (text === undefined) return undefined;

@@ -7,7 +7,7 @@ import type { WhereaboutsFile } from "../engine/log/context.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
 
-/** Where the folders of a workspace were, in one small file that is rewritten whole; and where they are. */
+/** Former places of a workspace's folders, in one small file that is rewritten whole, and their present places. */
 export class FileWhereabouts implements WhereaboutsFile {
   readonly #disk: Disk;
   readonly #path: string;
@@ -19,7 +19,7 @@ export class FileWhereabouts implements WhereaboutsFile {
     this.#roots = roots;
   }
 
-  /** What cannot be read or understood says nothing: the next capture writes it anew. */
+  /** Ignores a file that cannot be read or understood: the next capture writes it anew. */
   read(): Whereabouts | undefined {
     try {
       const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
@@ -58,7 +58,7 @@ interface Mount {
   readonly source: string;
 }
 
-/** In their order: one that hides another stands behind it. */
+/** Returns mounts in their order: a mount that hides another comes after it. */
 function mountsOf(text: string): Mount[] {
   return text.split("\n").flatMap((line): Mount[] => {
     const [before = "", behind = ""] = line.split(" - ");
@@ -69,7 +69,7 @@ function mountsOf(text: string): Mount[] {
   });
 }
 
-/** Spaces and the like stand there as three octal digits. */
+/** Decodes spaces and the like, which the kernel writes as three octal digits. */
 function unescape(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCodePoint(Number.parseInt(digits, 8)));
 }
@@ -87,12 +87,15 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
   };
 }
 
-/** What tells the top of a file system from that of another one at the same place: nobody can make that anew as a folder. */
+/**
+ * Returns what tells the top of a file system from that of another one at the same place: nobody can make that anew as
+ * a folder.
+ */
 function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
 }
 
-/** The mount that leads to a folder: the innermost one, of several at one place the last. */
+/** Returns the mount that leads to a folder: the innermost one; of several at one place, the last. */
 function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
   let found: Mount | undefined;
   for (const mount of mounts) {
@@ -104,8 +107,8 @@ function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
 }
 
 /**
- * The kernel makes a folder in sysfs for each file system that it mounts, whose inode is given once. The ids of mounts are given
- * again at once, and so are device numbers.
+ * Returns a mark of this mounting. The kernel makes a folder in sysfs for each file system that it mounts, whose inode
+ * is given once. The ids of mounts are given again at once, and so are device numbers.
  */
 function mountingOf(disk: Disk, { device, type, source }: Mount): string | undefined {
   const candidates: string[] = [];
@@ -121,14 +124,14 @@ function mountingOf(disk: Disk, { device, type, source }: Mount): string | undef
       candidates.push(`/sys/fs/${type}/${name.slice(name.lastIndexOf("/") + 1)}`);
     }
   } catch (error) {
-    // A sandbox without sysfs does not tell.
+    // A sandbox without sysfs has no mark.
     if (errnoOf(error) === undefined) throw error;
   }
   const stat = candidates.map((folder) => statOf(disk, folder)).find((one) => one !== undefined);
   return stat === undefined ? undefined : `${type} ${stat.ino}`;
 }
 
-/** A file of the kernel's, whose size nobody knows before it is read; `undefined` where it is not there. */
+/** Reads a file of the kernel's, whose size is unknown before it is read; `undefined` if it is not there. */
 function readProcFile(disk: Disk, path: string): string | undefined {
   try {
     const fd = disk.open(path, "read");
@@ -149,7 +152,7 @@ function readProcFile(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** What cannot be looked at is not known. */
+/** Returns `undefined` for what cannot be read. */
 function statOf(disk: Disk, path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
   try {
     return disk.lstat(path);

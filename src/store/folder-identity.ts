@@ -2,15 +2,15 @@ import type { Disk } from "../disk/disk.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { optional } from "../util/optional.ts";
 
-/** What tells a folder from every other one, as a workspace's record keeps it. */
+/** The properties that tell a folder from every other one, as a workspace's record keeps them. */
 export interface FolderIdentity {
   readonly device: string;
   readonly inode: string;
-  /** When it was made, in nanoseconds since 1970; not every file system tells. */
+  /** Its birth time, in nanoseconds since 1970; not every file system has it. */
   readonly born?: string;
 }
 
-/** The identity of what lies at a path; `"0"` where nothing does. */
+/** Returns the identity of the entry at a path; `"0"` if there is none. */
 export function identityAt(disk: Disk, path: string): FolderIdentity {
   const stat = disk.lstat(path);
   const born = stat === undefined ? undefined : disk.birthOf(path);
@@ -21,12 +21,12 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
   };
 }
 
-/** What a workspace's record keeps of its folder. */
+/** The fields of a workspace's record about its folder. */
 type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created">;
 
 /**
- * Whether the folder of a workspace still lies at the path where it was recorded. A file system that was mounted anew may have
- * another device number: there inode and birth tell.
+ * True if the folder of a workspace still lies at the path where it was recorded. A file system that was mounted anew
+ * may have another device number: then inode and birth time decide.
  */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -35,9 +35,9 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
 }
 
 /**
- * Whether the folder of a workspace lies at a path, wherever it lay before. Device and inode alone do not show it: a file system
- * gives the inode of a removed folder to the next one that is made. A history from before births were recorded began in a folder
- * that was there already.
+ * True if the folder of a workspace lies at a path, wherever it lay before. Device and inode alone do not show it: a
+ * file system gives the inode of a removed folder to the next one that is made. A history from before births were
+ * recorded began in a folder that was there already.
  */
 export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);

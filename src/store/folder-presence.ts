@@ -1,8 +1,8 @@
 import type { Disk } from "../disk/disk.ts";
 
 /**
- * Since when the folder of an origin is not there, by its clock (epoch milliseconds), as far as it was asked for;
- * `undefined`: it is there, or there is none.
+ * Returns a function that tells since when the folder of an origin is not there, by the origin's clock (epoch
+ * milliseconds), counted from the first call that missed it; `undefined`: it is there, or there is none.
  */
 export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
   let since: number | undefined;
@@ -12,7 +12,7 @@ export function folderPresence(disk: Disk, folder: string, now: () => number): (
   };
 }
 
-/** One that cannot be looked at (a dead mount, no permission) is there for nobody. */
+/** True if the folder is there. One that cannot be read (a dead mount, no permission) is not. */
 function isFolder(disk: Disk, folder: string): boolean {
   try {
     return disk.lstat(folder)?.kind === "dir";

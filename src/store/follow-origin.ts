@@ -2,12 +2,12 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { UpstreamLayout } from "../storage/files/layout.ts";
 import type { Backends } from "./backends.ts";
 
-/** How long one that is just being stopped is waited for, in ms. */
+/** The time to wait for a follower that is just being stopped, in ms. */
 const WAIT_MS = 2_000;
 
 /**
- * Takes the place of the one process that may follow a workspace's origin; it is given back by disposing of it. The folder
- * `upstream/` must be there. Throws `LOCKED` where another one has it.
+ * Acquires the lock of the one process that may follow a workspace's origin; disposal releases it. The folder
+ * `upstream/` must be there. Throws `LOCKED` if another process holds it.
  */
 export async function followOrigin(backends: Pick<Backends, "lock">, layout: UpstreamLayout): Promise<Disposable> {
   const lock = backends.lock(layout.follower);

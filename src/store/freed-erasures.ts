@@ -6,15 +6,15 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** The contents that are needed, as a collection knows them. */
+/** The needed contents of a collection. */
 interface Needed {
   readonly alive: ReadonlySet<Hash>;
   readonly blobs: Pick<BlobStore, "get">;
 }
 
 /**
- * The erasures whose bytes a collection has freed, as far as nobody needed them, so that the next need not read every pack for them.
- * Derived: without it the next collection does so once more.
+ * Remembers the erasures whose bytes a collection has freed, unless they were needed elsewhere, so that the next one
+ * need not read every pack for them. Derived: without it, the next collection does so once more.
  */
 export class FreedErasures {
   readonly #disk: Disk;
@@ -25,7 +25,7 @@ export class FreedErasures {
     this.#path = path;
   }
 
-  /** `erasures`: by a name that no other has. */
+  /** `erasures`: by a unique name. */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
     const known = new Set((readDerived(this.#disk, this.#path) ?? "").split("\n"));
@@ -39,7 +39,10 @@ export class FreedErasures {
   }
 }
 
-/** Another line as soon as less of an erasure is needed, by another workspace or an open operation: there is more to free then. */
+/**
+ * Returns one line for each erasure. The line changes as soon as another workspace or an open operation needs less of
+ * it: then there is more to free.
+ */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];
   for (const [name, erasure] of erasures) {
@@ -50,7 +53,7 @@ async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Nee
   return lines;
 }
 
-/** What plans have kept aside of the erased paths, as long as the plans are kept. */
+/** Returns the erased paths' contents that plans have kept aside, as long as the plans are kept. */
 async function contentsAside({ aside = [] }: LoggedErasure, { alive, blobs }: Needed): Promise<Hash[]> {
   const hashes: (Hash | undefined)[] = [];
   for (const { plan, paths } of aside) {

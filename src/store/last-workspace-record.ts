@@ -9,22 +9,23 @@ import { refuseOtherHistory } from "../engine/log/refuse-other-history.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** The record of itself that a workspace's log ends with, as far as it can be read. */
+/** The last record of itself in a workspace's log, as far as it can be read. */
 interface LastRecord {
-  /** The last one that is sound, and its event. */
+  /** The last sound record, and its event. */
   readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
-  /** The first thing that is wrong on the way, and the line where it is. */
+  /** The first fault on the way, and its line. */
   readonly problem?: ChronicleError;
   readonly line?: number;
 }
 
-/** What is wrong with one history; anything else is trouble of the reader, and concerns all of them. */
+/** The errors of one history; any other is a fault of the reader, and concerns all of them. */
 const OTHER_FORMAT: ErrorCode = "FORMAT_UNSUPPORTED";
 const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
- * Reads the last `workspace:` record in the present log; the sentinel on which that begins behind a compaction has one, too. Throws only
- * for trouble of the disk: a damaged history, or one of another format, has a `problem`. Both are missing where nothing was acknowledged.
+ * Reads the last `workspace:` record in the present log; the sentinel that starts a log after a compaction has one,
+ * too. Throws only for faults of the disk: a damaged history, or one of another format, has a `problem`. Both are
+ * missing if nothing was acknowledged.
  */
 export async function lastWorkspaceRecord(
   disk: Disk,
@@ -50,7 +51,8 @@ async function readRecords(log: FileEventLog, id: string): Promise<LastRecord> {
   for await (const lines of log.read()) {
     for (const { bytes, offset, lineNumber } of lines) {
       if (!marks.some((mark) => bytes.includes(mark))) continue;
-      // A commit without its end was never acknowledged, and may be torn; but another format may end its commits otherwise.
+      // A commit without its end was never acknowledged, and may be torn; but another format may end its commits
+      // otherwise.
       const isSure = offset < log.head.bytes;
       const problem = faultOf(() => {
         const found = recordIn(bytes);
@@ -80,15 +82,15 @@ function faultOf(work: () => void): ChronicleError | undefined {
   }
 }
 
-/** In words, with the line where it is. */
+/** Returns the problem in words, with its line. */
 export function problemText({ problem, line }: Pick<LastRecord, "problem" | "line">): string | undefined {
   if (problem === undefined) return undefined;
   return line === undefined ? problem.message : `line ${line} of events.wal: ${problem.message}`;
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` where the record of a workspace has another format: which folder it holds is not known then, and a
- * second history of that is not begun.
+ * Throws `FORMAT_UNSUPPORTED` if the record of a workspace has another format: its folder is unknown then, and a second
+ * history of that folder must not begin.
  */
 export async function refuseOtherFormat(disk: Disk, layout: WorkspaceLayout, id: string): Promise<void> {
   const { problem } = await lastWorkspaceRecord(disk, layout, id);

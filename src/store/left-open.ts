@@ -1,12 +1,15 @@
 import type { Disk } from "../disk/disk.ts";
 
-/** A write-ahead log that has grown so long, in bytes, is worked in and removed: whoever opens it next would read it. */
+/**
+ * A longer write-ahead log, in bytes, is checkpointed and removed: otherwise the next process to open it would read it
+ * all.
+ */
 const LONGEST_LEFT = 1024 * 1024;
 
 /**
- * A store in an SQLite file for a process that ends at once. Closing it properly takes four syncs and two files away, and
- * the next process makes them again; a process that just ends leaves what one that was killed leaves: a whole write-ahead
- * log, which the next one reads. `path`: the database.
+ * Returns a store in an SQLite file whose `close` leaves the file as it is, for a process that ends at once. Closing it
+ * properly takes four syncs and two files away, and the next process makes them again. A process that just ends leaves
+ * what a killed one leaves: a whole write-ahead log, which the next one reads. `path`: the database.
  */
 export function leftOpen<Store extends { close(): void | Promise<void> }>(
   disk: Disk,

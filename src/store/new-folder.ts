@@ -5,7 +5,9 @@ import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 
-/** Makes folders on this disk, as `NewFolder` says. A name that is taken gets a counter; modes are 0700 and 0600. */
+/**
+ * Makes folders on this disk, as `NewFolder` specifies. A name that is taken gets a counter; modes are 0700 and 0600.
+ */
 export function newFolders(disk: Disk): NewFolder {
   return async (given, stem, files) => {
     const parent = wholePath("the folder", given);

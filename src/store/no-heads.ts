@@ -2,8 +2,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { HeadKeeper } from "../engine/log/context.ts";
 
 /**
- * For the copy of somebody else's history: we sign no heads of it, and those that are kept under its name are the origin's
- * own, where both lie on one machine. What the origin signs is held against the copy by the replica's witness.
+ * The heads of a copy of another machine's history: there are none. We sign no heads of it, and those kept under its
+ * name are the origin's own, if both lie on one machine. The replica's witness checks the copy against what the origin
+ * signs.
  */
 export const NO_HEADS: HeadKeeper = {
   keyFile: "",

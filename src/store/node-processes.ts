@@ -8,7 +8,7 @@ import { runCommand } from "../util/run-command.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../engine/log/context.ts";
 import { optional } from "../util/optional.ts";
 
-/** The processes of this machine; the disk shows where a process is only waiting to be buried. */
+/** Returns the processes of this machine; the disk shows which of them are zombies. */
 export function nodeProcesses(disk: Disk): Processes {
   return {
     pid: process.pid,
@@ -20,7 +20,10 @@ export function nodeProcesses(disk: Disk): Processes {
   };
 }
 
-/** The PID namespace of this process, by its inode: pid_namespaces(7). A process keeps its own for as long as it lives. */
+/**
+ * Returns the PID namespace of this process, by its inode: pid_namespaces(7). A process keeps its own for as long as it
+ * lives.
+ */
 function pidSpaceOf(disk: Disk): string | undefined {
   try {
     return /^pid:\[(\d+)\]$/.exec(disk.readlink("/proc/self/ns/pid").toString())?.[1];
@@ -33,9 +36,10 @@ function pidSpaceOf(disk: Disk): string | undefined {
 const MARK_DIGITS = 16;
 
 /**
- * The start of the machine and that of the process, counted from it in ticks: proc_pid_stat(5), the 22nd field, from the name on the
- * 20th. Neither is told by a clock that somebody sets. The number is part of it: several processes start in one tick. As a hash: the log goes to other machines.
- * Where the start of the machine cannot be read there is no mark: for others who can read it, the process would be another one.
+ * Returns a mark of a process: the start of the machine, and the start of the process, counted from it in ticks
+ * (proc_pid_stat(5), the 22nd field; the 20th after the name). No clock that a person sets affects either. The pid is
+ * part of it, as several processes start in one tick. It is a hash, as the log goes to other machines. If the start of
+ * the machine cannot be read, there is no mark: to a process that can read it, this would be another process.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -46,7 +50,7 @@ function markOf(disk: Disk, pid: number): string | undefined {
   return sha256(`${boot} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
 }
 
-/** No chain of processes is longer, unless it is read while numbers are given anew. */
+/** No chain of processes is longer, unless pids are reused while it is read. */
 const MOST_ANCESTORS = 1_000;
 
 async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
@@ -60,14 +64,14 @@ async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
   return found;
 }
 
-/** The parent of a process, as /proc tells it: proc_pid_stat(5), the second field behind the name. */
+/** Returns the parent of a process, from /proc: proc_pid_stat(5), the second field after the name. */
 function parentIn(disk: Disk, pid: number): number | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   const parent = stat === undefined ? null : /^ \S (\d+) /.exec(stat.slice(stat.lastIndexOf(")") + 1));
   return parent === null ? undefined : Number(parent[1]);
 }
 
-/** The parents of all processes where there is no /proc, as `ps` of POSIX lists them; of none where that fails. */
+/** Returns the parents of all processes if there is no /proc, as `ps` of POSIX lists them; of none if that fails. */
 async function parentsByPs(): Promise<(pid: number) => number | undefined> {
   const { promise, resolve } = Promise.withResolvers<string>();
   execFile("ps", ["-A", "-o", "pid=", "-o", "ppid="], (_error, stdout) => resolve(stdout));
@@ -86,12 +90,12 @@ function isAlive(disk: Disk, pid: number): boolean {
   return !isZombie(disk, pid);
 }
 
-/** Longer than the line up to the time of the start: the name in it has at most 64 bytes, a number at most 20. */
+/** Longer than the line up to the start time: the name in it has at most 64 bytes, a number at most 20. */
 const STAT_BYTES = 1_024;
 
 /**
- * A process that has ended, and whose parent has not asked for its end, still takes signals. proc_pid_stat(5): the state
- * is the letter behind the last `)`, which ends the name. Where there is no /proc nothing is known.
+ * True if a process has ended, but its parent has not waited for it: it still takes signals. proc_pid_stat(5): the
+ * state is the letter after the last `)`, which ends the name. Without /proc, false.
  */
 function isZombie(disk: Disk, pid: number): boolean {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -109,7 +113,7 @@ function readStart(disk: Disk, path: string): string | undefined {
     const bytes = Buffer.alloc(STAT_BYTES);
     return bytes.toString("latin1", 0, disk.read(fd, bytes, null));
   } catch {
-    // It went away between the two.
+    // The process ended between the two calls.
     return undefined;
   } finally {
     disk.close(fd);
@@ -130,7 +134,7 @@ async function run(command: readonly string[], options: ProcessOptions): Promise
   }
 }
 
-/** The program's own permissions are in the way only where the system says so. */
+/** Returns a hint. The program's own permissions count only if the system's error names them. */
 function hintOfStart(errno: string | undefined): string {
   const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
   return (

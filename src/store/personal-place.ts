@@ -2,23 +2,23 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { readFully } from "../disk/write-fully.ts";
 
-/** Where a store is opened, and whose it is. */
+/** The folders of a store, and its user's home. */
 export interface StorePlaces {
   readonly home: string;
   readonly configFolder: string;
   readonly userHome?: string;
 }
 
-/** The folders of a home in which a desktop keeps a person's own files: the names that macOS and most of Linux give them. */
+/** The folders of a home in which a desktop keeps a person's own files, by their names on macOS and most of Linux. */
 const PERSONAL = ["Desktop", "Documents", "Downloads"] as const;
 /** The variables of `user-dirs.dirs` (freedesktop.org) that name the same folders, in the person's language. */
 const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)"\s*$/gm;
-/** A longer file is not looked at: it is a few lines. */
+/** Only so much of the file is read: it is a few lines. */
 const MOST_BYTES = 64 * 1024;
 
 /**
- * What a folder is that a person would not track as a project: the whole file system, a home folder, or the folder of a home for
- * everything that lies on a desktop, was written, or was downloaded. `undefined`: any other folder. `folder`: without links.
+ * Describes a folder that a person would not track as a project: the whole file system, a home folder, or a home's
+ * folder for the desktop, documents or downloads. `undefined`: any other folder. `folder`: without links.
  */
 export function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
   if (folder === "/") return "the whole file system";
@@ -35,7 +35,9 @@ function parentOf(folder: string): string {
   return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
 }
 
-/** The folders that the person's `user-dirs.dirs` names; none where there is no such file, or it cannot be read. */
+/**
+ * Returns the folders that the person's `user-dirs.dirs` names; none if there is no such file, or it cannot be read.
+ */
 function namedFolders(disk: Disk, file: string, userHome: string): string[] {
   try {
     const [real] = resolved(disk, file);
@@ -59,7 +61,7 @@ function textOf(disk: Disk, file: string): string {
   }
 }
 
-/** The path with every link resolved, where there is such a thing. */
+/** Returns the path with every link resolved, if it exists. */
 function resolved(disk: Disk, path: string): string[] {
   try {
     return [disk.realpath(path)];

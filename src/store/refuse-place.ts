@@ -3,9 +3,9 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 
-/** Why a history that stands already does not go on at the places that somebody names. */
+/** Refusals of an existing history to go on at the places that a caller names. */
 
-/** Throws `REFUSED` where further places are named that the workspace does not track. */
+/** Throws `REFUSED` if further places are named that the workspace does not track. */
 export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly RootRecord[]): void {
   const other = further.map(placeOfRoot).find((place) => !found.folders.includes(place));
   if (other === undefined) return;
@@ -30,7 +30,7 @@ export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void 
   });
 }
 
-/** Throws `REFUSED` where the first root would lie in a further one, or around it: each file would be recorded twice. */
+/** Throws `REFUSED` if the first root would lie in a further one, or around it: each file would be recorded twice. */
 export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   const place = placeOfRoot(root);
   const clash = found.folders.slice(1).find((one) => isIn(place, one) || isIn(one, place));

@@ -2,7 +2,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { processPath } from "../disk/process-path.ts";
 
-/** Whoever asks may be another process, and means its own `/proc/self`. `path`: absolute. Throws `USAGE`. */
+/**
+ * Throws `USAGE` for a path through `/proc/self`: the caller may be another process, and mean its own. `path`: absolute.
+ */
 export function refuseProcessPath(disk: Disk, path: string): void {
   const led = processPath(disk, path);
   if (led === undefined) return;

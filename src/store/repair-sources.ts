@@ -7,7 +7,7 @@ import type { OfferedContent, RepairSource, WantedContents } from "../engine/log
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 
-/** Opens a place where good bytes may be. Throws `NOT_FOUND` where it is not there, `USAGE` for what is none. */
+/** Opens a place that may have good bytes. Throws `NOT_FOUND` if it is not there, `USAGE` if it is no such place. */
 export function repairSource(disk: Disk, place: RepairPlace): RepairSource {
   if ("folder" in place) {
     const folder = realFolder(disk, place.folder);
@@ -22,7 +22,7 @@ export function repairSource(disk: Disk, place: RepairPlace): RepairSource {
   return { name, offers: (wanted) => askedOf(workspace, name, wanted) };
 }
 
-/** Does a store lie in this folder? */
+/** True if the folder holds a store. */
 export function isStore(disk: Disk, folder: string): boolean {
   return disk.lstat(storeLayout(folder).blobs.packs)?.kind === "dir";
 }
@@ -41,7 +41,9 @@ function noStore(path: string): ChronicleError {
   return new ChronicleError("USAGE", `${path} is no store: it has no blobs/packs`, { data: { path } });
 }
 
-/** What a workspace says of a content that it does not have, or that is damaged there as well. Anything else ends the asking. */
+/**
+ * The errors of a workspace that does not have a content, or has it damaged as well. Any other error ends the search.
+ */
 const NOT_HAD: ReadonlySet<string> = new Set([
   ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],
   ...["INTEGRITY_VIOLATION", "LOG_DAMAGED", "USAGE"],
@@ -55,7 +57,7 @@ async function* askedOf(
   for (const hash of [...wanted.keys()]) {
     const size = wanted.get(hash);
     const found = await despiteAbsence(() => workspace.blob(hash));
-    // One of another size is not what is wanted: nothing of it is read.
+    // A content of another size is not the wanted one: nothing of it is read.
     if (found === undefined || (size ?? found.size) !== found.size) continue;
     yield { hash, size: found.size, where: name, pieces: () => found.pieces() };
   }

@@ -11,14 +11,14 @@ import type { Disk } from "../disk/disk.ts";
 import type { Retention } from "../engine/log/context.ts";
 import { readText } from "./file-head-keeper.ts";
 
-/** What a caller says of retention, and what holds where nobody says anything. */
+/** The caller's retention limits, and the defaults. */
 export interface RetentionInputs {
   readonly given: Partial<RetentionShape>;
   readonly defaults: Partial<RetentionShape>;
 }
 
 /**
- * The limits in force for a workspace: what the caller gives, else its own `config.yaml`, else the user's, else the
+ * Returns the limits in force for a workspace: the caller's, else its own `config.yaml`'s, else the user's, else the
  * defaults. Both files lie in the configuration folder: nothing in the tracked folder changes how long its history is
  * kept. Throws `USAGE`, naming file and line, for a file that cannot be understood.
  */
@@ -59,7 +59,7 @@ async function readLimits(
   return { limits, sources: sources as Retention["sources"] };
 }
 
-/** The reader of YAML is only loaded where there is something to read: a command line should start at once. */
+/** Loads the reader of YAML only if there is a file to read: a command line should start at once. */
 async function fileConfig(disk: Disk, path: string): Promise<RetentionConfig> {
   const text = readText(disk, path);
   if (text === undefined) return {};

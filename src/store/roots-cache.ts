@@ -12,38 +12,38 @@ import { optional } from "../util/optional.ts";
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
   readonly id: string;
-  /** The event of the record that this says; 0: none could be read. */
+  /** The event of the record shown here; 0: none could be read. */
   readonly seq: number;
   readonly name?: string;
-  /** None for a hosted one. */
+  /** Empty for a hosted workspace. */
   readonly folders: readonly string[];
-  /** The first of them is a single file. */
+  /** True if the first of them is a single file. */
   readonly single: boolean;
   readonly device: string;
   readonly inode: string;
-  /** When the folder was made; not known everywhere. */
+  /** The folder's birth time; not known everywhere. */
   readonly born?: string;
   readonly created: string;
   readonly archived?: true;
-  /** Why its own record cannot be read, or not the last one. Never kept: the log may be put back. */
+  /** The reason why its own record, or the last one, cannot be read. Never cached: the log may be put back. */
   readonly problem?: string;
 }
 
 interface CacheChange {
-  /** What was read of logs, or was just recorded. */
+  /** Workspaces read from logs, or just recorded. */
   readonly fresh: readonly ListedWorkspace[];
   readonly gone: readonly string[];
   readonly durably?: boolean;
 }
 
 /**
- * Which folder belongs to which workspace: derived from the logs, kept in `cache/roots.json` so that a command need not
- * read every log. Disposable: what is missing in it is read from the logs again.
+ * Caches which folder belongs to which workspace: derived from the logs, kept in `cache/roots.json` so that a command
+ * need not read every log. Disposable: missing entries are read from the logs again.
  */
 export class RootsCache {
   readonly #disk: Disk;
   readonly #layout: StoreLayout;
-  /** What was read last, and the file that it was read from. */
+  /** The last content read, and a mark of its file. */
   #loaded: { readonly mark: string; readonly known: ReadonlyMap<string, ListedWorkspace> } | undefined;
 
   constructor(disk: Disk, layout: StoreLayout) {
@@ -51,7 +51,10 @@ export class RootsCache {
     this.#layout = layout;
   }
 
-  /** All workspaces of the store that have a history; one whose record cannot be read has a `problem`, and hinders no other. */
+  /**
+   * Returns all workspaces of the store that have a history. One whose record cannot be read has a `problem`, and does
+   * not affect the others.
+   */
   async list(): Promise<ListedWorkspace[]> {
     const known = this.#load();
     const listed: ListedWorkspace[] = [];
@@ -69,17 +72,20 @@ export class RootsCache {
     return listed;
   }
 
-  /** Takes note of what was just recorded of a workspace. */
+  /** Notes the record that a workspace has just got. */
   note(workspace: ListedWorkspace): void {
     this.#tryToChange({ fresh: [workspace], gone: [] });
   }
 
-  /** The next look reads its log again, also after a power loss: to be called before its record is changed. */
+  /**
+   * Makes the next `list` read the workspace's log again, also after a power loss: call it before its record is
+   * changed.
+   */
   drop(id: string): void {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
 
-  /** On a disk that is full or read-only nothing is kept, and logs are read again: what is kept is still true. */
+  /** Ignores a disk that is full or read-only: logs are read again, and the cached entries are still true. */
   #tryToChange(change: CacheChange): void {
     try {
       this.#change(change);
@@ -88,7 +94,10 @@ export class RootsCache {
     }
   }
 
-  /** Others may have written it since a log was read: of two records of a workspace the later one counts. */
+  /**
+   * Other processes may have written the cache since a log was read: of two records of a workspace, the later one
+   * counts.
+   */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());
     for (const one of fresh) if (one.seq >= (all.get(one.id)?.seq ?? 0)) all.set(one.id, one);
@@ -104,14 +113,14 @@ export class RootsCache {
       .map((item) => item.name.toString());
   }
 
-  /** `undefined`: nothing was recorded there yet. */
+  /** Returns `undefined` if nothing was recorded there yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
     const found = await lastWorkspaceRecord(this.#disk, layout, id);
     const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
-    // Written when the workspace is begun, and never again.
+    // This file is written when the workspace is begun, and never again.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
     return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };
@@ -120,7 +129,7 @@ export class RootsCache {
   #load(): ReadonlyMap<string, ListedWorkspace> {
     const file = `${this.#layout.home}/cache/roots.json`;
     const stat = this.#disk.lstat(file);
-    // Each writing makes a new file.
+    // Each write makes a new file.
     const mark = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
     if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readDerived(this.#disk, file)) };
     return this.#loaded.known;
@@ -142,7 +151,7 @@ export class RootsCache {
   }
 }
 
-/** A workspace's record, of event `seq`, as the list shows it. */
+/** Returns a workspace's record, of event `seq`, as the list shows it. */
 export function listedWorkspace(id: string, record: WorkspaceRecord, seq: number): ListedWorkspace {
   const { name, device, inode, born, created, archived } = record;
   const onDisk = record.roots.filter((root) => root.folder !== "");
@@ -165,7 +174,7 @@ function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> 
     const value = JSON.parse(text ?? "[]") as unknown;
     return new Map((Array.isArray(value) ? value : []).filter(isListed).map((one) => [one.id, one]));
   } catch {
-    // A torn cache is no cache: the logs are read again.
+    // A torn cache counts as empty: the logs are read again.
     return new Map();
   }
 }

@@ -11,7 +11,7 @@ import { changedRoot } from "../engine/commit/config.ts";
 import { personalPlace, type StorePlaces } from "./personal-place.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
 
-/** The roots to track, from the folders or single files that the caller names. The first has no id. */
+/** Returns the roots to track, from the folders or single files that the caller names. The first has no id. */
 export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
   const ids = new Set<string>();
@@ -28,7 +28,7 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   });
 }
 
-/** A file that lies in two roots would be recorded twice, and put back twice. */
+/** Refuses nested roots: a file that lies in two roots would be recorded twice, and restored twice. */
 function refuseNested(disk: Disk, places: readonly Place[]): void {
   for (const [i, inner] of places.entries()) {
     const outer = places.find((one, at) => at !== i && one.only === undefined && isWithin(disk, inner, one.folder));
@@ -42,7 +42,7 @@ function refuseNested(disk: Disk, places: readonly Place[]): void {
   }
 }
 
-/** A single file lies in its folder, and is none. */
+/** True if a place lies in a folder. A single file lies in its folder, and is none. */
 function isWithin(disk: Disk, place: Place, folder: string): boolean {
   return isIn(placeOfRoot(place), folder) || liesIn(disk, place.folder, folder);
 }
@@ -65,10 +65,10 @@ function placeOf(disk: Disk, given: string): Place {
   return { folder, only: listedName(disk, folder, path.slice(slash + 1)) };
 }
 
-/** Nothing is there, or what the path leads through is no folder. */
+/** Nothing is there, or the path leads through something that is no folder. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 
-/** A folder or file that a caller names, by its real name. Throws `NOT_FOUND` where nothing is there. */
+/** Returns the real path of a folder or file that a caller names. Throws `NOT_FOUND` if nothing is there. */
 export function resolved(disk: Disk, given: string): string {
   try {
     const real = disk.realpath(given);
@@ -98,7 +98,7 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
   return id;
 }
 
-/** Folders that nobody means to track whole, and the store itself. `folder`: without links. Throws `UNSAFE`. */
+/** Throws `UNSAFE` for folders that nobody means to track whole, and for the store itself. `folder`: without links. */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
     throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {

@@ -1,14 +1,14 @@
 import type { Disk } from "../disk/disk.ts";
 import { treeSize } from "./tree-size.ts";
 
-/** How old a look may be, in ms. */
+/** The greatest age of a measurement, in ms. */
 const LOOK_MS = 5_000;
-/** How much may have been written since a look, in bytes. */
+/** The most bytes written since a measurement. */
 const LOOK_BYTES = 16 * 1024 * 1024;
 
 /**
- * How many bytes a store takes, without looking at its files each time: what the last look found, and what was written
- * since. Other processes' writing shows at the next look.
+ * Counts the bytes that a store takes, without reading its files each time: the last measurement, and the bytes written
+ * since. Other processes' writes show at the next measurement.
  */
 export class StoreGauge {
   readonly #disk: Disk;
@@ -40,7 +40,7 @@ export class StoreGauge {
     this.#grown += bytes;
   }
 
-  /** Something was removed: the next answer is of a new look. */
+  /** Measures anew with the next call, as something was removed. */
   lookAgain(): void {
     this.#at = undefined;
   }

@@ -8,7 +8,10 @@ export interface StorePlaces {
   readonly configFolder: string;
 }
 
-/** In each place: the folder that was made first there. Whoever owns that has begun it; the place itself may be a mount of root's. */
+/**
+ * The folder that was made first in each place. Its owner has begun the place; the place itself may be a mount of
+ * root's.
+ */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
 interface Place {
@@ -25,7 +28,10 @@ function placesOf(disk: Disk, given: StorePlaces): Place[] {
   });
 }
 
-/** The user to whom a folder belongs. One that is not there yet: this user, but root makes it for the user in whose folder it will lie. */
+/**
+ * Returns the owner of a folder. One that is not there yet belongs to this user, but root makes it for the user in
+ * whose folder it will lie.
+ */
 function ownerOf(disk: Disk, folder: string): number {
   const own = effectiveUser();
   for (let at = folder; at !== ""; at = at.slice(0, at.lastIndexOf("/"))) {
@@ -36,7 +42,7 @@ function ownerOf(disk: Disk, folder: string): number {
   return own;
 }
 
-/** `undefined`: it is not there, or cannot be looked at. */
+/** Returns `undefined` if it is not there, or cannot be read. */
 function uidOf(disk: Disk, path: string): number | undefined {
   try {
     return disk.lstat(path)?.uid;
@@ -47,8 +53,8 @@ function uidOf(disk: Disk, path: string): number | undefined {
 }
 
 /**
- * Has everything that is made in a store, and beside its key, belong to the user who began them: what belongs to another one, its user
- * can neither read nor replace. Returns whether the store's first folders may be made.
+ * Gives everything that is made in a store, and beside its key, to the user who began them: that user could neither
+ * read nor replace another user's files. Returns whether the store's first folders may be made.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   let mayMake = true;
@@ -59,7 +65,7 @@ export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   return mayMake;
 }
 
-/** Throws `UNSAFE` where what this process would write into a store, or beside its key, would not belong to their user. */
+/** Throws `UNSAFE` if this process's writes into a store, or beside its key, would not belong to their user. */
 export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
   for (const { folder, first, owner } of placesOf(disk, places)) {
     if (disk.makesFor(owner) || keepsNoOwners(disk, first)) continue;
@@ -72,7 +78,7 @@ export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
   }
 }
 
-/** Does what is made in a folder belong to its user anyway? On some file systems everything belongs to one user. */
+/** True if a file made in a folder belongs to its user anyway: on some file systems, everything belongs to one user. */
 function keepsNoOwners(disk: Disk, folder: string): boolean {
   const path = `${folder}/.owner-${process.pid}`;
   try {

@@ -4,10 +4,13 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
 
-/** Ids are UUIDs: nothing else becomes the name of a file. */
+/** Ids are UUIDs: nothing else may become the name of a file. */
 const ID = /^[0-9a-f-]{36}$/;
 
-/** The tokens with which folders ask their origins, by workspace: one file each (0600), in `sync-tokens/` beside the key. */
+/**
+ * The tokens that folders present to their origins, by workspace: one file each (0600), in `sync-tokens/` beside the
+ * key.
+ */
 export class SyncTokens {
   readonly #disk: Disk;
   readonly #folder: string;

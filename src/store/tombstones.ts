@@ -8,7 +8,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/** Where in a store the history of a note may lie; second, where it lies while the note counts. */
+/** Returns the places of a note's history in a store; the second one is its place while the note counts. */
 function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
   const layout = storeLayout(home);
   const workspace = part?.workspace ?? id;
@@ -16,7 +16,7 @@ function placesIn(home: string, { id, part }: Tombstone): readonly [string, stri
   return part === undefined ? [kept, given] : [given, kept];
 }
 
-/** Where the notes are kept, and for which store. */
+/** The folder of the notes, and their store. */
 interface PlaceOfNotes {
   readonly backends: { readonly disk: Disk };
   readonly configFolder: string;
@@ -24,9 +24,9 @@ interface PlaceOfNotes {
 }
 
 /**
- * The notes of what was forgotten in one store: one file each (0600), in `forgotten/` beside the key. Copies of a store can share that
- * folder, and hold histories of one id: a note of another store is passed by, and never written over. The place of the store in a note
- * is where it was then: a store may be moved, or be opened by the name of a link.
+ * The notes of what was forgotten in one store: one file each (0600), in `forgotten/` beside the key. Copies of a store
+ * can share that folder, and hold histories of one id: a note of another store is skipped, and never overwritten. A
+ * note names the store's place at that time: a store may be moved since, or be opened by the name of a link.
  */
 export class Tombstones {
   readonly #disk: Disk;
@@ -39,7 +39,7 @@ export class Tombstones {
     this.#store = home;
   }
 
-  /** Also `undefined` for one that cannot be understood. */
+  /** Returns `undefined` also for a note that cannot be understood. */
   get(id: string): Tombstone | undefined {
     return this.#own(id)[0]?.stone;
   }
@@ -61,7 +61,7 @@ export class Tombstones {
     return this.listOfAllStores().filter((stone) => this.#isOwn(stone));
   }
 
-  /** Those that other stores have put into the same folder, too. */
+  /** Returns also the notes that other stores have put into the same folder. */
   listOfAllStores(): Tombstone[] {
     return this.#names().flatMap((name) => this.#at(`${this.#folder}/${name}`) ?? []);
   }
@@ -74,7 +74,7 @@ export class Tombstones {
       .filter((name) => name.endsWith(SUFFIX));
   }
 
-  /** The notes of this store of one id; first the one that names the store's present place. */
+  /** Returns the notes of this store for one id; first the one that names the store's present place. */
   #own(id: string): { readonly path: string; readonly stone: Tombstone }[] {
     const found = this.#names()
       .filter((name) => name === `${id}${SUFFIX}` || name.startsWith(`${id}.of-`))
@@ -88,8 +88,9 @@ export class Tombstones {
   }
 
   /**
-   * Is it of this store? One that names another place is where that place is this store, by another name, or where what it is about
-   * lies here and not there any more. Where the other store has it still, or has freed it, this is a copy, and the note is not its own.
+   * True if the note is of this store. A note that names another place is, if that place is this store by another name,
+   * or if its history lies here and no longer there. If the other store still has the history, or has freed it, this
+   * store is a copy, and the note is not its own.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;
@@ -114,7 +115,7 @@ export class Tombstones {
     return text === undefined ? undefined : parseTombstone(text);
   }
 
-  /** The second one is for where another store has the first. */
+  /** The second path is used if another store has the first. */
   #places(id: string): string[] {
     const store = sha256(this.#store).slice(0, 16);
     return [`${this.#folder}/${id}${SUFFIX}`, `${this.#folder}/${id}.of-${store}${SUFFIX}`];

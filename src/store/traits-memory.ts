@@ -5,9 +5,9 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { TraitsMemory } from "../worktree/files/folder-probe.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** So many mounts are remembered; the oldest go. */
+/** The number of mounts that are remembered; the oldest go. */
 const MOST = 64;
-/** Of what the file says; another one is read as empty. */
+/** The version of the file's format; a file of another one is read as empty. */
 const VERSION = 1;
 
 interface Kept {
@@ -15,7 +15,7 @@ interface Kept {
   readonly mounts: readonly (readonly [string, FolderTraits])[];
 }
 
-/** What was found out about file systems, in a file of the store. Derived: without it, it is found out once more. */
+/** The known traits of file systems, in a file of the store. Derived: without it, they are probed once more. */
 export class FileTraitsMemory implements TraitsMemory {
   readonly #disk: Disk;
   readonly #path: string;
@@ -36,7 +36,7 @@ export class FileTraitsMemory implements TraitsMemory {
       makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
       writeFileDurably(this.#disk, this.#path, Buffer.from(JSON.stringify(kept)), { mark: `.${process.pid}` });
     } catch (error) {
-      // A store that takes nothing now says so where something of worth is written.
+      // A store that takes no writes now is reported when something of worth is written.
       if (errnoOf(error) === undefined) throw error;
     }
   }

@@ -1,7 +1,9 @@
 import type { Disk } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
-/** Bytes of the files in a folder and beneath it; 0 where there is none. What goes away meanwhile counts nothing. */
+/**
+ * Returns the bytes of the files in a folder and beneath it; 0 if there is none. Files that go meanwhile do not count.
+ */
 export function treeSize(disk: Disk, folder: string): number {
   if (disk.lstat(folder) === undefined) return 0;
   let total = 0;

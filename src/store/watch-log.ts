@@ -4,13 +4,16 @@ import type { Disk, DiskWatch } from "../disk/disk.ts";
 import { folderOf } from "../disk/write-fully.ts";
 import type { Timers } from "../util/timers.ts";
 
-/** How often a log is looked at where nothing tells of it, in ms; where something does, that may have been lost. */
+/**
+ * The time between two checks of a log, in ms: without events of the system, and with them, as an event may have been
+ * lost.
+ */
 const LOOK_MS = 50;
 const LOOK_AGAIN_MS = 1_000;
 
 /**
- * Tells when a log may have grown, whoever writes it: by the system's events on its folder, where it has them, else by
- * looking. Ends when it is disposed of.
+ * Calls back when a log may have grown, whichever process writes it: by the system's events on its folder, if it has
+ * them, else by polling. Ends when it is disposed of.
  */
 export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogOptions): Disposable {
   let seen = stateOf(disk, log);
@@ -35,17 +38,17 @@ export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogO
   };
 }
 
-/** Whose clock it is, and who is told. */
+/** The clock, and the callback. */
 export interface WatchLogOptions {
   readonly timers: Timers;
   readonly onGrown: () => void;
 }
 
-/** `undefined` where the system has no events, or none to spare. */
+/** Returns `undefined` if the system has no events, or none to spare. */
 function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch | undefined {
   const own = Buffer.from(basename(log));
   try {
-    // The index lies beside it, and is written as often.
+    // The index lies in the same folder, and is written as often.
     return disk.watchFolder(folderOf(log), (name) => {
       if (name === undefined || name.equals(own)) onEvent();
     });
@@ -55,7 +58,7 @@ function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch 
   }
 }
 
-/** What changes with each append, and with each compaction. */
+/** Returns a string that changes with each append, and with each compaction. */
 function stateOf(disk: Disk, log: string): string {
   const stat = disk.lstat(log);
   return stat === undefined ? "" : `${stat.ino} ${stat.size}`;

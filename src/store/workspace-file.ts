@@ -3,18 +3,18 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { readText } from "./file-head-keeper.ts";
 
-/** `workspace.json` (docs/format.md): the format's version and the workspace's id, nothing else. */
+/** Returns the text of `workspace.json` (docs/format.md): the format's version and the workspace's id, nothing else. */
 
 function textOf(id: string): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, id })}\n`;
 }
 
-/** Writes it, durably. */
+/** Writes `workspace.json` durably. */
 export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
-/** What is wrong with it, for people; `undefined`: nothing. */
+/** Returns the file's fault, for people; `undefined`: none. */
 export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): string | undefined {
   const text = readText(disk, path);
   if (text === undefined) return "it is not there";
@@ -22,8 +22,8 @@ export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): stri
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` for another format, older or newer. A file that is damaged or gone is no reason to refuse:
- * the log says the same, and `verify` tells.
+ * Throws `FORMAT_UNSUPPORTED` for another format, older or newer. A file that is damaged or gone is no reason to
+ * refuse: the log has the same facts, and `verify` reports it.
  */
 export function refuseOtherWorkspace(disk: Disk, path: string): void {
   const format = /^\{"format": *(\d{1,9})[,}]/.exec(readText(disk, path) ?? "")?.[1];

@@ -4,7 +4,10 @@ import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
 
-/** The endings of the name of a folder that is not whole yet, and of one that is being removed for good. Neither is a workspace. */
+/**
+ * The endings of the names of folders that are not whole yet, and of those being removed for good. Neither is a
+ * workspace.
+ */
 const UNFINISHED = ".new";
 const FORGOTTEN = ".forgotten";
 
@@ -12,7 +15,7 @@ export function unfinishedName(id: string): string {
   return `${id}${UNFINISHED}`;
 }
 
-/** The name of a workspace's folder while it is removed for good. */
+/** Returns the name of a workspace's folder while it is removed for good. */
 export function endedName(id: string): string {
   return `${id}${FORGOTTEN}`;
 }
@@ -24,8 +27,8 @@ interface Place {
 }
 
 /**
- * Takes the store's one lock for workspaces that come, get a name or go, so that of two processes that want the same name
- * one gets it. What a crash has left half made or half removed is cleared away first. Throws `LOCKED`.
+ * Holds the store's one lock for workspaces that come, get a name or go, so that only one of two processes gets a name
+ * that both want. First clears away what a crash has left half made or half removed. Throws `LOCKED`.
  */
 export async function withNames<T>({ backends, layout, waitMs }: Place, work: () => Promise<T>): Promise<T> {
   const { disk } = backends;
@@ -45,8 +48,9 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Moves a workspace's folder away, with all that it holds of its origin's history, once nobody is at work in it. `before`: with the lock
- * held, what has to be durable first; what it throws leaves all as it is. Throws `LOCKED`, also while a process syncs it.
+ * Moves a workspace's folder away, with its mirror, once no process is at work in it. `before`: makes durable, with the
+ * lock held, what must be so first; if it throws, everything stays as it is. Throws `LOCKED`, also while a process
+ * syncs it.
  */
 export async function moveWorkspace(
   { backends, layout, waitMs }: Place,
@@ -61,7 +65,7 @@ export async function moveWorkspace(
     using _held = await lock.exclusive(waitMs);
     await before();
     disk.rename(folder, to);
-    // First where it is found: after a crash it is in one place at least.
+    // Sync the target first: after a crash, the folder is in at least one place.
     disk.syncFolder(to.slice(0, to.lastIndexOf("/")));
     disk.syncFolder(layout.workspaces);
   } finally {

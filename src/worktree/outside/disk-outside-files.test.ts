@@ -66,14 +66,14 @@ test("wherever a replacement is cut off, the file is old or new, and the next on
       else expect([sha256(old), sha256(young)]).toContain(left);
       expect(await replace(disk)).toBeUndefined();
       expect(await hashOf()).toBe(sha256(old));
-      // What a step that was cut off left aside is dropped by the next one, if there is one.
+      // If there is a next step, it drops what the one that was cut off left aside.
       if (left === sha256(young)) expect(disk.list("/etc").map((item) => item.name.toString())).toEqual(["conf"]);
     },
   });
   expect(points).toBeGreaterThan(5);
 });
 
-/** A folder of this user's own, and who replaces files in it. */
+/** A folder of this user's own, in which files are replaced. */
 class Place implements Disposable {
   readonly base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "chronicle-outside-")));
   readonly conf = join(this.base, "conf");
@@ -83,7 +83,7 @@ class Place implements Disposable {
     fs.rmSync(this.base, { recursive: true, force: true });
   }
 
-  /** From what is there now to a file with this content. */
+  /** Replaces the present file by one with this content. */
   async replace(content: ContentReader, disk = new NodeDisk()): Promise<string | undefined> {
     const outside = new DiskOutsideFiles({ disk, own: [], roots: [] });
     const path = outsidePath(this.conf);
@@ -95,7 +95,7 @@ class Place implements Disposable {
   }
 }
 
-/** Fails with an errno where a call has such an argument. */
+/** Returns a disk whose `method` fails with an errno if one of its arguments ends with `end`. */
 function failing(method: "link" | "rename" | "removeFolder", end: string, code: string): NodeDisk {
   const disk = new NodeDisk();
   const own = disk[method].bind(disk) as (...args: unknown[]) => void;
@@ -140,7 +140,7 @@ test.runIf(process.getuid?.() === 0)("the file keeps its owner and group", async
   expect(await place.replace(text("restored"))).toBeUndefined();
   const { uid, gid, mode } = fs.statSync(place.conf);
   expect([uid, gid, mode & 0o777, fs.readFileSync(place.conf, "utf8")]).toEqual([1234, 4321, 0o660, "restored"]);
-  // What was removed belongs to the owner of its folder.
+  // A restored file belongs to the owner of its folder.
   fs.rmSync(place.conf);
   fs.chownSync(place.base, 1234, 4321);
   expect(await place.replace(text("restored"))).toBeUndefined();

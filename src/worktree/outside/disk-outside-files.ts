@@ -18,18 +18,18 @@ export interface DiskOutsideOptions {
   readonly home?: string | undefined;
   /** Chronicle's own folders: absolute, links resolved. */
   readonly own: readonly string[];
-  /** Folders of the workspace, which keeps them itself. */
+  /** Folders of the workspace, which records them itself. */
   readonly roots: readonly string[];
   readonly limits?: OutsideLimits;
 }
 
 const PIECE = 1024 * 1024;
-/** A file that changes while it is read is read again this often. */
+/** The number of times that a file which changes while it is read is read again. */
 const RETRIES = 3;
-/** As many links one after the other as the system follows. */
+/** The number of links in a row that the system follows. */
 const MOST_LINKS = 40;
 
-/** Files anywhere on a disk, opened from `/` on without following links. */
+/** Files anywhere on a disk, opened from `/` without following links. */
 export class DiskOutsideFiles implements OutsideFiles {
   readonly home: string | undefined;
   readonly #disk: Disk;
@@ -58,7 +58,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     return { name, end: end ?? this.#danglingEnd(name) };
   }
 
-  /** Of a link that leads into `/proc`, its own name; of what is reached by way of one, the path there. */
+  /** Returns the own name of a link that leads into `/proc`; for a path by way of such a link, the path there. */
   #nameBefore(absolute: string, own: string): string {
     return processPath(this.#disk, posix.dirname(absolute)) === undefined ? this.#nameOf(absolute) : own;
   }
@@ -69,7 +69,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     return `${folder === "/" ? "" : folder}${absolute.slice(slash)}`;
   }
 
-  /** What a tool that writes to a link would make where the link leads to. */
+  /** Returns the path that a tool which writes to a dangling link would create. */
   #danglingEnd(name: string): string {
     let at = name;
     for (let links = 0; links < MOST_LINKS; links += 1) {
@@ -80,7 +80,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     return name;
   }
 
-  /** The target of a link; `undefined` where there is none, or one that cannot be told. */
+  /** Returns the target of a link; `undefined` if there is none, or one that cannot be represented. */
   #target(absolute: string): string | undefined {
     try {
       if (this.#disk.lstat(absolute)?.kind !== "symlink") return undefined;
@@ -101,7 +101,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     }
   }
 
-  /** A folder that need not be there yet, from the deepest one on the way that is. */
+  /** Returns the real path of a folder that need not be there yet, from its deepest existing parent. */
   #realFolder(folder: string): string {
     for (let at = folder, rest = ""; ;) {
       const real = this.#real(at);
@@ -114,7 +114,7 @@ export class DiskOutsideFiles implements OutsideFiles {
   }
 
   async look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook> {
-    // What is asked for in a root is what the workspace leaves to others: git's own state.
+    // A path in a root is requested only if the workspace leaves it to others: git's own state.
     const roots = this.#roots.filter((root) => !isWithin(path, root));
     if (this.isOwn(path, false))
       return { found: [], omitted: [{ path, reason: "store", detail: "it is Chronicle's own" }] };
@@ -141,7 +141,7 @@ interface WalkGiven {
   readonly skip: readonly WorkspacePath[];
 }
 
-/** One look: what was found, and what not. */
+/** One scan: the entries that were found, and those that were omitted. */
 class Walk implements OutsideLook {
   readonly found: { readonly path: WorkspacePath; readonly entry: Entry | undefined }[] = [];
   readonly omitted: Omission[] = [];
@@ -155,7 +155,7 @@ class Walk implements OutsideLook {
   }
 
   async visit(top: WorkspacePath): Promise<void> {
-    // Before anything is read: what is too much would be refused in the end, after all of it was.
+    // Count before anything is read: an excess would be refused in the end, after all of it was read.
     const { deep, whole } = this.#request;
     const excess = deep && whole === true && !isSystemPath(top) ? this.#excess(top) : undefined;
     if (excess !== undefined) return this.#omit(top, "over-limit", excess);
@@ -174,7 +174,7 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** Why there is too much beneath a folder, as a count tells; `undefined`: there is not. */
+  /** Returns the excess beneath a folder, in words, by counting; `undefined`: none. */
   #excess(top: WorkspacePath): string | undefined {
     const { maxEntries, maxBytes } = this.#given.limits;
     const stat = this.#stat(top);
@@ -204,7 +204,7 @@ class Walk implements OutsideLook {
         .map((item) => childOf(folder, decodeName(item.name)))
         .filter((path) => !isLeftOut(path));
     } catch (error) {
-      // What cannot be listed is said when it is looked at.
+      // The walk will report what cannot be listed.
       if (errnoOf(error) === undefined) throw error;
       return [];
     }
@@ -220,13 +220,13 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** Looks at one path; answers its stat where it was taken. */
+  /** Records one path; returns its stat if it was taken. */
   async #one(path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
     if (isSystemPath(path)) {
       this.#omit(path, "special", "it belongs to the system");
       return undefined;
     }
-    // What is the workspace's own is kept there.
+    // The workspace records its own paths.
     if (dev !== undefined && this.#given.skip.some((folder) => isWithin(path, folder))) return undefined;
     using fs = new ConfinedFs(this.#given.disk, "/");
     try {
@@ -263,7 +263,7 @@ class Walk implements OutsideLook {
 
   async #file(fs: ConfinedFs, path: WorkspacePath): Promise<FileStat | undefined> {
     using file = fs.openRead(path);
-    // Nobody else's turn may come while folders are held open by their old names.
+    // Release the folders: no other work may run while they are held open by their old names.
     fs.release();
     for (let attempt = 0; ; attempt += 1) {
       const before = fs.fstat(file);
@@ -304,7 +304,7 @@ class Walk implements OutsideLook {
 
 function* piecesOf(disk: Disk, fd: number, most: number): Generator<Uint8Array> {
   for (let at = 0; at <= most;) {
-    // A new one each time: whoever takes it may not be done with the last one.
+    // Use a new buffer each time: the consumer may still need the last one.
     const buffer = Buffer.allocUnsafe(at === 0 ? 64 * 1024 : PIECE);
     const count = disk.read(fd, buffer, at);
     if (count === 0) return;

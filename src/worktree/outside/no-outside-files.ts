@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { OutsideFiles, OutsideLook } from "../outside-files.ts";
 
 /**
- * Where a workspace has no folder there is nothing outside of it: no path that a client names is ever looked for on the
+ * The outside files of a workspace without a folder: none. No path that a client names is ever searched for on the
  * machine that hosts it.
  */
 export class NoOutsideFiles implements OutsideFiles {

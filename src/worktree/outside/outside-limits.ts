@@ -1,6 +1,6 @@
 import { isWithin, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 
-/** What is kept of one tool's paths outside, at most. */
+/** The most that is kept of one tool's paths outside. */
 export interface OutsideLimits {
   readonly maxFileSize: number;
   readonly maxEntries: number;
@@ -13,15 +13,15 @@ export const OUTSIDE_LIMITS: OutsideLimits = {
   maxBytes: 4 * 1024 ** 3,
 };
 
-/** Where the system shows itself as files. */
+/** Folders in which the system presents itself as files. */
 const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
 
-/** Does a path outside belong to the system, or is it everything? */
+/** True if a path outside belongs to the system, or is everything. */
 export function isSystemPath(path: WorkspacePath): boolean {
   return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
 }
 
-/** An absolute path as one beneath `/`. */
+/** Returns an absolute path as one beneath `/`. */
 export function beneathSlash(absolute: string): WorkspacePath {
   return absolute.replace(/^\/+/, "") as WorkspacePath;
 }

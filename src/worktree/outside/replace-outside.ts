@@ -12,8 +12,8 @@ import { isSameContent } from "../files/same-stat.ts";
 const NEVER_SET = 0o7000;
 
 /**
- * Brings one path from `before` to `after`: staged beside its place, synced, renamed over. Answers why it could not be done.
- * What is neither is left alone; what was written at the last moment is kept beside it.
+ * Brings one path from `before` to `after`: staged beside its place, synced, renamed over. Returns the reason if that
+ * cannot be done. An entry that is neither is left alone; what was written at the last moment is kept beside it.
  */
 export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, before, after } = change;
@@ -40,7 +40,7 @@ function keptOf({ before, after, isKept }: OutsideChange): (hash: Hash) => Promi
   return async (hash) => known.includes(hash) || (await isKept?.(hash)) === true;
 }
 
-/** What is at the path is looked at once more, and exchanged. */
+/** Rechecks the entry at the path, and exchanges it. */
 function putStaged(fs: ConfinedFs, { path, before, after }: OutsideChange, staged: WorkspacePath): string | undefined {
   const folder = parentOf(path);
   const seen = inspectPath(fs, path, path);
@@ -63,10 +63,10 @@ interface Exchange {
   readonly after: Entry | undefined;
 }
 
-/** Errnos of a file system without hard links. */
+/** The errnos of a file system without hard links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
-/** Gives a file another name, which nothing has; where there are no second names, it loses its own. */
+/** Links a file to a second, free name; on a file system without hard links, renames it. */
 function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void {
   try {
     fs.link(from, to);
@@ -77,10 +77,10 @@ function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void 
   }
 }
 
-/** The last step: what is there goes aside, is looked at once more, and only then is gone. */
+/** Carries out the last step: moves the old entry aside, rechecks it, and only then removes it. */
 function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
   if (seen === undefined) {
-    // Without a link in its place: a file that came meanwhile stays.
+    // Nothing is replaced: a file that came meanwhile stays.
     if (after === undefined) return undefined;
     nameAlso(fs, staged, path);
     dropOwn(fs, staged);
@@ -109,7 +109,7 @@ interface Placing {
   readonly aside: WorkspacePath;
 }
 
-/** Puts the new file into place; where that fails, the old one has its name as before, and that alone. */
+/** Renames the new file into place; if that fails, the old one keeps its name, and only that one. */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
     fs.renameFile(staged, path);
@@ -142,7 +142,7 @@ function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): st
   return undefined;
 }
 
-/** Writes the new content beside its place, durably. Answers why it could not. */
+/** Writes the new content beside its place, durably. Returns the reason if that cannot be done. */
 async function stage(
   disk: Disk,
   fs: ConfinedFs,
@@ -177,7 +177,10 @@ interface Made {
   readonly made: FileStat;
 }
 
-/** To whom a new file is to be given: who had the replaced one; what root makes anew, to the folder's owner. `undefined`: it is theirs. */
+/**
+ * Returns the user to give a new file to: the replaced file's owner; for a new file of root's, the folder's owner.
+ * `undefined`: it is theirs already.
+ */
 function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
   const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
   const model = replaced?.kind === "file" ? replaced : folder?.uid === 0 ? undefined : folder;
@@ -185,7 +188,7 @@ function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefi
   return { uid: model.uid, gid: model.gid };
 }
 
-/** What was staged and is not in place goes; what cannot be removed now is removed by the next attempt. */
+/** Removes a staged file that is not in place; if that fails now, the next attempt removes it. */
 function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
   try {
     dropOwn(fs, staged);
@@ -200,7 +203,7 @@ function dropOwn(fs: ConfinedFs, path: WorkspacePath): void {
   if (stat?.kind === "file" || stat?.kind === "symlink") fs.unlink(path);
 }
 
-/** The same each time, so that the next attempt finds what an interrupted one left. */
+/** Returns the same name each time, so that the next attempt finds what an interrupted one left. */
 function stagingName(path: WorkspacePath): string {
   return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
 }
@@ -219,7 +222,7 @@ async function dropLeft(
   fs.syncFolder(parentOf(path));
 }
 
-/** A free name for what goes aside: what an earlier step kept there is not touched. */
+/** Returns a free name for the old entry: what an earlier step kept aside is not touched. */
 function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   const name = childOf(parentOf(path), `${stagingName(path)}.old`);
   for (let n = 1; ; n += 1) {
@@ -228,7 +231,7 @@ function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   }
 }
 
-/** The first link that stands where a folder should, on the way to a path. */
+/** Returns the first link that stands in place of a folder, on the way to a path. */
 export function linkOnTheWay(fs: ConfinedFs, path: WorkspacePath): WorkspacePath | undefined {
   const folder = parentOf(path);
   if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return undefined;

@@ -12,7 +12,9 @@ function file(path: string, size = 1): Entry {
   return { path: path as WorkspacePath, kind: "file", mode: 0o644, size, mtimeMs: 1, hash: sha256(path) };
 }
 
-/** A journal over a log with these entries: event n of the log is the n-th; `undefined`: nothing for the origin. */
+/**
+ * Returns a journal over a log with these entries: event n of the log is the n-th; `undefined`: nothing for the origin.
+ */
 function journalOf(
   log: readonly (string | undefined)[],
   more: {
@@ -148,7 +150,7 @@ describe("FolderJournal", () => {
     journal.forgotten.listen(() => (forgotten += 1));
     await journal.scan();
     journal.release(1);
-    // The answer itself was lost: by event 50 it was decided.
+    // The answer itself was lost: it had been decided by event 50.
     await journal.settled(1, NOTHING, 50);
     at.head = 30;
     journal.remembered(1, 50);

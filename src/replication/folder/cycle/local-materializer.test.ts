@@ -3,10 +3,10 @@ import { decodeFile, type FileRecord } from "../../../core/values/file-record.ts
 import { ReplicaRig, replicaRecord } from "../../../testing/replica-rig.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 
-/** More than a first sync is asked about. */
+/** More changes than a first sync attributes. */
 const MANY = 4_100;
 
-/** What two agents have made at the origin, each folder by an event of its own. */
+/** The work of two agents at the origin, each folder by an event of its own. */
 const RECORDS = new Map(
   Array.from({ length: MANY }, (_, i): [number, FileRecord] => [
     i + 2,
@@ -17,7 +17,7 @@ const mirror = {
   records: async (seqs: Iterable<number>) => new Map([...RECORDS].filter(([seq]) => new Set(seqs).has(seq))),
 };
 
-/** Brings all of it into a folder, and answers who has made what, as the folder's own history says. */
+/** Brings all of it into a folder, and returns who has made how much, by the folder's own history. */
 async function authors(isFirst: boolean): Promise<Map<string, number>> {
   await using replica = await ReplicaRig.open();
   const changes = Array.from({ length: MANY }, (_, i) => {

@@ -12,7 +12,7 @@ import { planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { readCycle, type FileHistory } from "./read-cycle.ts";
 import { ReplicatedPaths, type ReplicationRules } from "../ground/replicated-paths.ts";
 
-/** A folder and its origin as two histories of files, and cycles between them: all that a sync is, but for disks and networks. */
+/** Tests cycles between a folder and its origin, as two histories of files: a whole sync without disks and networks. */
 
 /** `{"a": {"f": "text"}}`: folders are objects; a text that begins with `>` is a link. */
 interface Shape {
@@ -75,7 +75,7 @@ class Files implements FileHistory {
     this.#rows.push({ path, seq: (this.seq += 1), iteration: (last?.iteration ?? 0) + 1, entry });
   }
 
-  /** It becomes this tree. */
+  /** Changes the history to this tree. */
   become(shape: Shape): void {
     const wanted = new Map(entriesOf(shape).map((entry) => [entry.path, entry]));
     const now = this.tree();
@@ -97,7 +97,7 @@ class Files implements FileHistory {
   }
 }
 
-/** Both sides, and what the sync knows. */
+/** Both sides, and the state of the sync. */
 class Pair {
   readonly origin = new Files();
   readonly folder = new Files();
@@ -114,7 +114,7 @@ class Pair {
     this.rules = new ReplicatedPaths({ mode: "two-way-safe", filterTo: [], filterFrom: [], ...rules });
   }
 
-  /** Both sides have this, and know it. */
+  /** Returns a pair whose sides have this, and have agreed on it. */
   static async of(shape: Shape, rules: Partial<ReplicationRules> = {}): Promise<Pair> {
     const pair = new Pair(rules);
     pair.origin.become(shape);
@@ -165,14 +165,14 @@ class Pair {
     checkWhole(this.folder.tree());
   }
 
-  /** What is proposed, and what was merged, comes to the origin. */
+  /** Brings proposals and merges to the origin. */
   #push({ proposals, changes }: CyclePlan): void {
     for (const path of proposals) this.origin.set(path, this.folder.at(path)?.entry);
     for (const { path, cause } of changes) if (cause === "merge") this.origin.set(path, this.folder.at(path)?.entry);
     checkWhole(this.origin.tree());
   }
 
-  /** Until nothing more is to be done. */
+  /** Runs cycles until nothing is left to do. */
   async settle(): Promise<void> {
     for (let i = 0; i < 10; i += 1) {
       const plan = await this.cycle();
@@ -183,7 +183,7 @@ class Pair {
     throw new Error("it does not come to rest");
   }
 
-  /** Beneath an open conflict? */
+  /** True if the path is, or lies beneath, an open conflict. */
   isOpen(path: WorkspacePath): boolean {
     return this.conflicts.some(({ record }) => `${path}/`.startsWith(`${record.path}/`));
   }
@@ -350,7 +350,7 @@ describe("a cycle", () => {
         side === "folder",
         side === "origin",
       ]);
-      // It is a folder again: the file is disputed as it was.
+      // It is a folder again: the file is disputed as before.
       pair[side].become({ d: { f: "again", g: "2" } });
       await pair.settle();
       expect(pair.conflicts.map(({ record }) => [record.path, record.reason])).toEqual([["d/f", "content"]]);

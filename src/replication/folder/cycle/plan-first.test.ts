@@ -45,7 +45,7 @@ interface Given {
   readonly own?: readonly Step[];
 }
 
-/** The origin has these; of `a/b` with a mode that no copy gets. */
+/** Returns the sides of an origin with these steps; `a/b` has a mode that no copy gets. */
 async function sidesOf({ mode = "two-way-safe", steps = STEPS, own = [] }: Given = {}): Promise<Sides> {
   const [mirror, index] = [new MemoryIndexStore(), new MemoryIndexStore()];
   const iterations = rowsOf(steps).map((row) =>
@@ -60,7 +60,7 @@ async function sidesOf({ mode = "two-way-safe", steps = STEPS, own = [] }: Given
   return { ...ground, nameRules: undefined };
 }
 
-/** The plan that any other cycle would make of these sides. */
+/** Returns the plan that any other cycle would make of these sides. */
 async function plannedAsEver(sides: Sides): Promise<CyclePlan> {
   const touched = await differingPaths([sides.mirror, sides.head], [sides.own as MemoryIndexStore, sides.local]);
   const paths = await readCycle(sides, touched);
@@ -101,7 +101,7 @@ test("it is asked for only where nothing was ever recorded, and nothing was ever
 test("half of an origin's commit is none of its plans", async () => {
   const steps: Step[] = [...STEPS, ["was", "file:2"]];
   expect(await planFirst(await sidesOf({ steps }))).toBeUndefined();
-  // What lies in it may be kept out; what only begins alike does not lie in it.
+  // The contents of a leaf may be kept out; a path that only has the same prefix does not lie in it.
   const other: Step[] = [
     ["a", "file:1"],
     ["a/x.log", "file:1"],

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { FolderRig } from "../../../testing/folder-rig.ts";
 
-/** An origin that may only be read for a while: what was refused then goes by itself once it may be written again. */
+/** An origin that is read-only for a while: refused changes go by themselves once it may be written again. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -17,7 +17,7 @@ async function archived(): Promise<void> {
 
 it("everything goes, without a word of anybody's", async () => {
   await archived();
-  // It was asked some times meanwhile.
+  // It is probed several times meanwhile.
   await rig.pass(300_000);
   await rig.during(rig.host.setArchived(false));
   await rig.pass(900_000);

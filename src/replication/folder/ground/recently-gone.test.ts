@@ -5,7 +5,10 @@ import { withCommit } from "../../../engine/commit/commit.ts";
 import { writtenDraft } from "../../../engine/commit/operation-drafts.ts";
 import { recentlyGone } from "./recently-gone.ts";
 
-/** Where something was deleted first: at the origin, or on this side, which a replica of this workspace is on. */
+/**
+ * Tests on which side a path was deleted first: at the origin, or on this side, which includes replicas of this
+ * workspace.
+ */
 
 async function deletedByReplica(rig: ReplicaRig, path: WorkspacePath): Promise<void> {
   rig.disk.unlink(`/proj/${path}`);

@@ -3,7 +3,7 @@ import { VirtualClock } from "../../../testing/virtual-clock.ts";
 import { flushSync } from "./flush-sync.ts";
 import { ConditionWaiters } from "./condition-waiters.ts";
 
-/** A sync that is under way, with an origin that never answers, or sends something for hours before it does. */
+/** Returns a sync that is under way, whose origin never answers, or sends something for hours before it does. */
 function withoutAnswer(clock: VirtualClock) {
   return {
     timers: clock,

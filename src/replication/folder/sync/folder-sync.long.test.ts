@@ -8,7 +8,7 @@ import { historyOf } from "../../../engine/read/history.ts";
 
 let rig: FolderRig;
 
-/** A folder that follows an origin with these files, and has them. */
+/** Returns the rig of a folder that follows an origin with these files, and has them. */
 async function started(begin: Readonly<Record<string, string>> = {}, more?: FolderRigOptions): Promise<FolderRig> {
   rig = await FolderRig.start(begin, more);
   await rig.flush();
@@ -23,7 +23,7 @@ async function trees(): Promise<{ desk: Record<string, string>; host: Record<str
   return { desk: rig.desk.tree(), host: await rig.during(rig.host.tree()) };
 }
 
-/** The origin's iterations of a path. */
+/** Counts the origin's iterations of a path. */
 async function iterations(of: string): Promise<number> {
   return (await rig.during(rig.host.workspace.history(of))).length;
 }
@@ -185,7 +185,7 @@ describe("P10: both sides change the same", () => {
     expect([desk["f"], host["f"]]).toEqual([mine, theirs]);
     const isConflict = what === "edit and edit" && mode.endsWith("safe");
     expect(rig.desk.sync.shape.conflicts).toBe(isConflict ? 1 : 0);
-    // Whatever has lost is in the folder's own history.
+    // The side that lost is in the folder's own history.
     const own = await rig.during(rig.desk.hold.context.index.iterations(path("f")));
     const sizes = own.map(({ entry }) => entry?.size);
     expect(sizes).toContain(edits[what]?.[0]?.length);
@@ -385,7 +385,7 @@ describe("P11: much is gone at once", () => {
       await rig.during(desk.start());
       await rig.until(() => desk.sync.shape.state === "halted");
       expect(desk.sync.shape.reason).toMatch(/1\d\d of 122 entries were deleted at the origin/);
-      // What came before it was known to be much is gone, and is in the history.
+      // Entries that went before the deletion was known to be large are gone, and are in the history.
       expect(Object.keys(desk.tree()).length).toBeGreaterThan(70);
       await rig.during(desk.sync.resume({ accept }));
       await rig.flush();
@@ -403,7 +403,7 @@ describe("P13, P14: echoes and editors", () => {
     for (let i = 1; i <= 5; i += 1) {
       await rig.during(host.write("f", `origin ${i}`));
       await rig.until(() => desk.tree()["f"] === `origin ${i}`);
-      // In the very moment in which the watcher tells of what was written by the sync itself.
+      // Edit in the very moment in which the watcher reports the sync's own write.
       desk.edit("f", `mine ${i}`);
       await rig.flush();
       expect((await trees()).host).toEqual({ f: `mine ${i}` });

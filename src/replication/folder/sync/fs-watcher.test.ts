@@ -6,7 +6,7 @@ import { longestWaitMs } from "../../../engine/capture/quiet-paths.ts";
 import { FOLDER } from "../../../testing/sync-machine.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 
-/** A folder whose watcher says when all hints of the past have come: then only what was hinted at is looked at. */
+/** A folder whose watcher has received all hints of the past: from then on, only hinted paths are scanned. */
 
 let rig: FolderRig;
 
@@ -23,7 +23,7 @@ describe("a folder that is watched", () => {
   it("is looked at where it was edited after it was seen, though all of it is to be looked at again", async () => {
     const { desk } = await watched({ a: "1", b: "1" });
     await rig.during(desk.sync.pause());
-    // What was written a moment ago is read again by each look.
+    // Each scan rereads files that were written a moment ago.
     await rig.pass(10_000);
     await rig.during(capture(desk.context, { cause: "capture", paranoid: true }));
     const { context } = desk;
@@ -36,7 +36,7 @@ describe("a folder that is watched", () => {
     await watcher.start();
     desk.lookedMs = 300;
     const looking = watcher.look();
-    // Before that look begins: another one is planned.
+    // Edit before that scan begins: another one gets planned.
     desk.edit("a", "2");
     turn.resolve();
     await rig.pass(100);
@@ -113,7 +113,7 @@ describe("a folder that is watched", () => {
       expect(await recorded()).toBe(1);
       await rig.pass(debounceMs + 100);
       expect(await recorded()).toBe(2);
-      // One that is never quiet is taken all the same, now and then.
+      // A path that is never quiet is still taken, now and then.
       const longest = longestWaitMs(debounceMs);
       for (let at = 0; at < longest + 200; at += 20) {
         desk.edit("log", `again ${at}`);

@@ -3,7 +3,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import { SyncController } from "./sync-controller.ts";
 import type { SyncPlaces } from "./sync-places.ts";
 
-/** A store in which a folder takes its time to be begun. */
+/** Returns a store in which beginning a folder takes time. */
 function slowToBegin() {
   const begun = Promise.withResolvers<string>();
   const opened: string[] = [];
