@@ -130,7 +130,7 @@ export interface TransactionOptions {
   readonly scope?: "folder" | "actions";
   /** The process whose death ends it. Default: this process; `null`: it stays until it is ended explicitly. */
   readonly pid?: number | null;
-  /** What to do when its owner dies (default `rollback`, at the next change of the workspace). */
+  /** Action at its owner's death (default `rollback`, at the next change of the workspace). */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 

@@ -32,7 +32,7 @@ export interface OmittedChangeShape {
   lost: boolean;
 }
 
-/** What an operation has done to a path that no capture takes, and that was kept aside: it is in no history. */
+/** A change that an operation has made to a path that no capture takes and that was kept aside. It is in no history. */
 export interface AsideChangeShape {
   path: string;
   path_b64?: string;

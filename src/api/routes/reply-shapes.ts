@@ -70,7 +70,7 @@ export interface ProblemShape {
   detail: string;
   /** A stable code: `NOT_FOUND`, `PRECONDITION_FAILED` …, `INTERNAL`. */
   code: string;
-  /** What to do next, if anything. */
+  /** The next step for a person, if there is one. */
   hint?: string;
   /** The things named in `detail`, for programs. */
   data?: Record<string, unknown>;

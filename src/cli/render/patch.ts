@@ -18,7 +18,7 @@ function coloured(line: string, paint: Paint): string {
   return found === undefined ? line : paint(found[1], line);
 }
 
-/** What stands in place of a patch where there is none: comments, and where `git apply` would lose a change, what it refuses. */
+/** Returns the lines in place of a missing patch: comments, and a form that `git apply` refuses if it would lose a change. */
 function withoutText(change: ChangeShape): string[] {
   const why = whyNoText(change);
   if (why !== undefined) return [...why, ...patchWithoutText(sidesOf(change))];

@@ -7,7 +7,7 @@ import { leftOutText } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
-/** What is said when a command began a history by itself: for which folder, how much it is, and what is left out. */
+/** Returns the lines about a history that a command began by itself: its folder, its size, and what is left out. */
 export async function newHistoryLines(
   workspace: WorkspaceApi,
   coverage: CoverageShape,

@@ -34,7 +34,7 @@ interface Began {
   readonly signing: SigningShape | undefined;
   /** The folder, or the one file that is tracked. */
   readonly place: string;
-  /** Where it was until now, if that is elsewhere. */
+  /** Its place until now, if that is another. */
   readonly from: string | undefined;
   readonly isAdopted: boolean;
 }
@@ -78,7 +78,7 @@ function movedLines({ result, place, from }: Began): string[] {
   ];
 }
 
-/** Where each workspace is; of one that tracks a single file that file. */
+/** Returns the place of each workspace: its folder, or the single file that it tracks. */
 async function placesNow(store: StoreApi): Promise<ReadonlyMap<string, string>> {
   return new Map((await store.workspaces()).map(({ id, path }) => [id, path]));
 }

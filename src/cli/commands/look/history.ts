@@ -31,7 +31,7 @@ function rowOf(item: IterationShape, context: CommandContext): string[] {
   return [`@${item.iteration}`, when, modeText(item.permissions), hash, what, item.cause, whose];
 }
 
-/** Who made an iteration at another copy of the workspace; `undefined` if it was made here. */
+/** Returns the author of an iteration at another copy of the workspace; `undefined` if it was made here. */
 function elsewhere({ upstream, replica, actor, session }: IterationShape, now: number): string | undefined {
   if (upstream !== undefined) {
     const { iteration, timestamp } = upstream;
