@@ -3,6 +3,7 @@ import { coverageOf, type Coverage, type Omission } from "../../core/records/cov
 import type { EventDraft, Head, SealedEvent } from "../../core/values/event.ts";
 import { encodeFile, fileRecordId, type IterationCause } from "../../core/values/file-record.ts";
 import type { FilterSpec } from "../../core/filter/filter.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { LimitExcess } from "../../worktree/worktree.ts";
 import { addAll, leastOf } from "../../util/long-lists.ts";
@@ -17,6 +18,7 @@ import { dropNotes, endDeadOffRecord } from "./off-record.ts";
 import { openIntents, settle } from "./operate.ts";
 import { lostInCrash, putBackLost, tellLost } from "./put-back.ts";
 import { proveLast } from "../state/proved-rows.ts";
+import { rootToState } from "../state/root-to-state.ts";
 import {
   compare,
   type Comparison,
@@ -43,6 +45,8 @@ export interface CaptureOptions extends LookOptions {
   readonly reopened?: string;
   /** Open actions that may never have run. */
   readonly unsure?: ReadonlySet<string>;
+  /** True if the Merkle root behind changes that are found is wanted. */
+  readonly root?: true;
   /** Returns further events for the same commit, also if nothing changed. Called with the lock held. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
 }
@@ -70,6 +74,8 @@ export interface Capture {
   readonly seq: number;
   /** The events that `also` returned, as sealed in the log. */
   readonly also: readonly SealedEvent[];
+  /** The Merkle root behind the changes, if it was wanted and there are any. */
+  readonly root: Hash | undefined;
 }
 
 /** Captures and commits. Contents are durable before the events are. */
@@ -96,10 +102,12 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
   const unseen = [...unseenIn(first.reading)];
   const whole = options.only === undefined ? { filters: report.filters } : {};
   let last = first;
+  let { root } = first;
   for (let only = last.contested; only.length > 0; only = last.contested) {
     await doubtRecorded(context, only);
     last = await captureOnce(context, { ...options, only }, { omitted, unseen, ...whole });
     addAll(changes, last.changes);
+    root = last.root ?? root;
     addAll(omitted, last.reading.omitted);
     addAll(unseen, unseenIn(last.reading));
   }
@@ -112,6 +120,7 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
     exceeded: report.exceeded,
     seq: last.seq,
     also: last.also,
+    root,
   };
 }
 
@@ -122,6 +131,7 @@ interface Once {
   /** The head after it. */
   readonly seq: number;
   readonly also: readonly SealedEvent[];
+  readonly root: Hash | undefined;
   /** Paths that others have recorded since the scan began, or have just put in place: they must be read again. */
   readonly contested: readonly WorkspacePath[];
 }
@@ -191,7 +201,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
   const isNothing = before.changes.length === 0 && options.also === undefined;
   if (isNothing && (await coverageOfLook(context, reading, { options, earlier, fromSeq: 0 })).length === 0) {
     remember(context, reading, { ...before, except: new Set() });
-    return { reading, changes: [], seq: (await context.index.head()).seq, also: [], contested: [] };
+    return { reading, changes: [], seq: (await context.index.head()).seq, also: [], root: undefined, contested: [] };
   }
   return withCommit(context, async (commit) => {
     // The lock is held, so nobody is working on the intents.
@@ -225,10 +235,12 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     if (reading.offRecord !== undefined) await dropNotes(context, reading.offRecord.returned);
     remember(context, reading, { lacked, except: new Set([...touched, ...contested]) });
     if (isAllSettled(reading)) noteRemembered(context, { from: head.seq, to: head.seq + events.length });
+    const seq = head.seq + events.length;
     return {
       reading,
       changes: ours,
-      seq: head.seq + events.length,
+      seq,
+      root: options.root === true && ours.length > 0 ? await rootToState(context, seq) : undefined,
       also: events.slice(found.length),
       contested,
     };

@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import { capture } from "./capture.ts";
 import { refuseReadOnly } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { followSettings } from "../log/follow-settings.ts";
+import { applySettings } from "../log/follow-settings.ts";
 import { isHosted } from "../log/hosted.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 import type { OperationQueue } from "./operation-queue.ts";
@@ -138,7 +138,7 @@ export class LiveRecorder {
     // A look stores the contents that it finds.
     await refuseArchived(this.#context);
     // Folders may be tracked now that were not before.
-    if (await followSettings(this.#context)) await live.restart();
+    if (await applySettings(this.#context)) await live.restart();
     await live.settle();
     const late = this.#late;
     this.#late = new Set();

@@ -1,6 +1,6 @@
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
 import { answer, rebuildingOnce } from "../log/answer.ts";
-import { catchUp, type CatchUp } from "../log/catch-up.ts";
+import type { CatchUp } from "../log/catch-up.ts";
 import { findDamage } from "../log/chain-fault.ts";
 import { refuseReadOnly } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
@@ -130,9 +130,12 @@ export class OperationQueue {
 
   async #end(): Promise<void> {
     try {
-      const { damage } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
+      const { headFollower } = this.#context;
+      const signed = await headFollower.end();
+      // Another process may have been killed before it signed: reading its events tells the follower of them.
+      const { damage } = signed ?? (await this.#upToDate((found) => Promise.resolve(found)));
       if (damage === undefined) {
-        await this.#context.headFollower.end();
+        if (signed === undefined) await headFollower.end();
         await keepRemembered(this.#context);
       }
     } finally {

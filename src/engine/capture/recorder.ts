@@ -3,10 +3,8 @@ import type { IterationCause } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { WatchHandle, WatchHint } from "../../worktree/worktree.ts";
 import { capture, type Capture, type CaptureOptions } from "./capture.ts";
-import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { followSettings } from "../log/follow-settings.ts";
-import { rootToState } from "../state/root-to-state.ts";
 import { optional } from "../../util/optional.ts";
 
 /** The delay between a hint and its capture: editors and tools write in bursts. */
@@ -133,13 +131,9 @@ export class Recorder {
     how: RecorderOptions["ends"] & { readonly named?: true } = {},
   ): Promise<Capture> {
     const { cause, onCapture } = this.#options;
-    const captured = await capture(this.#context, { ...how, cause, ...optional({ only }) });
-    if (captured.changes.length > 0) {
-      this.#roots.push(
-        await withCommit(this.#context, async (commit) => rootToState(this.#context, (await commit.head()).seq)),
-      );
-      onCapture?.(captured.changes.length);
-    }
+    const captured = await capture(this.#context, { ...how, cause, root: true, ...optional({ only }) });
+    if (captured.root !== undefined) this.#roots.push(captured.root);
+    if (captured.changes.length > 0) onCapture?.(captured.changes.length);
     return captured;
   }
 }

@@ -74,5 +74,5 @@ function withoutHead(heads: HeadKeeper): HeadKeeper {
 const NO_FOLLOWER: HeadFollower = {
   committed: () => Promise.resolve(),
   seen: () => undefined,
-  end: () => Promise.resolve(),
+  end: () => Promise.resolve(undefined),
 };

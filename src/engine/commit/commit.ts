@@ -4,7 +4,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, Head, SealedEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { StoredTree, IndexHead } from "../../storage/index-store.ts";
-import { catchUp } from "../log/catch-up.ts";
+import { catchUp, refill } from "../log/catch-up.ts";
 import { classedDrafts } from "../state/protected.ts";
 import { refuseArchived } from "./refuse-archived.ts";
 import { refuseMoved } from "./refuse-moved.ts";
@@ -253,8 +253,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
     } catch {
       const left = await unknown(context, rest);
       if (left.length === rest.length) {
-        await context.index.reset();
-        await catchUp(context, { recover: false, locked: true });
+        await refill(context);
         return;
       }
       rest = left;

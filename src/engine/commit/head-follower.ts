@@ -1,6 +1,6 @@
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
-import { catchUp } from "../log/catch-up.ts";
+import { catchUp, refill, type CatchUp } from "../log/catch-up.ts";
 import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
@@ -109,11 +109,12 @@ export class PacedHeadFollower implements HeadFollower {
     this.#arm(FOLLOW_MS);
   }
 
-  async end(): Promise<void> {
+  async end(): Promise<CatchUp | undefined> {
     this.#ended = true;
     this.#disarm();
     await this.#going;
-    if (this.#behindSince !== undefined) await withCode(() => this.#catchUpAndKeep(this.#contextOf().waitMs));
+    if (this.#behindSince === undefined) return undefined;
+    return withCode(() => this.#catchUpAndKeep(this.#contextOf().waitMs));
   }
 
   #arm(ms: number): void {
@@ -137,7 +138,7 @@ export class PacedHeadFollower implements HeadFollower {
       return this.#arm(this.#lastCommit + FOLLOW_MS - now);
     }
     this.#going = this.#pace
-      .inTurn(() => this.#pace.measured(() => withCode(() => this.#catchUpAndKeep(LOCK_MS))))
+      .inTurn(() => this.#pace.measured(() => withCode(async () => void (await this.#catchUpAndKeep(LOCK_MS)))))
       .catch((error: unknown) => this.#tell(error))
       .then(() => {
         this.#going = undefined;
@@ -158,16 +159,18 @@ export class PacedHeadFollower implements HeadFollower {
    * Catches up and keeps the head, with the lock: only then is everything up to the end of the log known to be
    * acknowledged.
    */
-  async #catchUpAndKeep(waitMs: number): Promise<void> {
+  async #catchUpAndKeep(waitMs: number): Promise<CatchUp> {
     const context = this.#contextOf();
     try {
       using _held = await context.lock.exclusive(waitMs);
-      const { damage } = await catchUp(context, { recover: false, locked: true });
-      if (damage === undefined) await this.#keep(context);
+      const found = await caughtUp(context);
+      if (found.damage === undefined) await this.#keep(context);
       else this.#behindSince = undefined;
+      return found;
     } catch (error) {
       // The holder of the lock is writing, and signs its events and these.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+      return catchUp(context, { recover: false });
     }
   }
 
@@ -185,6 +188,16 @@ export class PacedHeadFollower implements HeadFollower {
     this.#hasTold = true;
     context.tell?.(`what is recorded is not signed: ${fault.message}; ${fault.hint}`);
     context.unsigned?.(fault);
+  }
+}
+
+/** Catches up with the lock held; an index that shows damage on the way is filled again. */
+async function caughtUp(context: Context): Promise<CatchUp> {
+  try {
+    return await catchUp(context, { recover: false, locked: true });
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    return refill(context);
   }
 }
 

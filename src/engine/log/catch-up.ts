@@ -180,6 +180,11 @@ async function startAnew(context: HistoryContext, { recover, locked = recover }:
 /** Discards the index and fills it again, with the lock. */
 export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> {
   using _held = await context.lock.exclusive(context.waitMs);
+  return refill(context);
+}
+
+/** Discards the index and fills it again. The caller holds the lock. */
+export async function refill(context: HistoryContext): Promise<CatchUp> {
   await context.index.reset();
   return catchUp(context, { recover: false, locked: true });
 }

@@ -2,6 +2,7 @@ import type { RetentionShape } from "../../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../../api/shapes.ts";
 import type { RepairPlace, RunOptions } from "../../api/workspace-api.ts";
 import type { AnnouncedContent } from "../../core/records/announced-content.ts";
+import type { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { GivenUpPart } from "../../core/records/tombstone.ts";
 import type { Whereabouts } from "../../core/records/whereabouts.ts";
@@ -307,8 +308,11 @@ export interface HeadFollower {
   committed(): Promise<void>;
   /** Reports that the log goes up to this event, whoever wrote it: a writer that was killed has not signed. */
   seen(seq: number): void;
-  /** Keeps the head of what has none yet; does nothing afterwards. */
-  end(): Promise<void>;
+  /**
+   * Keeps the head of what has none yet, and follows no timer afterwards. Returns what catching up with the log found;
+   * `undefined` if there was nothing to keep.
+   */
+  end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
 }
 
 export interface HeadToSign {

@@ -10,8 +10,13 @@ import type { Context } from "./context.ts";
  * begin anew.
  */
 export async function followSettings(context: Context): Promise<boolean> {
-  await rereadRetention(context);
   await catchUp(context, { recover: false });
+  return applySettings(context);
+}
+
+/** Does the same for a caller that has just caught up with the log. */
+export async function applySettings(context: Context): Promise<boolean> {
+  await rereadRetention(context);
   const { roots: wanted } = await workspaceRecord(context);
   const roots = context.worktree.roots.map((root): TrackedRoot => {
     const found = wanted.find((one) => (one.id ?? undefined) === root.id);

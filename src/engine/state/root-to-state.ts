@@ -6,7 +6,7 @@ import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
 import { workspaceRoot } from "../../core/tree/merkle.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { IndexStore, StoredTree } from "../../storage/index-store.ts";
-import { catchUp } from "../log/catch-up.ts";
+import { refill } from "../log/catch-up.ts";
 import { disagreeing, IndexDisagrees, stillDisagrees } from "../log/index-disagrees.ts";
 import { baseOf } from "../log/project.ts";
 import type { ProofContext } from "./proved-state.ts";
@@ -77,8 +77,7 @@ async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) =
     return await disagreeing(() => work(false));
   } catch (error) {
     if (!(error instanceof IndexDisagrees)) throw error;
-    await context.index.reset();
-    const { damage } = await catchUp(context, { recover: false, locked: true });
+    const { damage } = await refill(context);
     if (damage !== undefined) throw damage;
     latest.delete(context.index);
     return orDamage(() => work(true));

@@ -16,7 +16,7 @@ import { erasedAmong } from "../facts/contents-of-history.ts";
 import type { Context, NeededElsewhere } from "../log/context.ts";
 import { unrecordedChanges } from "../read/diff.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
-import { followSettings } from "../log/follow-settings.ts";
+import { applySettings } from "../log/follow-settings.ts";
 import { freeErased } from "./free-erased.ts";
 import { parseGivenPath } from "../log/given-path.ts";
 import { unknownPath } from "../log/known-paths.ts";
@@ -68,7 +68,7 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
   await refuseUnsigned(context, "erasing contents");
   // The rules decide which contents a path has now, and may just have been changed.
-  await followSettings(context);
+  await applySettings(context);
   if (options.now === true) await refuseAtOnce(context);
   if (options.dryRun === true)
     return shapeOf(await lookAt(context, what, await unrecordedPaths(context)), { dry_run: true });
