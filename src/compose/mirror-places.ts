@@ -11,6 +11,7 @@ import { makeFolders, readText } from "../store/file-head-keeper.ts";
 import { NO_HEADS } from "../store/no-heads.ts";
 import type { StoreParts } from "./open-context.ts";
 import { removeTree } from "../store/remove-tree.ts";
+import { Memo } from "../engine/log/memo.ts";
 
 /** The parts of a replica's mirror in its folder `upstream/` (see `UpstreamLayout`). */
 export class FileMirrorPlaces implements MirrorPlaces {
@@ -126,5 +127,18 @@ export function openMirrorFiles(
     await index.close();
     await log.close();
   };
-  return { anchor, isCopy: true, log, index, lock, blobs, heads: NO_HEADS, now, newId, waitMs, close };
+  return {
+    anchor,
+    isCopy: true,
+    log,
+    index,
+    memo: new Memo(),
+    lock,
+    blobs,
+    heads: NO_HEADS,
+    now,
+    newId,
+    waitMs,
+    close,
+  };
 }

@@ -39,6 +39,7 @@ import { placeOfRoot } from "../core/tree/root-place.ts";
 import type { StoreGauge } from "../store/store-gauge.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
+import { Memo } from "../engine/log/memo.ts";
 
 /** The parts that all workspaces of one store share. */
 export interface StoreParts {
@@ -123,7 +124,8 @@ export async function openContext(
   const index = backends.openIndex(files.index, parts.tellOfIndexes);
   const lock = backends.lock(files.lock);
   const { now, newId } = backends;
-  const history = { workspaceId: id, log, blobs, index, lock, waitMs, heads, now, newId };
+  const memo = new Memo();
+  const history = { workspaceId: id, log, blobs, index, memo, lock, waitMs, heads, now, newId };
   try {
     const retention = await retentionOf(backends.disk, parts.configFolder, { id, ...parts.retention });
     return openHistory(parts, history, { ...how, retention, roots: how.roots ?? (await rootsOf(history)) });

@@ -12,6 +12,7 @@ import type { BlobBatch, BlobStore } from "../../src/storage/blob-store.ts";
 import type { IndexStore } from "../../src/storage/index-store.ts";
 import { unpackBlock } from "../../src/storage/block.ts";
 import type { Context } from "../../src/engine/log/context.ts";
+import { Memo } from "../../src/engine/log/memo.ts";
 
 /** Parts with a bug, for a simulation that has to notice it. Nothing in the product can be told to be like this. */
 
@@ -149,7 +150,7 @@ function withoutAnswers(context: Context): Context {
   const blind = changed(index, {
     record: async (id) => (id.startsWith("writeback:") ? undefined : index.record(id)),
   });
-  return { ...context, index: blind };
+  return { ...context, index: blind, memo: new Memo() };
 }
 
 /** The same but for some members. */

@@ -5,6 +5,7 @@ import type { FileStat } from "../../disk/disk.ts";
 import type { KnownPath } from "../../worktree/worktree.ts";
 import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
+import { memoKey } from "../log/memo.ts";
 
 /** No file has this stat: what is remembered with it is read again at the next scan. */
 const UNKNOWN: Omit<FileStat, "kind"> = {
@@ -18,8 +19,8 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
   uid: 0,
 };
 
-/** The event up to which each worktree knows the recorded states. */
-const knownTo = new WeakMap<object, number>();
+/** The event up to which the worktree knows the recorded states. */
+const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
  * Lets the worktree know of paths that were recorded by others, or whose memory was lost: a scan can then tell that they
@@ -27,31 +28,31 @@ const knownTo = new WeakMap<object, number>();
  * remembered, the memory is given up: what is on disk may well look as it is remembered, and not be what is recorded.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
-  const { worktree, index } = context;
+  const { worktree, index, memo } = context;
   const { seq } = await index.head();
   await forgetOtherHistory(context, seq);
-  const since = knownTo.get(worktree) ?? worktree.rememberedSeq ?? 0;
+  const since = memo.get(knownTo) ?? worktree.rememberedSeq ?? 0;
   if (since < seq) await tellOf(context, { since, seq });
-  knownTo.set(worktree, seq);
+  memo.set(knownTo, seq);
 }
 
-/** By worktree the event that last said to go on from another log than the one that was known. */
-const accepted = new WeakMap<object, number>();
+/** The event that last said to go on from another log than the one that was known. */
+const accepted = memoKey<number>("last accepted log");
 
 /**
  * Forgets the remembered states if a person has accepted another log, or events are gone: they may stem from events
  * that no longer exist.
  */
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
-  const { worktree } = context;
+  const { worktree, memo } = context;
   if (isHosted(worktree.roots)) return;
   const at = (await context.index.record(signerRecordId(context.workspaceId)))?.seq ?? 0;
-  const before = accepted.get(worktree) ?? at;
-  accepted.set(worktree, at);
-  const since = knownTo.get(worktree) ?? worktree.rememberedSeq ?? 0;
+  const before = memo.get(accepted) ?? at;
+  memo.set(accepted, at);
+  const since = memo.get(knownTo) ?? worktree.rememberedSeq ?? 0;
   if (at === before && since <= seq) return;
   worktree.forgetAll();
-  knownTo.delete(worktree);
+  memo.delete(knownTo);
 }
 
 async function tellOf(
@@ -74,19 +75,16 @@ async function tellOf(
 }
 
 /** Takes note that what was recorded from one event to another is what the worktree has just been told. */
-export function noteRemembered(
-  { worktree }: Context,
-  { from, to }: { readonly from: number; readonly to: number },
-): void {
-  if (knownTo.get(worktree) === from) knownTo.set(worktree, to);
+export function noteRemembered({ memo }: Context, { from, to }: { readonly from: number; readonly to: number }): void {
+  if (memo.get(knownTo) === from) memo.set(knownTo, to);
 }
 
 /**
  * Keeps what the worktree remembers, for the next process, with the event up to which it was told: that one tells it of
  * what comes after. Who never looked at the disk has nothing to keep, and was told nothing.
  */
-export async function keepRemembered({ worktree }: Context): Promise<void> {
-  const seq = knownTo.get(worktree);
+export async function keepRemembered({ worktree, memo }: Context): Promise<void> {
+  const seq = memo.get(knownTo);
   if (seq !== undefined) await worktree.save(seq);
 }
 

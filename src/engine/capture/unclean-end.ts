@@ -12,6 +12,7 @@ import type { Context } from "../log/context.ts";
 import { isHosted } from "../log/hosted.ts";
 import { isInBase } from "../log/read-base.ts";
 import { doubtRecorded } from "./remember-recorded.ts";
+import { memoKey } from "../log/memo.ts";
 
 /** The earlier and the present whereabouts of the workspace's folders, as known before a scan. */
 export interface Surroundings {
@@ -36,20 +37,20 @@ const UNWRITTEN_MS = 10 * 60_000;
 /** Events that are read together. */
 const WINDOW = 2_000;
 
-const known = new WeakMap<object, Known>();
+const known = memoKey<Known>("whereabouts");
 
 /**
  * Asked before each look. `isWhole`: it is at everything, and where the folders are is looked at anew. What was recorded shortly
  * before an unclean end is read again, whatever its stat says: bytes that were overwritten in place may be the old ones.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
-  const { whereabouts, worktree } = context;
+  const { whereabouts, worktree, memo } = context;
   if (isHosted(worktree.roots)) return CALM;
-  const earlier = known.get(whereabouts);
+  const earlier = memo.get(known);
   if (earlier !== undefined && !isWhole) return earlier;
   const [last, now] = [whereabouts.read(), whereabouts.now()];
   const found = { last, now, ...(last === undefined ? CALM : await compareWith(context, { last, now, earlier })) };
-  known.set(whereabouts, found);
+  memo.set(known, found);
   return found;
 }
 
@@ -97,8 +98,8 @@ async function recentPaths({ index }: Context): Promise<readonly WorkspacePath[]
 
 /** Notes the present places of the folders after a full capture. */
 export function noteWhereabouts(context: Context): void {
-  const { whereabouts, worktree } = context;
-  const found = known.get(whereabouts);
+  const { whereabouts, worktree, memo } = context;
+  const found = memo.get(known);
   if (isHosted(worktree.roots) || found === undefined) return;
   const { last } = found;
   const now = {
@@ -108,7 +109,7 @@ export function noteWhereabouts(context: Context): void {
   if (last !== undefined && isSame(last, now)) return;
   try {
     whereabouts.write(now);
-    known.set(whereabouts, { ...CALM, last: now, now });
+    memo.set(known, { ...CALM, last: now, now });
   } catch (error) {
     // The failure loses nothing: the next capture tries again.
     if (errnoOf(error) === undefined) throw error;
@@ -117,10 +118,10 @@ export function noteWhereabouts(context: Context): void {
 
 /** A process that has followed an origin ends: what the folder has is not in its hands any more. */
 export function noteUnfollowed(context: Context): void {
-  const { whereabouts } = context;
+  const { whereabouts, memo } = context;
   const { followed, ...rest } = whereabouts.read() ?? { roots: [] };
   // A start of the machine without a scan since then is still to be examined.
-  if (followed !== true || known.get(whereabouts)?.last?.followed !== true || wentDown(rest, whereabouts.now())) return;
+  if (followed !== true || memo.get(known)?.last?.followed !== true || wentDown(rest, whereabouts.now())) return;
   try {
     whereabouts.write(rest);
   } catch (error) {

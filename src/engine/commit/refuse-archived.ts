@@ -2,6 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { decodeWorkspace } from "../../core/records/workspace-record.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
+import { memoKey } from "../log/memo.ts";
 
 /** The time since which a workspace is archived, as of an event. */
 interface Known {
@@ -9,20 +10,20 @@ interface Known {
   readonly since: string | undefined;
 }
 
-const known = new WeakMap<object, Known>();
+const known = memoKey<Known>("archived since");
 
 /**
  * Returns since when the workspace is archived, as far as the index knows; `undefined` if it is not. The record is read
  * once.
  */
 export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
-  const { index, workspaceId } = context;
+  const { index, memo, workspaceId } = context;
   const row = await index.record(`workspace:${workspaceId}`);
   if (row === undefined) return undefined;
-  const last = known.get(index);
+  const last = memo.get(known);
   if (last?.seq === row.seq) return last.since;
   const { archived } = decodeWorkspace((await readEvent(context, row)).record);
-  known.set(index, { seq: row.seq, since: archived });
+  memo.set(known, { seq: row.seq, since: archived });
   return archived;
 }
 

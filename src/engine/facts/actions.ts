@@ -12,6 +12,7 @@ import { pruningInForce } from "./pruning.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { coverageShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
+import { memoKey } from "../log/memo.ts";
 
 const PREFIX = "action:";
 
@@ -47,46 +48,46 @@ export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyo
 
 type SealedPlace = Pick<LogEvent, "seq" | "hash" | "ts" | "recursionDepth">;
 
-const open = new WeakMap<object, Map<string, LoggedAction>>();
-const rowsAt = new WeakMap<object, { readonly hash: string; readonly rows: readonly EventRow[] }>();
+const open = memoKey<Map<string, LoggedAction>>("open actions");
+const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
  * Returns the last events of all records that are not finished, as of the head: one query for all callers at one head.
  * `at`: the head, for callers that hold the lock and know it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
-  const { index } = context;
+  const { index, memo } = context;
   const { hash } = at ?? (await index.head());
-  let known = rowsAt.get(index);
+  let known = memo.get(rowsAt);
   if (known?.hash !== hash) {
     known = { hash, rows: await index.openRecords("") };
-    rowsAt.set(index, known);
+    memo.set(rowsAt, known);
   }
   return known.rows.filter((row) => row.recordId.startsWith(prefix));
 }
 
 /** Returns the actions that are not finished, as they were begun. Each is read only once. */
 export async function openActions(context: Context, at?: Head): Promise<LoggedAction[]> {
-  const known = open.get(context.index);
+  const known = context.memo.get(open);
   const now = new Map<string, LoggedAction>();
   for (const row of await openRows(context, PREFIX, at)) {
     const seen = known?.get(row.recordId);
     now.set(row.recordId, seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row)));
   }
-  open.set(context.index, now);
+  context.memo.set(open, now);
   return [...now.values()].sort((a, b) => a.seq - b.seq);
 }
 
 /** Notes an action that was just begun, so that it need not be read. */
 export function noteOpenAction(context: Context, action: LoggedAction): void {
-  open.get(context.index)?.set(PREFIX + action.id, action);
+  context.memo.get(open)?.set(PREFIX + action.id, action);
 }
 
 /** Returns the action as its last event leaves it, or `undefined`. */
 export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
   const row = await context.index.record(PREFIX + id);
   if (row === undefined) return undefined;
-  const seen = open.get(context.index)?.get(row.recordId);
+  const seen = context.memo.get(open)?.get(row.recordId);
   return seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row));
 }
 
@@ -181,7 +182,7 @@ interface LastBegun {
   readonly seen: Set<string>;
 }
 
-const lastBegun = new WeakMap<object, LastBegun>();
+const lastBegun = memoKey<LastBegun>("last begun action");
 /** The number of new events beyond which it is looked up anew. */
 const MOST_NEW = 2_000;
 /** The number of last events that are searched before all actions are. */
@@ -189,13 +190,13 @@ const RECENT = 32;
 
 /** Returns the hash of the snapshot of the action that was begun last, up to the head; empty if there is none. */
 export async function lastBegunHash(context: Context, headSeq: number): Promise<Hash | ""> {
-  const known = lastBegun.get(context.index);
+  const known = context.memo.get(lastBegun);
   const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
   const seen = isNear ? known.seen : new Set<string>();
   const at = isNear
     ? await latestBegun(context, await eventsUpTo(context, known.upTo + 1, headSeq), known)
     : await lookUpBegun(context, headSeq);
-  lastBegun.set(context.index, { upTo: headSeq, at, seen });
+  context.memo.set(lastBegun, { upTo: headSeq, at, seen });
   return at?.hash ?? "";
 }
 
@@ -241,10 +242,10 @@ const MOST_SEEN = 1_000;
 
 /** Notes the action that was just begun. */
 export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): void {
-  const seen = lastBegun.get(context.index)?.seen ?? new Set<string>();
+  const seen = context.memo.get(lastBegun)?.seen ?? new Set<string>();
   if (seen.size >= MOST_SEEN) seen.clear();
   seen.add(PREFIX + id);
-  lastBegun.set(context.index, { upTo: seq, at: { seq, hash }, seen });
+  context.memo.set(lastBegun, { upTo: seq, at: { seq, hash }, seen });
 }
 
 /** Returns actions as programs see them; each names the hash of the one before. */

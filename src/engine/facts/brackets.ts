@@ -7,6 +7,7 @@ import { openActions, openRows, type LoggedAction } from "./actions.ts";
 import type { Context } from "../log/context.ts";
 import { isOwnerAlive, mayHaveOwner, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { readEvent } from "../log/read-events.ts";
+import { memoKey, type MemoKey } from "../log/memo.ts";
 
 /** A run or a watch that is open. */
 export interface OpenSession {
@@ -38,14 +39,14 @@ export interface Brackets {
 /** Values decoded from the last events of records, so that a capture need not read every one again. */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
-const sessions = new WeakMap<object, Seen<Pick<OpenSession, "depth" | "record">>>();
-const transactions = new WeakMap<object, Seen<TransactionRecord>>();
+const sessions = memoKey<Seen<Pick<OpenSession, "depth" | "record">>>("sessions");
+const transactions = memoKey<Seen<TransactionRecord>>("transactions");
 
 /** Returns the sessions that have no end in the log, including those whose process is gone. */
 export async function openSessions(context: Context, at?: Head): Promise<OpenSession[]> {
   const open: OpenSession[] = [];
   for (const row of await openRows(context, "session:", at)) {
-    const known = await once(context, row, { seen: seenIn(sessions, context.index), decode: sessionIn });
+    const known = await once(context, row, { seen: seenIn(context, sessions), decode: sessionIn });
     open.push({ id: row.recordId.slice("session:".length), seq: known.record.fromSeq, ...known });
   }
   return open.sort((a, b) => a.seq - b.seq);
@@ -56,12 +57,11 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
  * owner is gone.
  */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
-  const { index } = context;
   const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
   const going = (await openSessions(context, at)).filter(isGoing);
   const active: OpenTransaction[] = [];
   for (const row of await openRows(context, "transaction:", at)) {
-    const record = await once(context, row, { seen: seenIn(transactions, index), decode: transactionIn });
+    const record = await once(context, row, { seen: seenIn(context, transactions), decode: transactionIn });
     const id = row.recordId.slice("transaction:".length);
     if (id !== reopened && !mayHaveOwner(context, record, record.startedAt)) continue;
     active.push({ id, seq: record.fromSeq + 1, record });
@@ -94,9 +94,9 @@ export async function goingOn(context: Context, actions: readonly LoggedAction[]
   return actions.filter((action) => (action.pid === null ? !isLongAgo(action) : isOwnerAlive(context, action)));
 }
 
-function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {
-  const known = all.get(index) ?? new Map<string, { seq: number; value: T }>();
-  all.set(index, known);
+function seenIn<T>({ memo }: Context, key: MemoKey<Seen<T>>): Seen<T> {
+  const known = memo.get(key) ?? new Map<string, { seq: number; value: T }>();
+  memo.set(key, known);
   return known;
 }
 

@@ -3,6 +3,7 @@ import type { BlobBatch, BlobReader, BlobStore, CollectOptions, SetAsideWish } f
 import type { HistoryContext } from "../log/context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { readEvents } from "../log/read-events.ts";
+import { memoKey } from "../log/memo.ts";
 
 /**
  * The contents of the store as one history may have them. A content that it has erased is absent, even while its bytes
@@ -122,20 +123,20 @@ interface Found {
   readonly erased: ReadonlySet<Hash>;
 }
 
-const found = new WeakMap<object, Found>();
+const found = memoKey<Found>("erased contents");
 
 /** Returns all contents that are erased. */
 export async function erasedContents(history: HistoryContext): Promise<ReadonlySet<Hash>> {
   const { all } = await erasuresInForce(history);
   if (all.length === 0) return NONE;
   const { seq } = await history.index.head();
-  const known = found.get(history.index);
+  const known = history.memo.get(found);
   if (known?.seq === seq) return known.erased;
   const erased = await erasedAmong(
     history,
     all.flatMap(({ contents }) => contents),
   );
-  found.set(history.index, { seq, erased });
+  history.memo.set(found, { seq, erased });
   return erased;
 }
 

@@ -2,6 +2,7 @@ import { ERASE } from "../../core/records/erase-record.ts";
 import { Erasures } from "../../core/records/erasures.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
+import { memoKey } from "../log/memo.ts";
 
 /** The erasures that were read from an index, as of which event, and the last erasure's event. */
 interface Known {
@@ -10,18 +11,18 @@ interface Known {
   readonly erasures: Erasures;
 }
 
-const known = new WeakMap<object, Known>();
+const known = memoKey<Known>("erasures in force");
 
 /** Returns the erasures that the index knows. If there are none, this costs one query for each new event. */
 export async function erasuresInForce(context: HistoryContext): Promise<Erasures> {
   const { seq } = await context.index.head();
-  const seen = known.get(context.index);
+  const seen = context.memo.get(known);
   if (seen?.seq === seq) return seen.erasures;
   const rows = await context.index.records(ERASE);
   const last = rows.at(-1)?.seq ?? 0;
   const erasures = seen?.last === last && seen.seq <= seq ? seen.erasures : new Erasures();
   if (erasures !== seen?.erasures)
     for (const event of await readEvents(context, rows)) erasures.add(event.recordId, event.seq, event.record);
-  known.set(context.index, { seq, last, erasures });
+  context.memo.set(known, { seq, last, erasures });
   return erasures;
 }

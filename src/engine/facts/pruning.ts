@@ -14,19 +14,20 @@ import { erasuresInForce } from "./erasures-in-force.ts";
 import { asPruning, givenUpInLog, type LoggedPruning } from "../log/recorded-prunings.ts";
 import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
+import { memoKey } from "../log/memo.ts";
 
 /** The pruning in force, as the index finds it: for callers that tell which states can still be restored. */
 
-const known = new WeakMap<object, LoggedPruning>();
+const known = memoKey<LoggedPruning>("pruning in force");
 
 /** Returns the last pruning, or `undefined` if nothing was ever pruned. */
 export async function pruningInForce(context: HistoryContext): Promise<LoggedPruning | undefined> {
   const row = await context.index.record(pruneRecordId(context.workspaceId));
   if (row === undefined) return undefined;
-  const seen = known.get(context.index);
+  const seen = context.memo.get(known);
   if (seen?.seq === row.seq) return seen;
   const pruning = await pruningAt(context, row);
-  known.set(context.index, pruning);
+  context.memo.set(known, pruning);
   return pruning;
 }
 
@@ -34,18 +35,18 @@ async function pruningAt(context: HistoryContext, row: EventRow): Promise<Logged
   return asPruning(await readEvent(context, row));
 }
 
-const histories = new WeakMap<object, LoggedPruning[]>();
+const histories = memoKey<LoggedPruning[]>("all prunings");
 
 /** Returns all prunings, oldest first. Each is read only once. */
 async function allPrunings(context: HistoryContext, last: LoggedPruning): Promise<readonly LoggedPruning[]> {
-  const seen = histories.get(context.index) ?? [];
+  const seen = context.memo.get(histories) ?? [];
   if (seen.at(-1)?.seq === last.seq) return seen;
   const all: LoggedPruning[] = [];
   for (const row of await context.index.recordHistory(pruneRecordId(context.workspaceId))) {
     const one = seen[all.length];
     all.push(one?.seq === row.seq ? one : await pruningAt(context, row));
   }
-  histories.set(context.index, all);
+  context.memo.set(histories, all);
   return all;
 }
 

@@ -19,6 +19,7 @@ import type { Omission } from "../../core/records/coverage.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { RepairSource } from "./repair-source.ts";
+import type { Memo } from "./memo.ts";
 import type { NewFolder } from "./ledger.ts";
 import type { DirtyPaths } from "./dirty-paths.ts";
 import type { SealedEvent } from "../../core/values/event.ts";
@@ -39,6 +40,8 @@ export interface Context {
   readonly log: EventLog;
   readonly blobs: BlobStore;
   readonly index: IndexStore;
+  /** What was derived from the history already. */
+  readonly memo: Memo;
   readonly lock: Lock;
   /**
    * Names of secrets that count beside those of the history: a workspace that reads its origin's history adds its own.
@@ -127,6 +130,7 @@ export type HistoryContext = Pick<
   | "log"
   | "blobs"
   | "index"
+  | "memo"
   | "lock"
   | "waitMs"
   | "heads"

@@ -1,6 +1,7 @@
 import { decodeIntent, type IntentRecord } from "../../core/records/records.ts";
 import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
+import { memoKey } from "./memo.ts";
 
 /**
  * A replica's step leaves its set-aside files to be removed while the next step is prepared; they are gone before that
@@ -16,12 +17,12 @@ export function tokenOf({ id, intent }: { readonly id: string; readonly intent: 
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
 }
 
-/** The last step's token, by worktree. */
-const lastTokens = new WeakMap<Context["worktree"], string>();
+/** The last step's token. */
+const lastTokens = memoKey<string>("token of the last step");
 
 /** Notes a closed step of which some files may be left for now. */
 export function deferCleanup(context: Context, token: string): void {
-  lastTokens.set(context.worktree, token);
+  context.memo.set(lastTokens, token);
 }
 
 /**
@@ -29,7 +30,7 @@ export function deferCleanup(context: Context, token: string): void {
  * of it.
  */
 export async function runCleanup(context: Context, id: string): Promise<void> {
-  const token = lastTokens.get(context.worktree) ?? (await tokenInLog(context, id));
+  const token = context.memo.get(lastTokens) ?? (await tokenInLog(context, id));
   if (token === undefined) return;
   await context.worktree.cleanUp(token);
 }

@@ -3,6 +3,7 @@ import type { TrackedRoot } from "../../worktree/worktree.ts";
 import { catchUp } from "./catch-up.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
+import { memoKey } from "./memo.ts";
 
 /**
  * Takes over changes that other processes made to the tracked roots and the retention limits, for callers that stay
@@ -28,19 +29,19 @@ export async function applySettings(context: Context): Promise<boolean> {
   return true;
 }
 
-const told = new WeakMap<object, string>();
+const told = memoKey<string>("limits that cannot be understood");
 
 /**
  * Rereads the limits. Limits that cannot be understood are no reason to record nothing: the earlier ones stay, and that
  * is told once.
  */
-async function rereadRetention({ retention, tell }: Context): Promise<void> {
+async function rereadRetention({ retention, memo, tell }: Context): Promise<void> {
   try {
     await retention.reread();
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "USAGE") throw error;
-    if (told.get(retention) === error.message) return;
-    told.set(retention, error.message);
+    if (memo.get(told) === error.message) return;
+    memo.set(told, error.message);
     tell?.(`${error.message}: the limits stay as they were`);
   }
 }

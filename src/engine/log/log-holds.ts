@@ -1,18 +1,18 @@
 import type { Head, LogEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import type { EventLog } from "../../storage/event-log.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees } from "./index-disagrees.ts";
 import { isInBase } from "./read-base.ts";
 import { eventCounted, wholeOrNone } from "./read-events.ts";
+import { memoKey } from "./memo.ts";
 
 /**
  * Whether the log holds an event. The log itself is asked, and the index only says where to read: it is derived, and
  * whoever forges the log can forge the index too. So a wrong index neither accuses a log nor vouches for one.
  */
 
-type Asked = Pick<HistoryContext, "index" | "log">;
+type Asked = Pick<HistoryContext, "index" | "log" | "memo">;
 
 /**
  * Whether the log holds this very event, whose seq must not be before the oldest line. `undefined` if its line is
@@ -28,17 +28,17 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
   return true;
 }
 
-/** The hash of the kept head that was last found, by log. */
-const found = new WeakMap<EventLog, Hash>();
+/** The hash of the kept head that was last found. */
+const found = memoKey<Hash>("head found in the log");
 
 /**
  * Whether the log holds a kept head, which is asked at each catching up: a head that was once found in a log is not
  * looked for again. `logHolds`, asked about the log's end, finds out whether the log is still the same one.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
-  if (found.get(context.log) === head.hash) return true;
+  if (context.memo.get(found) === head.hash) return true;
   const holds = await logHolds(context, head);
-  if (holds === true && head.hash !== "") found.set(context.log, head.hash);
+  if (holds === true && head.hash !== "") context.memo.set(found, head.hash);
   return holds;
 }
 

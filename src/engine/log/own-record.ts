@@ -3,12 +3,13 @@ import type { Hash } from "../../core/values/hash.ts";
 import { decodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
+import { memoKey } from "./memo.ts";
 
 /**
- * Caches the workspace record that was read last, by index: each call of a hook asks for it, and it is only read again
+ * Caches the workspace record that was read last: each call of a hook asks for it, and it is only read again
  * if there is another one.
  */
-const records = new WeakMap<object, { readonly hash: Hash; readonly record: WorkspaceRecord }>();
+const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord }>("the workspace's record");
 
 /**
  * Returns the workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index
@@ -23,9 +24,9 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
   if (row === undefined) {
     throw new ChronicleError("NOT_FOUND", "the workspace has no record of itself", { hint: "run `chronicle verify`" });
   }
-  const read = records.get(context.index);
+  const read = context.memo.get(records);
   if (read !== undefined && read.hash === row.hash) return read.record;
   const record = decodeWorkspace((await readEvent(context, row)).record);
-  records.set(context.index, { hash: row.hash, record });
+  context.memo.set(records, { hash: row.hash, record });
   return record;
 }

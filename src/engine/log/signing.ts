@@ -6,6 +6,7 @@ import type { HistoryContext, KeptHead } from "./context.ts";
 import { logHolds } from "./log-holds.ts";
 import { readEvent } from "./read-events.ts";
 import type { LoggedSigner, SigningFault } from "./signing-fault.ts";
+import { memoKey } from "./memo.ts";
 
 /**
  * Whether the heads of a history can be signed. Its first commit names the signer, and from then on a head must be
@@ -26,14 +27,14 @@ async function signerInForce(context: HistoryContext): Promise<LoggedSigner | un
   return row === undefined ? undefined : signerAt(context, row);
 }
 
-/** Caches the signer that was read last, by index. */
-const lastRead = new WeakMap<object, { readonly row: EventRow; readonly signer: LoggedSigner }>();
+/** Caches the signer that was read last. */
+const lastRead = memoKey<{ readonly row: EventRow; readonly signer: LoggedSigner }>("signer");
 
 async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedSigner> {
-  const known = lastRead.get(context.index);
+  const known = context.memo.get(lastRead);
   if (known?.row.seq === row.seq && known.row.hash === row.hash) return known.signer;
   const signer = { ...decodeSigner((await readEvent(context, row)).record), seq: row.seq };
-  lastRead.set(context.index, { row, signer });
+  context.memo.set(lastRead, { row, signer });
   return signer;
 }
 

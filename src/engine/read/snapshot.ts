@@ -17,6 +17,7 @@ import { readEvent } from "../log/read-events.ts";
 import { coverageShape } from "../log/shape.ts";
 import { rootToState } from "../state/root-to-state.ts";
 import { optional } from "../../util/optional.ts";
+import { memoKey } from "../log/memo.ts";
 
 /** A snapshot: its record, and where it stands. */
 export interface Snapshot extends SnapshotRecord {
@@ -33,11 +34,11 @@ export interface Snapshot extends SnapshotRecord {
 }
 
 /** Records of snapshots that were read, by the hash and seq of their rows: all rows of a base have its hash. */
-const read = new WeakMap<object, Map<string, SnapshotRecord>>();
+const read = memoKey<Map<string, SnapshotRecord>>("snapshots");
 
 async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord> {
-  const known = read.get(context.index) ?? new Map<string, SnapshotRecord>();
-  read.set(context.index, known);
+  const known = context.memo.get(read) ?? new Map<string, SnapshotRecord>();
+  context.memo.set(read, known);
   const key = `${row.hash} ${row.seq}`;
   const seen = known.get(key);
   if (seen !== undefined) return seen;

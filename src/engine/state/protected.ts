@@ -15,6 +15,7 @@ import { IndexDisagrees } from "../log/index-disagrees.ts";
 import { readEvent } from "../log/read-events.ts";
 import { baseSays, linesSay } from "./row-line.ts";
 import { shownPath } from "../log/shape.ts";
+import { memoKey } from "../log/memo.ts";
 
 /**
  * Secrets, by the names of their files: which files are protected, and what is told of them. `classedDrafts` writes the
@@ -51,15 +52,15 @@ export function namesOf(record: WorkspaceRecord): ProtectedNames {
 }
 
 /** Caches the names in the last record of each history's sync. */
-const fromOrigins = new WeakMap<object, { readonly hash: Hash; readonly names: readonly string[] }>();
+const fromOrigins = memoKey<{ readonly hash: Hash; readonly names: readonly string[] }>("the origin's secret names");
 
 async function originNames(context: HistoryContext): Promise<readonly string[]> {
   const row = (await context.index.records(replicaRecordId(""))).at(-1);
   if (row === undefined) return [];
-  const read = fromOrigins.get(context.index);
+  const read = context.memo.get(fromOrigins);
   if (read?.hash === row.hash) return read.names;
   const { originNames: names = [] } = decodeReplica((await readEvent(context, row)).record);
-  fromOrigins.set(context.index, { hash: row.hash, names });
+  context.memo.set(fromOrigins, { hash: row.hash, names });
   return names;
 }
 

@@ -20,6 +20,7 @@ import { iterationOf } from "../log/project.ts";
 import { baseSays, linesSay } from "./row-line.ts";
 import { linesBehind, nearestRoot, type ReadTo, type StatedRoot } from "./stated-root.ts";
 import { readWholeTree, rootFolders } from "../log/tree.ts";
+import { memoKey } from "../log/memo.ts";
 
 /**
  * The proved state after an event. The index is asked, and trusted as far as its rows give the Merkle root that the log
@@ -50,26 +51,26 @@ const MOST_SINCE = 4_000;
 const MOST_KEPT = 200_000;
 
 /**
- * The state that was proved last, by index: most questions are about the head. It was read from the log, so it stays
+ * The state that was proved last: most questions are about the head. It was read from the log, so it stays
  * true.
  */
-const latest = new WeakMap<object, ProvedState>();
+const latest = memoKey<ProvedState>("last proved state");
 
-/** The earlier state that was proved last, by index: it is read page by page. */
-const past = new WeakMap<object, ProvedState>();
+/** The earlier state that was proved last: it is read page by page. */
+const past = memoKey<ProvedState>("last proved earlier state");
 
 /** Returns the state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` if the log itself is wrong. */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
-    const known = latest.get(context.index);
+    const known = context.memo.get(latest);
     if (known !== undefined && (await reaches(known, seq))) return known;
-    const earlier = past.get(context.index);
+    const earlier = context.memo.get(past);
     if (earlier?.seq === seq) return earlier;
     const root = await nearestRoot(context, seq);
     if (root === undefined) throw new IndexDisagrees(`it knows no root at or before event ${seq}`, { seq });
     const state = new ProvedState(context, root);
     await state.goOnTo(seq);
-    ((await context.index.head()).seq === seq ? latest : past).set(context.index, state);
+    context.memo.set((await context.index.head()).seq === seq ? latest : past, state);
     return state;
   });
 }

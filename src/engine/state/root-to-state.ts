@@ -5,7 +5,7 @@ import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
 import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
 import { workspaceRoot } from "../../core/tree/merkle.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import type { IndexStore, StoredTree } from "../../storage/index-store.ts";
+import type { StoredTree } from "../../storage/index-store.ts";
 import { refill } from "../log/catch-up.ts";
 import { disagreeing, IndexDisagrees, stillDisagrees } from "../log/index-disagrees.ts";
 import { baseOf } from "../log/project.ts";
@@ -13,6 +13,7 @@ import type { ProofContext } from "./proved-state.ts";
 import { ProvedTree } from "./proved-tree.ts";
 import { linesBehind, nearestRoot, type ReadTo } from "./stated-root.ts";
 import { type PendingChanges, rootAtHead } from "../log/tree.ts";
+import { memoKey } from "../log/memo.ts";
 
 /**
  * Computes the Merkle roots that the history states, from the root that the log states before and the lines behind it.
@@ -27,8 +28,8 @@ interface Known {
   readonly end: ReadTo;
 }
 
-/** The tree that was proved last, by index: the next root need not read its folders again. */
-const latest = new WeakMap<IndexStore, Known>();
+/** The tree that was proved last: the next root need not read its folders again. */
+const latest = memoKey<Known>("last proved tree");
 
 /** A root, and the folder hashes that differ from those before. */
 export interface RootBehind {
@@ -46,7 +47,7 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
     const { tree, since } = await treeBefore(context, seq);
     const behind = await tree.behind(new Map([...since, ...pending]), isRebuilt);
     const settle = (last: ReadTo): void => {
-      latest.set(context.index, { tree: behind.at(last.seq), end: last });
+      context.memo.set(latest, { tree: behind.at(last.seq), end: last });
     };
     return { root: behind.root, tree: behind.stored, settle };
   });
@@ -63,7 +64,7 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
     const { tree, since, end } = await treeBefore(context, seq);
     const behind = await tree.behind(since, isRebuilt);
     if (behind.stored.hashes.length > 0) await context.index.putTreeHashes(seq, behind.stored);
-    latest.set(context.index, { tree: behind.at(seq), end });
+    context.memo.set(latest, { tree: behind.at(seq), end });
     return behind.root;
   });
 }
@@ -79,7 +80,7 @@ async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) =
     if (!(error instanceof IndexDisagrees)) throw error;
     const { damage } = await refill(context);
     if (damage !== undefined) throw damage;
-    latest.delete(context.index);
+    context.memo.delete(latest);
     return orDamage(() => work(true));
   }
 }
@@ -98,8 +99,8 @@ interface TreeBefore extends Known {
 }
 
 async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefore> {
-  const { index } = context;
-  const known = latest.get(index);
+  const { index, memo } = context;
+  const known = memo.get(latest);
   const found = known === undefined ? undefined : await goneOn(context, known, seq);
   if (found !== undefined) return found;
   const root = await nearestRoot(context, seq);

@@ -15,6 +15,7 @@ import { waitingPrunings } from "../log/recorded-prunings.ts";
 import { readRange } from "../log/read-events.ts";
 import { refuseAtOnce } from "../capture/refuse-at-once.ts";
 import { refuseUnsigned, signingFault } from "../log/signing.ts";
+import { memoKey } from "../log/memo.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -261,7 +262,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
     await append(context, commit, { look, cause: "limits" });
     forgetActions(context, look.answer.pruned);
   });
-  lastInVain.delete(context.index);
+  context.memo.delete(lastInVain);
   return true;
 }
 
@@ -276,10 +277,10 @@ interface InVain {
   readonly actions: number;
 }
 
-const lastInVain = new WeakMap<object, InVain>();
+const lastInVain = memoKey<InVain>("last pruning in vain");
 
 async function noteInVain(context: Context, { ts }: Look): Promise<void> {
-  lastInVain.set(context.index, { ts, actions: await mostActions(context) });
+  context.memo.set(lastInVain, { ts, actions: await mostActions(context) });
 }
 
 /**
@@ -287,7 +288,7 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
  * only if more actions have come (a tenth more, if the young are protected), or an hour has gone by.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
-  const { index, retention } = context;
+  const { index, memo, retention } = context;
   const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
   const oldest = await index.locate(floorSeq + 1);
   const ts = await endOfLog(context, (await index.head()).seq);
@@ -295,7 +296,7 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   // The clock was set back since: a closer check must find out the age.
   const age = apart < 0 ? Number.POSITIVE_INFINITY : apart;
   if (age < retention.limits.min_age_hours * HOUR_MS) return false;
-  const seen = lastInVain.get(index);
+  const seen = memo.get(lastInVain);
   const actions = await mostActions(context);
   const isTooMany = maxSnapshots > 0 && actions > maxSnapshots;
   // With fewer actions than then, some were given up or compacted away, and the earlier result no longer holds.

@@ -1,4 +1,4 @@
-import type { EventRow, IndexStore } from "../../storage/index-store.ts";
+import type { EventRow } from "../../storage/index-store.ts";
 import { keepsAction, type PruneRecord } from "../../core/records/prune-record.ts";
 import { keepsState, type KeptStates } from "../../core/tree/kept-states.ts";
 import type { KeptMoment } from "../../core/records/retention.ts";
@@ -12,6 +12,7 @@ import { pruningInForce } from "../facts/pruning.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { unsentFrom } from "../facts/unsent.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
+import { memoKey } from "../log/memo.ts";
 
 /** Everything that still names a restorable state, and what unfinished work needs. */
 export interface RetentionRoots {
@@ -38,7 +39,7 @@ interface ActionView {
   floor: number;
 }
 
-const views = new WeakMap<IndexStore, ActionView>();
+const views = memoKey<ActionView>("known actions");
 /** Rows that are read at once. */
 const PAGE = 10_000;
 const PREFIX = "action:";
@@ -47,10 +48,10 @@ const PREFIX = "action:";
 async function viewOf(context: Context): Promise<ActionView> {
   const head = (await context.index.head()).seq;
   const floor = (await pruningInForce(context))?.floorSeq ?? 0;
-  let view = views.get(context.index);
+  let view = context.memo.get(views);
   if (view === undefined || view.seq > head || view.floor > floor) {
     view = { seq: floor, actions: new Map(), belowRead: floor === 0, floor };
-    views.set(context.index, view);
+    context.memo.set(views, view);
   }
   view.floor = floor;
   while (view.seq < head) {
@@ -76,8 +77,8 @@ export async function mostActions(context: Context): Promise<number> {
 }
 
 /** Removes moments that are now pruned from the view, as far as they are actions. */
-export function forgetActions({ index }: Context, pruned: readonly KeptMoment[]): void {
-  for (const { kind, name } of pruned) if (kind === "action") views.get(index)?.actions.delete(PREFIX + name);
+export function forgetActions({ memo }: Context, pruned: readonly KeptMoment[]): void {
+  for (const { kind, name } of pruned) if (kind === "action") memo.get(views)?.actions.delete(PREFIX + name);
 }
 
 /** Returns the actions that can still be rolled back, in order. Forgets the others. */

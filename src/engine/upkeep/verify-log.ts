@@ -20,6 +20,7 @@ import { isSealed } from "../log/catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import { checkRecord } from "./check-record.ts";
 import type { Context } from "../log/context.ts";
+import { Memo } from "../log/memo.ts";
 import type { IndexAudit } from "./index-audit.ts";
 import { HistoryNeeds, privateContents, type NeededContent } from "../log/history-needs.ts";
 import { BASELINE_SEQ } from "../log/history-start.ts";
@@ -116,7 +117,7 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     // The whole history is only indexed if a compaction's base, or the caller, is compared with it. A log that is
     // sealed from here on is read to its present end, without that base.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
-    const reader = new LogVerifier({ ...context, index }, options, { isIndexed, ...givenUp });
+    const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(lines);
     // Events that were certainly recorded were not torn: such a tail stays where it is and is reported as damaged.

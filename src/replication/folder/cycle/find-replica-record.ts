@@ -5,6 +5,7 @@ import type { EventRow } from "../../../storage/index-store.ts";
 import { catchUp } from "../../../engine/log/catch-up.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import { readEvent } from "../../../engine/log/read-events.ts";
+import { memoKey } from "../../../engine/log/memo.ts";
 
 interface Known {
   readonly hash: string;
@@ -12,17 +13,17 @@ interface Known {
 }
 
 /** The last record read from each log: every cycle asks for it. */
-const known = new WeakMap<object, Known>();
+const known = memoKey<Known>("the sync's record");
 
 /** Returns the last sync that a workspace's log tells of; `undefined` if there was none. */
 export async function findReplicaRecord(context: Context): Promise<ReplicaRecord | undefined> {
   const rows = await context.index.records(replicaRecordId(""));
   const last = rows.at(-1);
   if (last === undefined) return undefined;
-  const earlier = known.get(context.index);
+  const earlier = context.memo.get(known);
   if (earlier?.hash === last.hash) return earlier.record;
   const record = decodeReplica((await readLast(context, last)).record);
-  known.set(context.index, { hash: last.hash, record });
+  context.memo.set(known, { hash: last.hash, record });
   return record;
 }
 

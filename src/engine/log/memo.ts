@@ -1,0 +1,31 @@
+/** The key of a cached value, and its type. */
+export interface MemoKey<T> {
+  /** For people who debug. */
+  readonly name: string;
+  /** Never set: it only carries the type. */
+  readonly type?: T;
+}
+
+export function memoKey<T>(name: string): MemoKey<T> {
+  return { name };
+}
+
+/**
+ * The caches of one open history. Each is derived from the log, so that losing it costs time only, and each belongs to
+ * the function that made its key.
+ */
+export class Memo {
+  readonly #values = new Map<MemoKey<unknown>, unknown>();
+
+  get<T>(key: MemoKey<T>): T | undefined {
+    return this.#values.get(key) as T | undefined;
+  }
+
+  set<T>(key: MemoKey<T>, value: T): void {
+    this.#values.set(key, value);
+  }
+
+  delete(key: MemoKey<unknown>): void {
+    this.#values.delete(key);
+  }
+}
