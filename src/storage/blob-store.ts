@@ -99,6 +99,23 @@ export interface CommitOptions {
   readonly beside?: boolean;
 }
 
+/** Runs work with a batch, and commits it. If the work or the commit fails, the batch is given up. */
+export async function withBatch<T>(
+  blobs: Pick<BlobStore, "batch">,
+  work: (batch: BlobBatch) => Promise<T>,
+  options?: CommitOptions,
+): Promise<T> {
+  const batch = await blobs.batch();
+  try {
+    const done = await work(batch);
+    await batch.commit(options);
+    return done;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
 /** Bytes of a content from `start` to `end` (exclusive). */
 export interface ByteRange {
   readonly start: number;

@@ -18,6 +18,7 @@ import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { refuseFileOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
+import { withBatch } from "../../storage/blob-store.ts";
 
 /**
  * Keeps the paths that an action's tool touches outside of the workspace before the action, and compares them after it.
@@ -99,8 +100,7 @@ async function lookAt(
   { whole, quota = {} }: Pick<OutsideTargets, "whole" | "quota">,
 ): Promise<Look[]> {
   if (wanted.length === 0) return [];
-  const batch = await context.blobs.batch();
-  try {
+  return withBatch(context.blobs, async (batch) => {
     const looks: Look[] = [];
     const keep: OutsideRequest["keep"] = async (pieces, { path, size }) => {
       const recorded = async () => (await lastOf(context, path))?.entry?.size;
@@ -111,12 +111,8 @@ async function lookAt(
       const look = await context.outside.look(path, { deep, whole, keep });
       looks.push({ found: look.found, omitted: look.omitted, deep });
     }
-    await batch.commit();
     return looks;
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  });
 }
 
 interface DraftsGiven {

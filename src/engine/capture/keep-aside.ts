@@ -7,7 +7,7 @@ import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import type { ListedOmission, OmittedStat } from "../../core/records/omitted-list.ts";
 import { encodePlan } from "../../core/tree/plan.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
-import type { BlobBatch } from "../../storage/blob-store.ts";
+import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
@@ -47,7 +47,7 @@ export async function keepAside(
   const wanted = isOn ? wantedOf(omitted) : [];
   const git = isOn ? outermost(tops) : [];
   if (wanted.length + git.length === 0) return { omitted, entries: new Map(), aside: undefined, exposed: [] };
-  return inBatch(context, async (batch) => {
+  return withBatch(context.blobs, async (batch) => {
     const entries = new Map<WorkspacePath, Entry>();
     for (const { path, stat } of wanted) {
       const entry = await keep(context, batch, { path, stat });
@@ -80,7 +80,7 @@ export async function changesAside(
   const isKept = hidden.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
   if (!isKept && git.length + also.length === 0 && !changes.some(({ path }) => entries.has(path)))
     return { changes, aside: undefined };
-  return inBatch(context, async (batch) => {
+  return withBatch(context.blobs, async (batch) => {
     const plan: Change[] = [];
     const told: OmittedChange[] = [];
     let room = MOST_BYTES;
@@ -205,16 +205,4 @@ async function asideOf(context: Context, batch: BlobBatch, changes: readonly Cha
   if (changes.length === 0) return undefined;
   const plan = await batch.put(encodePlan(changes));
   return { plan, until: new Date(context.now() + ASIDE_MS).toISOString() };
-}
-
-async function inBatch<T>(context: Context, work: (batch: BlobBatch) => Promise<T>): Promise<T> {
-  const batch = await context.blobs.batch();
-  try {
-    const done = await work(batch);
-    await batch.commit();
-    return done;
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
 }

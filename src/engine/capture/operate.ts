@@ -25,6 +25,7 @@ import type { SkippedPath } from "./seen-absent.ts";
 import { tornWrite } from "./torn-write.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
+import { withBatch } from "../../storage/blob-store.ts";
 
 /**
  * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
@@ -303,15 +304,7 @@ function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void 
 
 /** Keeps a plan as a blob. */
 export async function keepPlan(context: Context, changes: readonly UpstreamChange[]): Promise<Hash> {
-  const batch = await context.blobs.batch();
-  try {
-    const hash = await batch.put(encodePlan(changes));
-    await batch.commit();
-    return hash;
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
 
 /** An intent that was never closed. */

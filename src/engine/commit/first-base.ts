@@ -13,6 +13,7 @@ import type { Commit } from "./commit.ts";
 import type { Context, HeadToSign } from "../log/context.ts";
 import { BASELINE_SEQ } from "../log/history-start.ts";
 import { namesOf } from "../state/protected.ts";
+import { withBatch } from "../../storage/blob-store.ts";
 
 /**
  * Begins a history: with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the
@@ -69,15 +70,10 @@ export async function writeFirstBase(
   const entries = new BaseEntries(first, folders, namesOf(workspace));
   const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
   const counts = { entries: first.size, records: 0 };
-  const batch = await context.blobs.batch();
-  try {
-    const { hash } = await batch.putStream(encodeBase({ root, roots, entries, records: [], counts }));
-    await batch.commit();
-    return { root, base: hash, entries };
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  const { hash } = await withBatch(context.blobs, (batch) =>
+    batch.putStream(encodeBase({ root, roots, entries, records: [], counts })),
+  );
+  return { root, base: hash, entries };
 }
 
 /** The parts of the first snapshot that differ from one beginning to another. */

@@ -1,5 +1,5 @@
 import { sha256, type Hash } from "../../core/values/hash.ts";
-import type { BlobStore } from "../../storage/blob-store.ts";
+import { withBatch, type BlobStore } from "../../storage/blob-store.ts";
 
 /**
  * Stores some bytes as a content of their own, durably, and returns its hash. Costs one lookup if it is stored and
@@ -8,13 +8,5 @@ import type { BlobStore } from "../../storage/blob-store.ts";
 export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
   const hash = sha256(bytes);
   if ((await blobs.sound([hash])).has(hash)) return hash;
-  const batch = await blobs.batch();
-  try {
-    await batch.put(bytes);
-    await batch.commit();
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
-  return hash;
+  return withBatch(blobs, (batch) => batch.put(bytes));
 }

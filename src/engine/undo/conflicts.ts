@@ -27,6 +27,7 @@ import { proposedBy, refuseWhole, SYNC_WORDS } from "./resolve-sync.ts";
 import { conflictsIn, openConflicts } from "../facts/open-conflicts.ts";
 import { changeShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
+import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 
 /**
  * Parts of undos that did not merge, and what a folder and its upstream do not agree about, oldest first: open ones; with
@@ -137,21 +138,13 @@ async function targetOf(
   { options, present }: Resolving,
 ): Promise<{ readonly target: Entry | undefined; readonly contents: readonly Hash[] }> {
   if (options.keep === "current") return { target: present, contents: [] };
-  const batch = await context.blobs.batch();
-  try {
-    const { target, contents } =
-      options.keep === "undo"
-        ? await mergedTarget(context, { id, record }, { present, batch })
-        : await givenTarget(record, { present, batch, content: options.content ?? new Uint8Array() });
-    await batch.commit();
-    return { target, contents: [...contents, ...contentsOfConflict(record)] };
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  const { target, contents } = await withBatch(context.blobs, (batch) =>
+    options.keep === "undo"
+      ? mergedTarget(context, { id, record }, { present, batch })
+      : givenTarget(record, { present, batch, content: options.content ?? new Uint8Array() }),
+  );
+  return { target, contents: [...contents, ...contentsOfConflict(record)] };
 }
-
-type Batch = Awaited<ReturnType<Context["blobs"]["batch"]>>;
 
 interface Target {
   readonly target: Entry | undefined;
@@ -162,7 +155,7 @@ interface Target {
 async function mergedTarget(
   context: Context,
   { id, record }: IdentifiedConflict,
-  { present, batch }: { readonly present: Entry | undefined; readonly batch: Batch },
+  { present, batch }: { readonly present: Entry | undefined; readonly batch: BlobBatch },
 ): Promise<Target> {
   const { path, current, wanted, sync } = record;
   // Later edits are not merged into the origin's side; they are in the history.
@@ -182,7 +175,7 @@ async function givenTarget(
     present,
     batch,
     content,
-  }: { readonly present: Entry | undefined; readonly batch: Batch; readonly content: Uint8Array },
+  }: { readonly present: Entry | undefined; readonly batch: BlobBatch; readonly content: Uint8Array },
 ): Promise<Target> {
   if (present !== undefined && present.kind !== "file") {
     throw new ChronicleError("REFUSED", `${shownPath(path)} is not a file now: a content cannot be put there`, {

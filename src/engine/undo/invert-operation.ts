@@ -17,6 +17,7 @@ import { restNote } from "../capture/rest-note.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
 import { optional } from "../../util/optional.ts";
+import { withBatch } from "../../storage/blob-store.ts";
 
 /** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
 export interface Inversion {
@@ -104,15 +105,9 @@ function inReach({ own, leaves }: Inversion): OwnEvents {
 }
 
 async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> {
-  const batch = await context.blobs.batch();
-  try {
-    const plan = await invertWork(context, await groupsOf(context, own), { unrecorded: [], batch, back: own.back });
-    await batch.commit();
-    return plan;
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  return withBatch(context.blobs, async (batch) =>
+    invertWork(context, await groupsOf(context, own), { unrecorded: [], batch, back: own.back }),
+  );
 }
 
 /** The state in which the work left a path only informs people: drops it if its content is missing. */

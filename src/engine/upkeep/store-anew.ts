@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
-import type { BlobStore } from "../../storage/blob-store.ts";
+import { withBatch, type BlobStore } from "../../storage/blob-store.ts";
 import type { OfferedContent } from "../log/repair-source.ts";
 
 /** Contents up to this size are held in memory until their hash is known; larger ones are read twice. */
@@ -38,13 +38,9 @@ export class StoreAnew {
     this.#held.clear();
     this.#heldBytes = 0;
     if (held.length === 0) return;
-    const batch = await this.#blobs.batch();
-    try {
+    await withBatch(this.#blobs, async (batch) => {
       for (const [, { bytes }] of held) await batch.put(bytes);
-      await batch.commit();
-    } finally {
-      await batch.abandon();
-    }
+    });
     for (const [hash, { where }] of held) this.#stored(hash, where);
   }
 

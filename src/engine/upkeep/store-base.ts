@@ -2,7 +2,7 @@ import { encodeBase, type BaseEntry, type BaseRecord } from "../../core/log/base
 import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
 import { manifestRoot } from "../../core/tree/merkle.ts";
 import { pathInRoot, ROOT } from "../../core/values/path.ts";
-import type { BlobStore } from "../../storage/blob-store.ts";
+import { withBatch, type BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -33,14 +33,9 @@ export async function storeBase(
 ): Promise<StoredBase> {
   const { root, folders } = treeOf({ rows, records, roots: ids });
   await expect(root);
-  const batch = await blobs.batch();
-  try {
-    const { hash } = await batch.putStream(piecesOf({ rows, records, roots: ids }, { root, folders }));
-    await batch.commit();
-    return { base: hash, root };
-  } finally {
-    await batch.abandon();
-  }
+  const pieces = piecesOf({ rows, records, roots: ids }, { root, folders });
+  const { hash } = await withBatch(blobs, (batch) => batch.putStream(pieces));
+  return { base: hash, root };
 }
 
 /** Writes a state as a base if it is the wanted one; returns whether it is. Hold a lease. */

@@ -13,6 +13,7 @@ import type { ReadyWrite } from "./ready-write.ts";
 import { refused } from "../capture/refused.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
+import { withBatch } from "../../storage/blob-store.ts";
 
 /** The most changes that the intent itself holds: that saves a plan, and a sync for it. */
 const MOST_INLINE = 32;
@@ -88,15 +89,10 @@ async function keepPlans(context: Context, planned: readonly PlannedWrite[]): Pr
   const plans = new Map<PlannedWrite, Hash>();
   const long = planned.filter(({ changes }) => changes.length > MOST_INLINE);
   if (long.length === 0) return plans;
-  const batch = await context.blobs.batch();
-  try {
+  return withBatch(context.blobs, async (batch) => {
     for (const one of long) plans.set(one, await batch.put(encodePlan(one.changes)));
-    await batch.commit();
     return plans;
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  });
 }
 
 async function apply(context: Context, { planned: { id, changes } }: Opened): Promise<ApplyReport> {

@@ -7,6 +7,7 @@ import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
 import { doneRequest } from "../facts/done-request.ts";
 import { refuseOverQuota } from "../log/quota.ts";
+import { withBatch } from "../../storage/blob-store.ts";
 
 /** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
 const BUFFERED_BYTES = 1024 * 1024;
@@ -74,15 +75,8 @@ async function stored(
   if (requestId !== undefined && (await wasDone(context, requestId))) return compared(pieces);
   const lease = await context.blobs.lease();
   try {
-    const batch = await context.blobs.batch();
-    try {
-      const put = await batch.putStream(withinQuota(context, pieces));
-      await batch.commit();
-      return { ...put, lease };
-    } catch (error) {
-      await batch.abandon();
-      throw error;
-    }
+    const put = await withBatch(context.blobs, (batch) => batch.putStream(withinQuota(context, pieces)));
+    return { ...put, lease };
   } catch (error) {
     lease.release();
     throw error;

@@ -9,6 +9,7 @@ import { answerAgain } from "./write-answer.ts";
 import { ofOneWrite, type Outcome } from "./write-batch.ts";
 import { writeHosted } from "./write-hosted.ts";
 import { writeOnDisk } from "./write-on-disk.ts";
+import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 
 /**
  * Carries out writes together: their contents become durable with one sync, then their events with one. In their order.
@@ -61,12 +62,8 @@ async function answeredBefore(context: Context, write: ReadyWrite): Promise<Outc
 async function keepContents(context: Context, writes: readonly ReadyWrite[]): Promise<void> {
   const contents = writes.flatMap((write) => (write.kind === "put" ? (write.content.bytes ?? []) : []));
   if (contents.length === 0) return;
-  const batch = await context.blobs.batch();
-  try {
+  const putAll = async (batch: BlobBatch): Promise<void> => {
     for (const bytes of contents) await batch.put(bytes);
-    await batch.commit({ beside: true });
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  };
+  await withBatch(context.blobs, putAll, { beside: true });
 }

@@ -1,7 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { openBlock, type BlobBlock } from "../../storage/blob-block.ts";
-import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
+import { withBatch, type BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -168,7 +168,7 @@ export class ContentIntake {
       if (held.has(chunk.hash)) continue;
       const pieces = this.#counted(this.#pieces(hash, chunk), { from: chunk.offset, total });
       try {
-        await this.#inBatch(async (batch) => mustBe(chunk.hash, (await batch.putStream(pieces)).hash));
+        await withBatch(this.#blobs, async (batch) => mustBe(chunk.hash, (await batch.putStream(pieces)).hash));
         this.#held.add(chunk.hash);
       } catch (error) {
         if (error instanceof ChronicleError && error.code === "BLOB_MISSING") return false;
@@ -176,7 +176,7 @@ export class ContentIntake {
       }
     }
     const whole = this.#joined(chunks.map((chunk) => chunk.hash));
-    await this.#inBatch(async (batch) => mustBe(hash, (await batch.putStream(whole)).hash));
+    await withBatch(this.#blobs, async (batch) => mustBe(hash, (await batch.putStream(whole)).hash));
     return true;
   }
 
@@ -215,16 +215,6 @@ export class ContentIntake {
       // Nothing in this loop waits: without a yield, this and all other conversations would be silent as if this side
       // were gone.
       await yieldToEventLoop();
-    }
-  }
-
-  async #inBatch(work: (batch: BlobBatch) => Promise<void>): Promise<void> {
-    const batch = await this.#blobs.batch();
-    try {
-      await work(batch);
-      await batch.commit();
-    } finally {
-      await batch.abandon();
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Hash } from "../../../core/values/hash.ts";
 import type { PathDecision } from "../../../core/tree/reconcile-trees.ts";
 import { mergeContents, type MergedContents, type PendingMerge } from "../../../core/tree/reconcile.ts";
-import type { BlobStore } from "../../../storage/blob-store.ts";
+import { withBatch, type BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 
 /** Longer contents, in bytes, are not merged: nobody edits them by hand. */
@@ -45,13 +45,9 @@ function contentOf(blobs: BlobStore, hash: Hash | undefined): Promise<Buffer | u
 /** Stores contents durably. */
 export async function keepContents(blobs: BlobStore, contents: readonly Uint8Array[]): Promise<Hash[]> {
   if (contents.length === 0) return [];
-  const batch = await blobs.batch();
-  try {
+  return withBatch(blobs, async (batch) => {
     const hashes: Hash[] = [];
     for (const content of contents) hashes.push(await batch.put(content));
-    await batch.commit();
     return hashes;
-  } finally {
-    await batch.abandon();
-  }
+  });
 }
