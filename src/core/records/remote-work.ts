@@ -1,5 +1,5 @@
 import type { LogEvent } from "../values/event.ts";
-import { decodeFile, pathOfRecordId } from "../values/file-record.ts";
+import { changesOf } from "../values/file-record.ts";
 
 /**
  * Work that was done at another copy of the workspace and came here by a sync. Its session, turn and action have no
@@ -41,12 +41,13 @@ export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWor
   known.set(key, { ...row, firstSeq, firstTs, events: events + row.events });
 }
 
-function rowOf({ seq, ts, recordId, record }: LogEvent): RemoteWorkRow | undefined {
+function rowOf(event: LogEvent): RemoteWorkRow | undefined {
   // Most events are not from a replica and need not be decoded.
-  if (record["cause"] !== "replica" || !recordId.startsWith("file")) return undefined;
-  const path = pathOfRecordId(recordId);
-  if (path === undefined) return undefined;
-  const { session = "", turn = "", action = "", actor, replica } = decodeFile(path, record);
+  if (event.record["cause"] !== "replica") return undefined;
+  const [change] = changesOf(event);
+  if (change === undefined) return undefined;
+  const { seq, ts } = event;
+  const { session = "", turn = "", action = "", actor, replica } = change.file;
   if (session === "" && turn === "" && action === "") return undefined;
   const times = { firstSeq: seq, lastSeq: seq, firstTs: ts, lastTs: ts, events: 1 };
   return { replica: replica?.id ?? "", session, turn, action, actor, ...times };

@@ -1,5 +1,5 @@
 import { type Entry, type EntryKind, SYMLINK_MODE } from "./entry.ts";
-import type { Json, RecordBody } from "./event.ts";
+import type { Json, LogEvent, RecordBody } from "./event.ts";
 import {
   isUtf8Path,
   parsePath,
@@ -93,6 +93,27 @@ export function fileRecordId(path: WorkspacePath): string {
   const shown = utf8 ? inner : pathToBytes(inner).toString("base64");
   if (root === undefined) return `${utf8 ? "file" : "file64"}:${shown}`;
   return `${utf8 ? "file" : "file64"}@${root}:${shown}`;
+}
+
+/** One change of a path that an event records. */
+export interface RecordedChange {
+  readonly path: WorkspacePath;
+  readonly file: FileRecord;
+}
+
+type Body = Pick<LogEvent, "recordId" | "record">;
+
+const NO_CHANGES: readonly RecordedChange[] = [];
+
+/** Returns the changes of files that an event records; most kinds of events record none. The only reader of them. */
+export function changesOf({ recordId, record }: Body): readonly RecordedChange[] {
+  const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
+  return path === undefined ? NO_CHANGES : [{ path, file: decodeFile(path, record) }];
+}
+
+/** Returns the state of this path that an event records, if it records one. */
+export function changeOf(event: Body, path: WorkspacePath): FileRecord | undefined {
+  return changesOf(event).find((one) => one.path === path)?.file;
 }
 
 const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;

@@ -1,4 +1,4 @@
-import { decodeFile } from "../../core/values/file-record.ts";
+import { changeOf } from "../../core/values/file-record.ts";
 import { decodeReplica, type ReplicaRecord } from "../../core/records/replica-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { EventRow } from "../../storage/index-store.ts";
@@ -56,7 +56,7 @@ export class BroughtPaths {
     if (first === undefined || first.seq <= seq) return undefined;
     const row = await this.#context.index.locate(first.seq);
     if (row === undefined || isInBase(row)) return undefined;
-    const { cause, upstream } = decodeFile(path, (await readEvent(this.#context, row)).record);
+    const { cause, upstream } = changeOf(await readEvent(this.#context, row), path) ?? {};
     if (cause !== "replica" || upstream === undefined) return undefined;
     const then = await this.#standingAt(seq);
     const later = await this.#standingAt(Number.MAX_SAFE_INTEGER);

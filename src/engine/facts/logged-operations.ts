@@ -1,6 +1,6 @@
 import { decodeConflict, type ConflictRecord } from "../../core/records/conflict-record.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
-import { decodeFile, type FileRecord } from "../../core/values/file-record.ts";
+import { changeOf, type FileRecord } from "../../core/values/file-record.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import { addAll, greatestOf } from "../../util/long-lists.ts";
@@ -130,7 +130,8 @@ async function eventsLeft(
     );
     for (const { seq } of rows) {
       const [row] = await context.index.events({ from: seq, to: seq });
-      if (row !== undefined) found.push({ seq, record: decodeFile(path, (await readEvent(context, row)).record) });
+      const record = row === undefined ? undefined : changeOf(await readEvent(context, row), path);
+      if (record !== undefined) found.push({ seq, record });
     }
   }
   return found;

@@ -1,7 +1,7 @@
 import type { OriginIterationShape } from "../../api/shapes.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogEvent } from "../../core/values/event.ts";
-import { decodeFile, fileRecordId, type UpstreamIteration } from "../../core/values/file-record.ts";
+import { changeOf, fileRecordId, type UpstreamIteration } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
@@ -44,11 +44,7 @@ function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly Lo
   });
 }
 
-function saidBy({ ts, record }: LogEvent, path: WorkspacePath): Partial<OriginIterationShape> {
-  const { actor, session, turn, action } = decodeFile(path, record);
-  return {
-    timestamp: Date.parse(ts),
-    actor,
-    ...optional({ session, turn, action }),
-  };
+function saidBy(event: LogEvent, path: WorkspacePath): Partial<OriginIterationShape> {
+  const { actor, session, turn, action } = changeOf(event, path) ?? {};
+  return { timestamp: Date.parse(event.ts), ...optional({ actor, session, turn, action }) };
 }

@@ -1,5 +1,5 @@
 import type { LogEvent } from "../../core/values/event.ts";
-import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
+import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
@@ -51,16 +51,14 @@ export async function ownChanges(
   // Work that began before a dropped archive goes on behind it.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
-    const path = event.recordId.startsWith("file") ? pathOfRecordId(event.recordId) : undefined;
-    if (path === undefined) {
-      onOther?.(event);
-      continue;
+    const recorded = changesOf(event);
+    if (recorded.length === 0) onOther?.(event);
+    for (const { path, file: record } of recorded) {
+      if (!isOwn(record, path)) continue;
+      const known = own.get(path);
+      if (known === undefined) own.set(path, [{ seq: event.seq, record }]);
+      else known.push({ seq: event.seq, record });
     }
-    const record = decodeFile(path, event.record);
-    if (!isOwn(record, path)) continue;
-    const known = own.get(path);
-    if (known === undefined) own.set(path, [{ seq: event.seq, record }]);
-    else known.push({ seq: event.seq, record });
   }
   const isLeftOut = await isOut?.();
   const changes: OwnChange[] = [];

@@ -1,6 +1,6 @@
 import type { Change } from "../../core/values/change.ts";
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
-import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
+import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
@@ -122,9 +122,7 @@ export async function* fileEvents(
   { fromSeq, toSeq }: SeqSpan,
 ): AsyncGenerator<{ readonly seq: number; readonly record: FileRecord; readonly path: WorkspacePath }> {
   for await (const event of readRange(context, fromSeq + 1, toSeq)) {
-    if (!event.recordId.startsWith("file")) continue;
-    const path = pathOfRecordId(event.recordId);
-    if (path !== undefined) yield { seq: event.seq, record: decodeFile(path, event.record), path };
+    for (const { path, file } of changesOf(event)) yield { seq: event.seq, record: file, path };
   }
 }
 

@@ -1,5 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
-import { cameFromOrigin, decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import { cameFromOrigin, changesOf } from "../../core/values/file-record.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import { proposedPath } from "../../core/records/proposal-record.ts";
 import type { HistoryContext } from "../log/context.ts";
@@ -24,8 +25,9 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const { settled, url } = followed;
   const { seq: head } = await context.index.head();
   const begins = (await indexedFrom(context)) ?? 1;
-  for await (const { recordId, record, seq } of readRange(context, Math.max(settled + 1, begins), head)) {
-    if (!isJournaled(recordId, record)) continue;
+  for await (const event of readRange(context, Math.max(settled + 1, begins), head)) {
+    if (!isJournaled(event)) continue;
+    const { seq } = event;
     throw new ChronicleError("REFUSED", `event ${seq} is a change that ${url} has not answered yet`, {
       hint: "wait until the sync is quiet (`chronicle sync flush`), or stop it, and try again",
       data: { seq, upstream: url },
@@ -38,15 +40,13 @@ export async function unsentContents(context: HistoryContext, settled: number): 
   const { seq: head } = await context.index.head();
   const begins = (await indexedFrom(context)) ?? 1;
   const found = new Set<Hash>();
-  for await (const { recordId, record } of readRange(context, Math.max(settled + 1, begins), head)) {
-    const { hash } = record;
-    if (typeof hash === "string" && isHash(hash) && isJournaled(recordId, record)) found.add(hash);
+  for await (const event of readRange(context, Math.max(settled + 1, begins), head)) {
+    const { hash } = event.record;
+    if (typeof hash === "string" && isHash(hash) && isJournaled(event)) found.add(hash);
   }
   return found;
 }
 
-function isJournaled(recordId: string, record: Parameters<typeof decodeFile>[1]): boolean {
-  if (proposedPath(recordId) !== undefined) return true;
-  const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
-  return path !== undefined && !cameFromOrigin(decodeFile(path, record));
+function isJournaled(event: LogEvent): boolean {
+  return proposedPath(event.recordId) !== undefined || changesOf(event).some(({ file }) => !cameFromOrigin(file));
 }

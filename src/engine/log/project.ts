@@ -1,4 +1,4 @@
-import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { changesOf } from "../../core/values/file-record.ts";
 import { leavesOpen } from "../../core/records/open-record.ts";
 import { markOf } from "../../core/log/commit-mark.ts";
 import { LogTree } from "../../core/log/log-tree.ts";
@@ -36,13 +36,9 @@ export function eventRow({ event, offset, length }: PlacedEvent): EventRow {
   return { seq, ts, op, recordId, hash, offset, length, open: leavesOpen(recordId, record) };
 }
 
-/** Returns the iteration that a file event records, or `undefined` for events of other records. */
-export function iterationOf(event: LogEvent): IterationRow | undefined {
-  if (!event.recordId.startsWith("file")) return undefined;
-  const path = pathOfRecordId(event.recordId);
-  if (path === undefined) return undefined;
-  const record = decodeFile(path, event.record);
-  return { path, seq: event.seq, iteration: record.iteration, entry: record.entry };
+/** Returns the iterations that an event records. */
+export function iterationsOf(event: LogEvent): readonly IterationRow[] {
+  return changesOf(event).map(({ path, file: { iteration, entry } }) => ({ path, seq: event.seq, iteration, entry }));
 }
 
 /** Returns the base on which an event starts the history, or `undefined`. */
@@ -98,8 +94,7 @@ export async function project(
   let rows: IterationRow[] = [];
   const trees: (readonly [number, Iterable<BaseEntry>])[] = [];
   for (const { event } of placed) {
-    const row = iterationOf(event);
-    if (row !== undefined) rows.push(row);
+    for (const row of iterationsOf(event)) rows.push(row);
     const base = baseOf(event);
     if (base === undefined || (event.op === "compact" && event !== start)) continue;
     let entries = event === start ? undefined : atHand?.get(base);

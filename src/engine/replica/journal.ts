@@ -1,7 +1,7 @@
 import type { Entry } from "../../core/values/entry.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import { decodeFile, isOriginsState, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
+import { changeOf, changesOf, type FileRecord, isOriginsState, pathOfRecordId } from "../../core/values/file-record.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { proposedPath } from "../../core/records/proposal-record.ts";
 import type { WriteBackEntry } from "../../core/records/write-back.ts";
@@ -102,16 +102,15 @@ class JournalReader {
   }
 
   async #event(event: LogEvent): Promise<void> {
-    const { recordId, record, seq } = event;
+    const { recordId, seq } = event;
     if (this.#standing.take(event) || !this.#standing.isCurrent) return;
     const proposed = proposedPath(recordId);
     if (proposed !== undefined) return this.#proposal(proposed, event);
-    const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
-    if (path === undefined) return;
-    const file = decodeFile(path, record);
-    if (isOriginsState(file) || (await this.#wasWithheld(path, file.entry, seq))) return;
-    const whose = file.cause === "merge" ? await this.#mergedBy(path, file, seq) : file;
-    await this.#add(path, { ...whose, entry: file.entry }, event);
+    for (const { path, file } of changesOf(event)) {
+      if (isOriginsState(file) || (await this.#wasWithheld(path, file.entry, seq))) continue;
+      const whose = file.cause === "merge" ? await this.#mergedBy(path, file, seq) : file;
+      await this.#add(path, { ...whose, entry: file.entry }, event);
+    }
   }
 
   async #wasWithheld(path: WorkspacePath, entry: Entry | undefined, seq: number): Promise<boolean> {
@@ -124,8 +123,7 @@ class JournalReader {
   /** Returns whose work a merge is to the origin: the author of the own state that was merged with the origin's. */
   async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
     const event = await this.#eventOf(path, seq - 1);
-    const isOfPath = event !== undefined && pathOfRecordId(event.recordId) === path;
-    const own = isOfPath ? decodeFile(path, event.record) : undefined;
+    const own = event === undefined ? undefined : changeOf(event, path);
     return own === undefined || isOriginsState(own) ? merge : own;
   }
 
@@ -134,9 +132,9 @@ class JournalReader {
     const { seq } = proposal;
     const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
     const event = await this.#eventOf(path, seq);
-    const isOwn = event !== undefined && pathOfRecordId(event.recordId) === path;
+    const own = event === undefined ? undefined : changeOf(event, path);
     const actor = typeof event?.record["actor"] === "string" ? event.record["actor"] : UNKNOWN;
-    const whose: Whose = isOwn ? decodeFile(path, event.record) : { actor };
+    const whose: Whose = own ?? { actor };
     await this.#add(path, { ...whose, entry }, proposal);
   }
 

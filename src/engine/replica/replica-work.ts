@@ -1,4 +1,4 @@
-import { decodeFile, fileRecordId } from "../../core/values/file-record.ts";
+import { changeOf, fileRecordId } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
@@ -73,9 +73,9 @@ export class ReplicaWork {
     const done = new Map<number, IterationRow>();
     let own = 0;
     const bySeq = new Map(rows.map((row) => [row.seq, row]));
-    for (const { seq, record } of await readEvents(this.#context, located)) {
-      const row = bySeq.get(seq);
-      const { replica } = decodeFile(path, record);
+    for (const event of await readEvents(this.#context, located)) {
+      const row = bySeq.get(event.seq);
+      const replica = changeOf(event, path)?.replica;
       if (row === undefined || replica?.id !== this.#replica) continue;
       done.set(replica.localSeq, row);
       own += 1;

@@ -1,7 +1,7 @@
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import type { EventDraft } from "../../core/values/event.ts";
 import type { Entry } from "../../core/values/entry.ts";
-import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { changesOf } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { HistoryContext } from "../log/context.ts";
 import type { PendingChanges } from "../log/tree.ts";
@@ -37,9 +37,6 @@ export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
 /** Returns the changes of files in some events. */
 export function pendingChanges(events: readonly Pick<EventDraft, "recordId" | "record">[]): PendingChanges {
   const pending = new Map<WorkspacePath, Entry | undefined>();
-  for (const { recordId, record } of events) {
-    const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
-    if (path !== undefined) pending.set(path, decodeFile(path, record).entry);
-  }
+  for (const event of events) for (const { path, file } of changesOf(event)) pending.set(path, file.entry);
   return pending;
 }

@@ -1,6 +1,5 @@
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { pathOfRecordId } from "../../core/values/file-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { folderHash, workspaceRoot, type TreeChild } from "../../core/tree/merkle.ts";
 import {
@@ -16,7 +15,7 @@ import {
 import type { IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
-import { iterationOf } from "../log/project.ts";
+import { iterationsOf } from "../log/project.ts";
 import { baseSays, linesSay } from "./row-line.ts";
 import { linesBehind, nearestRoot, type ReadTo, type StatedRoot } from "./stated-root.ts";
 import { readWholeTree, rootFolders } from "../log/tree.ts";
@@ -118,8 +117,7 @@ export class ProvedState {
     const end = await linesBehind(this.#context, from, {
       upTo: seq,
       take: (event) => {
-        const row = pathOfRecordId(event.recordId) === undefined ? undefined : iterationOf(event);
-        if (row !== undefined) rows.push(row);
+        for (const row of iterationsOf(event)) rows.push(row);
       },
     });
     // Another call may have taken in events meanwhile.

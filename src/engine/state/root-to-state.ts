@@ -1,7 +1,7 @@
 import type { Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { EMPTY_HEAD } from "../../core/values/event.ts";
-import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { changesOf } from "../../core/values/file-record.ts";
 import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
 import { workspaceRoot } from "../../core/tree/merkle.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -141,13 +141,11 @@ async function goOn(context: ProofContext, { tree, end: from }: Known, seq: numb
   const end = await linesBehind(context, from, {
     upTo: seq,
     take: (event) => {
-      const { recordId, record, op } = event;
       // Such an event states a root, so the tree would have begun there.
-      if (op !== "compact" && baseOf(event) !== undefined) {
+      if (event.op !== "compact" && baseOf(event) !== undefined) {
         throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
       }
-      const path = pathOfRecordId(recordId);
-      if (path !== undefined) since.set(path, decodeFile(path, record).entry);
+      for (const { path, file } of changesOf(event)) since.set(path, file.entry);
     },
   });
   return { tree, since, end };

@@ -1,10 +1,9 @@
 import { sameRecorded } from "../../core/values/entry.ts";
 import type { LogEvent } from "../../core/values/event.ts";
-import { pathOfRecordId } from "../../core/values/file-record.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { BASELINE_SEQ, historyStart } from "../log/history-start.ts";
-import { baseOf, iterationOf } from "../log/project.ts";
+import { baseOf, iterationsOf } from "../log/project.ts";
 import { isInBase, readBase } from "../log/read-base.ts";
 import { wholeOrNone } from "../log/read-events.ts";
 import { provedEvent } from "./stated-root.ts";
@@ -23,8 +22,8 @@ export async function linesSay(context: HistoryContext, rows: readonly Iteration
   return rows.map((row) => {
     const event = events.get(row.seq);
     if (event === undefined || event.op === "compact" || baseOf(event) !== undefined) return "in-base";
-    if (pathOfRecordId(event.recordId) !== row.path) return "other";
-    return sameRow(iterationOf(event), row) ? "same" : "other";
+    const said = iterationsOf(event).find(({ path }) => path === row.path);
+    return said !== undefined && sameRow(said, row) ? "same" : "other";
   });
 }
 
@@ -87,6 +86,6 @@ export async function startOf(context: HistoryContext): Promise<number> {
   return (await historyStart(context))?.seq ?? BASELINE_SEQ;
 }
 
-function sameRow(a: Pick<IterationRow, "seq" | "iteration" | "entry"> | undefined, b: IterationRow): boolean {
-  return a !== undefined && a.seq === b.seq && a.iteration === b.iteration && sameRecorded(a.entry, b.entry);
+function sameRow(a: Pick<IterationRow, "seq" | "iteration" | "entry">, b: IterationRow): boolean {
+  return a.seq === b.seq && a.iteration === b.iteration && sameRecorded(a.entry, b.entry);
 }

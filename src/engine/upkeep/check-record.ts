@@ -6,7 +6,7 @@ import { readRecord } from "../../core/records/read-record.ts";
 import { decodeSentinel, sentinelId } from "../../core/records/sentinel.ts";
 import { isVerifierKey } from "../../core/log/signed-head.ts";
 import { decodeSigner } from "../../core/records/signer-record.ts";
-import { iterationOf } from "../log/project.ts";
+import { iterationsOf } from "../log/project.ts";
 
 /** Records of which a history has only one: their ids name its workspace. */
 const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
@@ -30,7 +30,7 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
     if (!DELETABLE.test(recordId)) refuse(`${recordId} cannot be deleted`);
   } else if (op === "compact") decodeSentinel(event);
   else if (recordId.startsWith("file")) {
-    if (iterationOf(event) === undefined) refuse(`${recordId} names no path`);
+    if (iterationsOf(event).length === 0) refuse(`${recordId} names no path`);
   } else if (recordId.startsWith("outside")) readOutside(recordId, record);
   else if (recordId.startsWith("signer:")) checkSigner(event);
   else readRecord(recordId, record);

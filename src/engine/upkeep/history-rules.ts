@@ -50,7 +50,7 @@ export class HistoryRules {
   #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
   readonly #roots = new Set<string | undefined>();
   /** The events since the last end of a commit, with the paths of file events. */
-  #commit: { readonly event: LogEvent; readonly path: WorkspacePath | undefined }[] = [];
+  #commit: { readonly event: LogEvent; readonly paths: readonly WorkspacePath[] }[] = [];
   /** Paths with an event behind the anchor. */
   readonly #seen = new Set<WorkspacePath>();
   #lastRoot: number;
@@ -97,13 +97,13 @@ export class HistoryRules {
   }
 
   /** Takes the next event, and the iteration that it records. The caller changes the state right after that. */
-  event(event: LogEvent, row?: IterationRow): void {
-    this.#commit.push({ event, path: row?.path });
+  event(event: LogEvent, rows: readonly IterationRow[] = []): void {
+    this.#commit.push({ event, paths: rows.map(({ path }) => path) });
     const { op, recordId, record } = event;
     if (op === "compact") this.#checkSentinel(event);
     if (op === "delete" || op === "compact") return;
-    if (row !== undefined) this.#checkFile(event, row);
-    else if (recordId.startsWith("outside")) this.#checkOutside(event);
+    for (const row of rows) this.#checkFile(event, row);
+    if (recordId.startsWith("outside")) this.#checkOutside(event);
     else if (recordId.startsWith("action:")) this.#checkAction(event);
     else if (recordId.startsWith("workspace:")) this.#takeWorkspace(record);
     else if (recordId.startsWith("snapshot:")) this.#checkSnapshot(event);
@@ -119,10 +119,11 @@ export class HistoryRules {
     const events = this.#commit;
     this.#commit = [];
     this.#isBeginning = false;
-    for (const { event: one, path } of events) {
-      const why = path === undefined ? undefined : this.#state.misplaced(path);
-      if (path !== undefined && why !== undefined)
-        this.#tell(one, `${displayPath(path)}: ${why}, at the end of its commit`);
+    for (const { event: one, paths } of events) {
+      for (const path of paths) {
+        const why = this.#state.misplaced(path);
+        if (why !== undefined) this.#tell(one, `${displayPath(path)}: ${why}, at the end of its commit`);
+      }
     }
     const all = events.map((one) => one.event);
     this.#checkMark(all, event, mark);

@@ -11,7 +11,7 @@ import type { EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../
 import { yieldToEventLoop, Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll, leastOf } from "../../util/long-lists.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
-import { eventRow, iterationOf, type PlacedEvent } from "../log/project.ts";
+import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 
 /** The number of differences that are reported one by one. */
 const MOST_TOLD = 20;
@@ -82,7 +82,7 @@ export class IndexAudit {
     await this.#guarded(async () => {
       this.#compareEvents(mine, await this.#index.events({ from: first, to: last }));
       for (const { event } of mine) await this.#compareCommit(event);
-      const expected = mine.flatMap(({ event }) => iterationOf(event) ?? []);
+      const expected = mine.flatMap(({ event }) => [...iterationsOf(event)]);
       for (const { event } of mine) addAll(expected, (bases.get(event.seq) ?? []).map(rowOfBase));
       // A base brings rows of events that are compacted away.
       const from = Math.min(first, leastOf(expected.map((row) => row.seq)));

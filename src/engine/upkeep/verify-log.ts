@@ -26,7 +26,7 @@ import { HistoryNeeds, privateContents, type NeededContent } from "../log/histor
 import { BASELINE_SEQ } from "../log/history-start.ts";
 import { baselineFault, HistoryRules, type RulesStart } from "./history-rules.ts";
 import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "../log/recorded-prunings.ts";
-import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "../log/project.ts";
+import { baseOf, iterationsOf, project, projectAnchor, type PlacedEvent } from "../log/project.ts";
 import type { LoggedSigner } from "../log/signing-fault.ts";
 import { readEvent } from "../log/read-events.ts";
 import { laterCommitEnd } from "../log/torn-tail.ts";
@@ -504,13 +504,13 @@ class LogVerifier {
   async #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
     for (const { event } of pending) {
       const base = baseOf(event);
-      const row = iterationOf(event);
-      if (!this.#unsound.has(event.seq)) this.#rules?.event(event, row);
+      const rows = iterationsOf(event);
+      if (!this.#unsound.has(event.seq)) this.#rules?.event(event, rows);
       for (const { path, entry, iteration } of base === undefined ? [] : (bases.get(base) ?? [])) {
         this.#state.set(path, entry, iteration);
         await this.#breather.after(1);
       }
-      if (row !== undefined) this.#state.set(row.path, row.entry, row.iteration);
+      for (const { path, entry, iteration } of rows) this.#state.set(path, entry, iteration);
       this.#rules?.followed(event);
     }
     await yieldToEventLoop();

@@ -2,7 +2,7 @@ import { checkLine } from "../../core/log/chain.ts";
 import type { Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Head, LogEvent, SealedEvent } from "../../core/values/event.ts";
-import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { changesOf } from "../../core/values/file-record.ts";
 import type { AnnouncedContent } from "../../core/records/announced-content.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -25,8 +25,8 @@ interface FileState {
 
 /** Returns the path and state of a file's event; `undefined` for other events. */
 function stateOf(event: LogEvent): FileState | undefined {
-  const path = event.op === "upsert" ? pathOfRecordId(event.recordId) : undefined;
-  return path === undefined ? undefined : { path, entry: decodeFile(path, event.record).entry };
+  const [change] = event.op === "upsert" ? changesOf(event) : [];
+  return change === undefined ? undefined : { path: change.path, entry: change.file.entry };
 }
 
 /** Converts a state to fields of a message. */

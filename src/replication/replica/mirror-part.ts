@@ -3,7 +3,7 @@ import { ERASE } from "../../core/records/erase-record.ts";
 import { erasureIn, type LoggedErasure } from "../../core/records/erasures.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent, type SealedEvent } from "../../core/values/event.ts";
-import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
+import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -101,10 +101,8 @@ export class MirrorPart {
     if (recent !== undefined) return recent ?? undefined;
     return this.ask(async (index) => {
       const row = await index.locate(seq);
-      const path = row === undefined || isInBase(row) ? undefined : pathOfRecordId(row.recordId);
-      return row === undefined || path === undefined
-        ? undefined
-        : decodeFile(path, (await readEvent(history, row)).record);
+      if (row === undefined || isInBase(row) || !row.recordId.startsWith("file")) return undefined;
+      return changesOf(await readEvent(history, row))[0]?.file;
     });
   }
 
@@ -121,10 +119,7 @@ export class MirrorPart {
     rest.sort((a, b) => a - b);
     for await (const some of inSlices(rest, AT_ONCE)) {
       const events = await this.ask(async (index) => readEvents(history, await rowsOf(index, some)));
-      for (const { seq, recordId, record } of events) {
-        const path = pathOfRecordId(recordId);
-        if (path !== undefined) found.set(seq, decodeFile(path, record));
-      }
+      for (const event of events) for (const { file } of changesOf(event)) found.set(event.seq, file);
     }
     return found;
   }

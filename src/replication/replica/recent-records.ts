@@ -1,5 +1,5 @@
 import type { LogEvent } from "../../core/values/event.ts";
-import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/values/file-record.ts";
+import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 
 /**
@@ -26,7 +26,6 @@ export class RecentRecords {
   get(seq: number): FileRecord | null | undefined {
     const body = this.#bodies.get(seq);
     if (body === undefined) return undefined;
-    const path = pathOfRecordId(body.recordId);
-    return path === undefined ? null : decodeFile(path, body.record);
+    return changesOf(body)[0]?.file ?? null;
   }
 }

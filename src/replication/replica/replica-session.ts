@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { SealedEvent } from "../../core/values/event.ts";
-import { decodeFile, pathOfRecordId } from "../../core/values/file-record.ts";
+import { changesOf } from "../../core/values/file-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { asFatal } from "../as-fatal.ts";
@@ -315,13 +315,15 @@ export class ReplicaSession {
    * Refuses an event that the origin took under this replica's id but that this replica did not write: a copy of it
    * must have. Nothing else reveals this for entries without an answer.
    */
-  async #refuseOther({ op, recordId, record }: SealedEvent): Promise<void> {
+  async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
-    const path = op === "upsert" && journal !== undefined ? pathOfRecordId(recordId) : undefined;
-    if (path === undefined || record["replica"] === undefined) return;
-    const { replica } = decodeFile(path, record);
-    if (replica?.id !== sandboxId || (await journal?.hasWritten(replica.localSeq, path)) !== false) return;
-    throw forked(replica.localSeq);
+    // Most events are not of a replica, and need not be decoded.
+    if (event.op !== "upsert" || journal === undefined || event.record["replica"] === undefined) return;
+    for (const { path, file } of changesOf(event)) {
+      const { replica } = file;
+      if (replica?.id !== sandboxId || (await journal.hasWritten(replica.localSeq, path)) !== false) continue;
+      throw forked(replica.localSeq);
+    }
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {

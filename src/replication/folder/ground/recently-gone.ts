@@ -1,5 +1,5 @@
 import type { Entry } from "../../../core/values/entry.ts";
-import { cameFromOrigin, decodeFile, pathOfRecordId } from "../../../core/values/file-record.ts";
+import { cameFromOrigin, changesOf } from "../../../core/values/file-record.ts";
 import type { Hash } from "../../../core/values/hash.ts";
 import type { WorkspacePath } from "../../../core/values/path.ts";
 import type { Side } from "../../../core/tree/reconcile.ts";
@@ -36,16 +36,16 @@ export async function recentlyGone(context: Context, origin: string): Promise<Re
   const rows = await rowsBefore(context, halted);
   const came = new Map<WorkspacePath, Came>();
   for (const event of await readEvents(context, rows)) {
-    const path = pathOfRecordId(event.recordId);
-    if (path === undefined) continue;
-    const file = decodeFile(path, event.record);
-    const now = file.entry;
-    // The path is no longer recorded, but its file has stayed.
-    if (file.cause === "erase") continue;
-    const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
-    if (now !== undefined) gone.delete(path);
-    else if (before !== undefined) gone.set(path, { entry: before, lostOn: cameFromOrigin(file) ? "remote" : "local" });
-    if (before === undefined && now?.hash !== undefined) came.set(path, { hash: now.hash, seq: event.seq });
+    for (const { path, file } of changesOf(event)) {
+      const now = file.entry;
+      // The path is no longer recorded, but its file has stayed.
+      if (file.cause === "erase") continue;
+      const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
+      const lostOn = cameFromOrigin(file) ? "remote" : "local";
+      if (now !== undefined) gone.delete(path);
+      else if (before !== undefined) gone.set(path, { entry: before, lostOn });
+      if (before === undefined && now?.hash !== undefined) came.set(path, { hash: now.hash, seq: event.seq });
+    }
   }
   for (const path of movedPaths(gone, came)) gone.delete(path);
   return withoutErased(context, gone);

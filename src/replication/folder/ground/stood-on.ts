@@ -1,12 +1,6 @@
 import { decodeConflict } from "../../../core/records/conflict-record.ts";
 import type { Entry } from "../../../core/values/entry.ts";
-import {
-  decodeFile,
-  isOriginsState,
-  pathOfRecordId,
-  type FileRecord,
-  type UpstreamIteration,
-} from "../../../core/values/file-record.ts";
+import { changeOf, type FileRecord, isOriginsState, type UpstreamIteration } from "../../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../../core/values/path.ts";
 import { proposalRecordId } from "../../../core/records/proposal-record.ts";
 import type { WriteBackEntry } from "../../../core/records/write-back.ts";
@@ -150,8 +144,8 @@ export class StoodOn {
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;
     const row = await context.index.locate(ownSeq);
-    if (row === undefined || isInBase(row) || pathOfRecordId(row.recordId) !== path) return undefined;
-    return decodeFile(path, (await readEvent(context, row)).record);
+    if (row === undefined || isInBase(row)) return undefined;
+    return changeOf(await readEvent(context, row), path);
   }
 }
 

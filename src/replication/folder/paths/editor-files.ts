@@ -1,6 +1,6 @@
 import { editorFile, isEditorName } from "../../../core/filter/editor-files.ts";
 import { sameEntry, type Entry } from "../../../core/values/entry.ts";
-import { cameFromOrigin, decodeFile, pathOfRecordId, type FileRecord } from "../../../core/values/file-record.ts";
+import { cameFromOrigin, changeOf, type FileRecord } from "../../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../../core/values/path.ts";
 import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
 import type { Context } from "../../../engine/log/context.ts";
@@ -174,8 +174,8 @@ export class EditorFiles {
     for (const { seq, entry } of (await index.iterations(path)).slice(-MOST_LOOKED_BACK)) {
       const row = await index.locate(seq);
       const event = row === undefined || isInBase(row) ? undefined : await readEvent(this.#context, row);
-      const isFile = event !== undefined && pathOfRecordId(event.recordId) === path;
-      found.push({ entry, wasSent: isFile ? cameFromOrigin(decodeFile(path, event.record)) : undefined });
+      const file = event === undefined ? undefined : changeOf(event, path);
+      found.push({ entry, wasSent: file === undefined ? undefined : cameFromOrigin(file) });
     }
     return found;
   }
