@@ -7,6 +7,7 @@ import { nodeProcesses } from "../../src/store/node-processes.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
 import { Sandbox } from "../cli/sandbox.ts";
+import { untilRecorded } from "../helpers/until-recorded.ts";
 
 /** What the commands that only look say after a kill, and what those that change something do then. */
 
@@ -19,7 +20,8 @@ async function killedRun(box: Sandbox): Promise<void> {
   box.write("a", "1");
   await box.must(["init"]);
   box.run(["run", "--", "sh", "-c", "echo 2 > a"]);
-  box.run(["run", "--", "sh", "-c", "echo 3 > a; echo new > b; sleep 0.5; kill -9 $PPID"]);
+  const script = `echo 3 > a; echo new > b; ${untilRecorded(box.store, "b")}; kill -9 $PPID`;
+  box.run(["run", "--", "sh", "-c", script]);
 }
 
 describe("after kill -9 of a run", () => {

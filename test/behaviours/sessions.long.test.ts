@@ -7,6 +7,7 @@ import { exitCodeOf } from "../../src/api/problems.ts";
 import { ChronicleError } from "../../src/core/values/errors.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
+import { untilRecorded } from "../helpers/until-recorded.ts";
 
 describe("a session goes to JSON and back", () => {
   const events = [
@@ -150,11 +151,12 @@ describe("a run", () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
-    const script = "for i in 1 2 3; do echo step $i > a; sleep 0.4; done";
+    const step = (n: number): string => `echo step ${n} > a; ${untilRecorded(project.home, "a", n)}`;
+    const script = [1, 2, 3].map(step).join("; ");
     const run = await workspace.run({ command: ["sh", "-c", script] });
     expect(run.session.merkle_roots.length).toBeGreaterThanOrEqual(2);
     const own = (await workspace.history("a")).filter((one) => one.session === run.session.session_id);
-    expect(own.length).toBeGreaterThanOrEqual(2);
+    expect(own.map(({ iteration }) => iteration)).toEqual([2, 3, 4]);
     await workspace.undo();
     expect(project.read("a")).toBe("0");
   });

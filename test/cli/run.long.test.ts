@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { ended, Sandbox } from "./sandbox.ts";
+import { untilRecorded } from "../helpers/until-recorded.ts";
 
 /** Waits until a file is there. */
 async function appears(path: string): Promise<void> {
@@ -174,7 +175,7 @@ describe("run", () => {
   it("a run that was killed with kill -9 can be taken back all the same", async () => {
     using box = new Sandbox();
     box.write("a", "1");
-    const script = "echo 2 > a; sleep 0.4; kill -9 $PPID";
+    const script = `echo 2 > a; ${untilRecorded(box.store, "a")}; kill -9 $PPID`;
     box.run(["run", "--", "sh", "-c", script]);
     expect((await box.must(["status"])).stdout).toContain("ended without a word");
     await box.must(["undo"]);

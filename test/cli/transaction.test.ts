@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { openStore } from "../../src/open.ts";
 import { ended, Sandbox } from "./sandbox.ts";
+import { untilRecorded } from "../helpers/until-recorded.ts";
 
 function read(box: Sandbox, path: string): string {
   return readFileSync(join(box.project, path), "utf8");
@@ -124,7 +125,8 @@ it("a run with --rollback-on-failure that is killed itself is rolled back by the
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   await box.call(["init"]);
-  box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "echo half > a.txt; sleep 0.4; kill -9 $PPID"]);
+  const script = `echo half > a.txt; ${untilRecorded(box.store, "a.txt")}; kill -9 $PPID`;
+  box.run(["run", "--rollback-on-failure", "--", "sh", "-c", script]);
   expect(read(box, "a.txt")).toBe("half\n");
   expect((await box.must(["status"])).stdout).toContain("that began it is gone");
   await box.must(["snapshot"]);

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
+import { untilRecorded } from "../helpers/until-recorded.ts";
 
 it("life of a run", async () => {
   await using project = new Project();
@@ -8,8 +9,8 @@ it("life of a run", async () => {
   const workspace = await project.init();
   const original = project.tree();
 
-  const script =
-    "echo 1 > a.txt; sleep 0.7; echo 2 > a.txt; rm -rf b; chmod 600 a.txt; mkdir d; ln -s a.txt d/l; exit 3";
+  const recorded = untilRecorded(project.home, "a.txt");
+  const script = `echo 1 > a.txt; ${recorded}; echo 2 > a.txt; rm -rf b; chmod 600 a.txt; mkdir d; ln -s a.txt d/l; exit 3`;
   const run = await workspace.run({ command: ["sh", "-c", script], networkEvents: [{ host: "example.org" }] });
   expect(run).toMatchObject({ exit_code: 3, rolled_back: false, coverage: { complete: true } });
   expect(run.changes.map((change) => `${change.change_type} ${change.path}`)).toEqual([
