@@ -133,7 +133,9 @@ export default defineConfig({
       ...inRooms(wall),
       ...(isStorage(wall) ? inStorage(wall) : []),
     ]),
-    ...WALLS.filter(isComposition).map((wall) => restricted("src/*.ts", wall)),
+    ...WALLS.filter(isComposition).map(([folder, sees, reason]) =>
+      restricted("src/*.ts", [folder, [...sees, "backends"], reason]),
+    ),
     {
       files: ["src/core/**"],
       rules: {

@@ -4,7 +4,7 @@ import type { EventDraft, Head } from "../src/core/values/event.ts";
 import { NodeDisk } from "../src/disk/node-disk.ts";
 import { openStore } from "../src/open.ts";
 import { FileEventLog } from "../src/storage/files/file-event-log.ts";
-import { storeLayout } from "../src/storage/files/layout.ts";
+import { storeLayout } from "../src/storage/layout.ts";
 import type { Bench, BenchContext } from "./lib/bench.ts";
 import { smallProject } from "./lib/corpus.ts";
 

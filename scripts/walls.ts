@@ -6,7 +6,7 @@ export type Wall = readonly [folder: string, sees: readonly string[], reason: st
 const PORTS = ["storage:port", "worktree:port", "disk:port"];
 const CONTRACT = ["util", "core", "api"];
 const SURFACES = ["server", "hooks", "client", "process", "open.ts"];
-const ENGINE = ["disk", "storage", "worktree", "engine"];
+const ENGINE = ["disk", "storage:port", "worktree", "engine"];
 const SURFACE = "a surface speaks the contract (api) and holds no rules";
 
 export const WALLS: readonly Wall[] = [
@@ -19,11 +19,20 @@ export const WALLS: readonly Wall[] = [
   ["engine", [...CONTRACT, ...PORTS], "the engine sees ports, never a backend, and nothing above it"],
   ["replication", [...CONTRACT, "engine", ...PORTS], "replication sees the engine and ports, never a backend"],
   ["store", [...CONTRACT, ...ENGINE], "a store's files know neither surfaces nor who opens them"],
-  ["workers", [...CONTRACT, ...ENGINE], "the code of worker threads knows neither surfaces nor who starts it"],
+  [
+    "workers",
+    [...CONTRACT, "disk", "storage", "worktree", "engine"],
+    "the code of worker threads knows neither surfaces nor who starts it",
+  ],
+  [
+    "backends",
+    [...CONTRACT, "disk", "storage", "store", "workers"],
+    "the registry chooses the backends of a store, and knows nothing that is made of them",
+  ],
   [
     "compose",
     [...CONTRACT, ...ENGINE, "replication", "store", "workers", "open.ts"],
-    "a composition root sees no surface",
+    "a composition root sees ports (backends/ names what stands behind them), and no surface",
   ],
   ["server", CONTRACT, SURFACE],
   ["mcp", CONTRACT, SURFACE],

@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-import { setTimeout } from "node:timers/promises";
 import { type Around, ROLE_VARIABLE, WHO_CAN } from "./core/values/agents-role.ts";
 import { ChronicleError, withCode } from "./core/values/errors.ts";
 import type { ReplicaDoor } from "./api/replication-api.ts";
@@ -7,95 +5,25 @@ import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-
 import type { DoctorCheck, OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { RestoreShape, WorkspaceShape } from "./api/shapes.ts";
 import type { RepairPlace, RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
+import { nodeBackends, nodeDisk } from "./backends/registry.ts";
 import { accessCheck } from "./store/access-check.ts";
-import type { Backends } from "./store/backends.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
-import { leftOpen } from "./store/left-open.ts";
-import { nodeProcesses } from "./store/node-processes.ts";
 import { partsOf } from "./compose/parts-of.ts";
 import { openDoor } from "./compose/replica-door.ts";
 import { isStore } from "./store/repair-sources.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
-import { hasWorkers } from "./workers/worker-file.ts";
 import { isWithinAgent } from "./compose/within-agent.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
-import { NodeDisk } from "./disk/node-disk.ts";
 import { SyncController, type SyncControllerOptions } from "./replication/folder/sync/sync-controller.ts";
-import type { IndexStore } from "./storage/index-store.ts";
-import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
-import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
-import { MemoryBlobIndex } from "./storage/memory/memory-blob-index.ts";
-import { takesNoWrites, withoutIndexFile } from "./storage/io-trouble.ts";
-import { sqliteBlobIndex, temporaryBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
-import { NODE_TIMERS } from "./util/timers.ts";
-import { openSqliteIndexStore } from "./storage/sqlite/sqlite-index-store.ts";
-import { SqliteLock } from "./storage/sqlite/sqlite-lock.ts";
-import { newUlid } from "./util/ulid.ts";
 
-/** The composition root: the one place that chooses the backends of a store on this machine. */
-
-const disk = new NodeDisk();
-
-const nodeBackends: Backends = {
-  disk,
-  openIndex,
-  scratchIndex: () => new MemoryIndexStore(),
-  openBlobIndex: (path) => sqliteBlobIndex(disk, path, () => new MemoryBlobIndex()),
-  scratchBlobIndex: () => temporaryBlobIndex(disk),
-  lock: (path) => new SqliteLock(disk, path),
-  processes: nodeProcesses(disk),
-  now: () => Date.now(),
-  pause: (ms) => setTimeout(ms),
-  newId: () => randomUUID(),
-  newPackId: newUlid,
-  threads: hasWorkers(disk),
-  timers: NODE_TIMERS,
-};
-
-/** The backends of a process that answers one call and ends. */
-const onceBackends: Backends = {
-  ...nodeBackends,
-  openIndex: (path, tell) => leftOpen(disk, path, openIndex(path, tell)),
-  openBlobIndex: (path) => {
-    const open = nodeBackends.openBlobIndex(path);
-    return () => {
-      const opened = open();
-      return { ...opened, index: leftOpen(disk, path, opened.index) };
-    };
-  },
-};
-
-/**
- * Opens an index, which is derived data: a damaged one is discarded, and rebuilt from the log. If the disk is full or
- * read-only, or this user may not write it, it is built in memory, so that reading and verifying still work.
- */
-function openIndex(path: string, tell?: (note: string) => void): IndexStore {
-  const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));
-  try {
-    return openOrDiscard(path, onTemporary);
-  } catch (error) {
-    if (!takesNoWrites(error) && !(error instanceof ChronicleError && error.code === "IO")) throw error;
-    onTemporary(error);
-    return new MemoryIndexStore();
-  }
-}
-
-function openOrDiscard(path: string, onTemporary: (why: unknown) => void): IndexStore {
-  try {
-    return openSqliteIndexStore(path, disk, { onTemporary });
-  } catch (error) {
-    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
-    discardSqliteFiles(disk, path);
-    return openSqliteIndexStore(path, disk, { onTemporary });
-  }
-}
+/** The composition root of a store on this machine. */
 
 /** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function openStore(options: StoreOptions): Promise<StoreApi> {
   refuseWindows();
-  return openFileStore(options, nodeBackends);
+  return openFileStore(options, nodeBackends());
 }
 
 /**
@@ -104,7 +32,7 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   refuseWindows();
-  return openFileStore(options, onceBackends);
+  return openFileStore(options, nodeBackends({ once: true }));
 }
 
 function refuseWindows(): void {
@@ -118,7 +46,7 @@ function refuseWindows(): void {
  */
 export async function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
   refuseWindows();
-  return openFileRecordStore(options, nodeBackends);
+  return openFileRecordStore(options, nodeBackends());
 }
 
 /** Serves replicas from the workspaces of a store of this machine. `onError` receives errors of this side. */
@@ -193,12 +121,12 @@ export function startedByAgent(store: StoreApi, whose?: Around): Promise<boolean
  * that cannot be opened.
  */
 export function checkAccess(places: Pick<StoreOptions, "home" | "configFolder" | "userHome">): DoctorCheck {
-  return accessCheck(disk, places);
+  return accessCheck(nodeDisk, places);
 }
 
 /** Returns the place of good bytes at a path of this machine: a store, if one lies there, else the files below it. */
 export function repairPlaceAt(path: string): RepairPlace {
-  return isStore(disk, path) ? { store: path } : { folder: path };
+  return isStore(nodeDisk, path) ? { store: path } : { folder: path };
 }
 
 /** Fills an empty folder of this machine with files of a workspace that is elsewhere. See `restore-from.ts`. */
@@ -208,7 +136,7 @@ export async function restoreHere(
   options: RestoreOptions & { readonly to: string },
 ): Promise<RestoreShape> {
   refuseWindows();
-  return restoreFrom(source, moment, options, nodeBackends);
+  return restoreFrom(source, moment, options, nodeBackends());
 }
 
 /** Opens one workspace; its store is closed with it. */

@@ -79,6 +79,7 @@ function* walls(): Generator<Plant> {
   yield importing("src/storage/plant.ts", "../engine/thing.ts", "a backend sees");
   yield importing("src/open.ts", "node:fs", "node:fs only in disk");
   yield importing("src/open.ts", "./cli/main.ts", "a composition root");
+  yield importing("src/open.ts", "./storage/files/thing.ts", "a composition root");
 }
 
 const body = (statement: string) => `export function f(x: unknown) {\n  ${statement}\n  return x;\n}\n`;
@@ -262,7 +263,8 @@ const ALLOWED: readonly Plant[] = [
   importing(plantIn("engine/capture"), "../log/thing.ts", ""),
   importing(plantIn("replication"), "../engine/workspace.ts", ""),
   importing(plantIn("server"), "../api/thing.ts", ""),
-  importing("src/open.ts", "./storage/files/thing.ts", ""),
+  importing("src/open.ts", "./backends/registry.ts", ""),
+  importing(plantIn("backends"), "../storage/files/thing.ts", ""),
   importing(plantIn("cli/commands/look"), "../../../open.ts", ""),
   { path: plantIn("cli"), source: 'console.error(process.env["HOME"]);\nprocess.exit(1);\n', rule: "" },
   importing("src/core/plant.test.ts", "node:fs", ""),

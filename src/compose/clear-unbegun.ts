@@ -1,7 +1,6 @@
 import { ChronicleError } from "../core/values/errors.ts";
 import { isGraceOver } from "../core/records/tombstone.ts";
 import type { StoreParts } from "./open-context.ts";
-import { removeTree } from "../store/remove-tree.ts";
 import { workspaceIds } from "./store-tasks.ts";
 import { unfinishedName, withNames } from "../store/workspace-names.ts";
 
@@ -24,12 +23,12 @@ export async function clearUnbegun(parts: StoreParts): Promise<void> {
 async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
   const { disk } = backends;
   const { folder, log, workspaceJson, index: path } = layout.workspace(id);
-  if (disk.lstat(log) !== undefined || heads.last(id) !== undefined) return false;
+  if (backends.hasLog(log) || heads.last(id) !== undefined) return false;
   // This file is written first, and never again; the folder itself changes whenever a process opens the workspace.
   const begun = disk.lstat(workspaceJson) ?? disk.lstat(folder);
   if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
   if (disk.list(folder).some(({ name }) => !BEFORE_ALL.test(name.toString()))) return false;
-  const index = backends.openIndex(path);
+  const index = await backends.openIndex(path);
   try {
     return (await index.head()).seq === 0;
   } finally {
@@ -41,14 +40,14 @@ async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): P
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;
   const { disk } = backends;
-  const lock = backends.lock(layout.workspace(id).lock);
+  const lock = await backends.openLock(layout.workspace(id).lock);
   try {
     using _held = await lock.exclusive(0);
     if (!(await isUnbegun(parts, id))) return;
     const aside = layout.workspace(unfinishedName(id)).folder;
-    disk.rename(layout.workspace(id).folder, aside);
+    backends.move(layout.workspace(id).folder, aside);
     disk.syncFolder(layout.workspaces);
-    removeTree(disk, aside);
+    backends.removeFolder(aside);
   } catch (error) {
     // Another process uses the workspace after all.
     if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;

@@ -40,7 +40,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
     const id = backends.newId();
     const record = recordOf(wanted, new Date(backends.now()).toISOString());
     await build(parts, id, record, seedOf(source));
-    backends.disk.rename(layout.workspace(unfinishedName(id)).folder, layout.workspace(id).folder);
+    backends.move(layout.workspace(unfinishedName(id)).folder, layout.workspace(id).folder);
     backends.disk.syncFolder(layout.workspaces);
     cache.note(listedWorkspace(id, record, FIRST_EVENT));
     return id;
@@ -82,7 +82,7 @@ async function build(parts: StoreParts, id: string, record: WorkspaceRecord, see
   const { backends, layout } = parts;
   const aside: StoreParts = {
     ...parts,
-    backends: { ...backends, openIndex: () => backends.scratchIndex() },
+    backends: { ...backends, openIndex: async () => backends.scratchIndex() },
     layout: { ...layout, workspace: (one) => layout.workspace(unfinishedName(one)) },
   };
   const files = aside.layout.workspace(id);

@@ -4,7 +4,7 @@ import type { Disk } from "../disk/disk.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { accessCheck } from "../store/access-check.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { storeOfHead } from "../store/file-head-keeper.ts";
 import { folderChecks } from "./folder-check.ts";
 import { forgottenIn } from "./forgotten.ts";
@@ -131,8 +131,8 @@ function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] 
   return [{ name, ok: true, detail: many }];
 }
 
-async function blobCheck({ blobs }: StoreParts): Promise<DoctorCheck> {
-  if (!blobs.readOnly) return { name: "blobs", ok: true, detail: "the store can be written" };
+async function blobCheck({ isReadOnly }: StoreParts): Promise<DoctorCheck> {
+  if (!isReadOnly()) return { name: "blobs", ok: true, detail: "the store can be written" };
   return {
     name: "blobs",
     ok: false,

@@ -2,8 +2,7 @@ import type { RecordStoreOptions, StandaloneRecordStoreApi } from "../api/record
 import { ChronicleError, withCode } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFileDurably } from "../disk/write-fully.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
-import { recordStoreLayout, type RecordStoreLayout } from "../storage/files/layout.ts";
+import { recordStoreLayout, type RecordStoreLayout } from "../storage/layout.ts";
 import { FolderLedger } from "../engine/records/folder-ledger.ts";
 import type { RecordFiles } from "../engine/records/record-files.ts";
 import { RecordStore } from "../engine/records/record-store.ts";
@@ -32,7 +31,7 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
 }
 
 /** The backends that a record store needs. */
-export type RecordBackends = Pick<Backends, "disk" | "lock" | "now" | "newId">;
+export type RecordBackends = Pick<Backends, "disk" | "openLog" | "openLock" | "hasLog" | "now" | "newId">;
 
 /** Opens the record store in a folder; begins it if there is none, the folder included. */
 export function openFileRecordStore(
@@ -40,18 +39,18 @@ export function openFileRecordStore(
   backends: RecordBackends,
 ): Promise<StandaloneRecordStoreApi> {
   return withCode(async () => {
-    const { disk, lock, now, newId } = backends;
+    const { disk, now, newId } = backends;
     const layout = recordStoreLayout(wholePath("folder", options.folder));
     const readOnly = options.readOnly === true;
     if (!readOnly) makeFolders(disk, layout.folder);
-    else if (disk.lstat(layout.log) === undefined) {
+    else if (!backends.hasLog(layout.log)) {
       throw new ChronicleError("NOT_FOUND", `there is no record store in ${options.folder}`, {
         hint: "it is begun by the first command that changes something",
       });
     }
     const ledger = new FolderLedger({
       files: new DiskRecordFiles(disk, layout),
-      open: () => ({ log: new FileEventLog(disk, layout), lock: lock(layout.lock) }),
+      open: async () => ({ log: await backends.openLog(layout), lock: await backends.openLock(layout.lock) }),
       newFolder: newFolders(disk),
       now,
       newId,

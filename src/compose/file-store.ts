@@ -37,7 +37,6 @@ import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from
 import { openMirror } from "./open-mirror.ts";
 import { openParts } from "./open-parts.ts";
 import { notePartsOf } from "./parts-of.ts";
-import { removeTree } from "../store/remove-tree.ts";
 import { RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import { refuseUnsafe, resolved, rootsFrom } from "../store/roots.ts";
@@ -65,7 +64,7 @@ class FileStore implements StoreApi {
   constructor(parts: StoreParts, options: StoreOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#cache = new RootsCache(parts.backends.disk, parts.layout);
+    this.#cache = new RootsCache(parts.backends, parts.layout);
   }
 
   get home(): string {
@@ -157,8 +156,7 @@ class FileStore implements StoreApi {
   async #refuseOtherFormats(): Promise<void> {
     const { backends, layout } = this.#parts;
     for (const { id, problem, folders } of await this.#cache.list())
-      if (problem !== undefined && folders.length === 0)
-        await refuseOtherFormat(backends.disk, layout.workspace(id), id);
+      if (problem !== undefined && folders.length === 0) await refuseOtherFormat(backends, layout.workspace(id), id);
   }
 
   async #noneHolds(folder: string): Promise<ChronicleError> {
@@ -281,11 +279,11 @@ class FileStore implements StoreApi {
       this.#open.delete(opened);
       await opened.close();
       // Remove the log first: without it, no process finds the workspace.
-      if (backends.disk.lstat(files.log) !== undefined) {
-        backends.disk.unlink(files.log);
+      if (backends.hasLog(files.log)) {
+        backends.removeLog(files.log);
         backends.disk.syncFolder(files.folder);
       }
-      removeTree(backends.disk, files.folder);
+      backends.removeFolder(files.folder);
       throw error;
     }
     return opened;

@@ -38,7 +38,7 @@ export async function checkAgainstOrigin(
   folder: string,
 ): Promise<ReplicaHalt | undefined> {
   const { disk } = parts.backends;
-  if (disk.lstat(parts.layout.workspace(origin).log) === undefined) return undefined;
+  if (!parts.backends.hasLog(parts.layout.workspace(origin).log)) return undefined;
   const { context, close } = await openContext(parts, origin, { readOnly: true, tasks: storeTasks(parts, origin) });
   try {
     const record = await answer(context, () => workspaceRecord(context));
@@ -65,7 +65,7 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
-  const isNear = disk.lstat(parts.layout.workspace(workspaceId).log) !== undefined || isHere(url);
+  const isNear = parts.backends.hasLog(parts.layout.workspace(workspaceId).log) || isHere(url);
   const path = record.roots[0]?.folder ?? "";
   return isNear && path !== "" && isFolderStillAt(disk, path, record) ? path : undefined;
 }

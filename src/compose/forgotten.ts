@@ -3,11 +3,10 @@ import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/records/tomb
 import { meantBy } from "../core/values/meant-by.ts";
 import { answer } from "../engine/log/answer.ts";
 import { refuseAtOnce } from "../engine/capture/refuse-at-once.ts";
-import { workspaceLayout } from "../storage/files/layout.ts";
+import { workspaceLayout } from "../storage/layout.ts";
 import { makeFolders } from "../store/file-head-keeper.ts";
 import { lastWorkspaceRecord } from "../store/last-workspace-record.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
-import { removeTree } from "../store/remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
 import { bringPartBack } from "./bring-part-back.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
@@ -72,13 +71,13 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
     const part = new Tombstones(parts).get(found.id)?.part;
     if (part !== undefined) return bringPartBack(parts, { id: found.id, part });
     const one = { ...found, ...(await ownNames(parts, found.id)) };
-    const all = await new RootsCache(disk, parts.layout).list();
+    const all = await new RootsCache(parts.backends, parts.layout).list();
     const inTheWay = all.find(
       ({ id, name, folders }) =>
         id === one.id || (name !== undefined && name === one.name) || (one.path !== "" && folders[0] === one.path),
     );
     if (inTheWay !== undefined) throw undoneBy(one, inTheWay);
-    disk.rename(`${parts.layout.forgotten}/${one.id}`, parts.layout.workspace(one.id).folder);
+    parts.backends.move(`${parts.layout.forgotten}/${one.id}`, parts.layout.workspace(one.id).folder);
     disk.syncFolder(parts.layout.workspaces);
     disk.syncFolder(parts.layout.forgotten);
     new Tombstones(parts).remove(one.id);
@@ -91,10 +90,10 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
  * be read.
  */
 async function ownNames(
-  { backends: { disk }, layout }: StoreParts,
+  { backends, layout }: StoreParts,
   id: string,
 ): Promise<Partial<Pick<ForgottenShape, "path" | "name">>> {
-  const { last } = await lastWorkspaceRecord(disk, workspaceLayout(`${layout.forgotten}/${id}`), id);
+  const { last } = await lastWorkspaceRecord(backends, workspaceLayout(`${layout.forgotten}/${id}`), id);
   if (last === undefined) return {};
   const { name, folders } = listedWorkspace(id, last.record, last.seq);
   return { path: folders[0] ?? "", ...optional({ name }) };
@@ -168,12 +167,12 @@ function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   const { disk } = backends;
   const ended = `${layout.workspaces}/${endedName(stone.id)}`;
   stones.put({ ...stone, freed: new Date(backends.now()).toISOString() });
-  disk.rename(`${layout.forgotten}/${stone.id}`, ended);
+  backends.move(`${layout.forgotten}/${stone.id}`, ended);
   disk.syncFolder(layout.workspaces);
   disk.syncFolder(layout.forgotten);
   new SyncTokens(disk, configFolder).remove(stone.id);
   for (const one of stones.list()) if (one.part?.workspace === stone.id) stones.remove(one.id);
-  removeTree(disk, ended);
+  backends.removeFolder(ended);
 }
 
 /** The errors of a history that cannot be read. */

@@ -2,8 +2,7 @@ import { parseLine } from "../core/log/chain.ts";
 import type { Head } from "../core/values/event.ts";
 import type { HistoryAnchor } from "../core/log/history-anchor.ts";
 import type { EventLog } from "../storage/event-log.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
-import type { WorkspaceLayout } from "../storage/files/layout.ts";
+import type { WorkspaceLayout } from "../storage/layout.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";
@@ -13,7 +12,7 @@ export interface MarkedHistory {
   /** A unique key. */
   readonly key: string;
   readonly anchor: HistoryAnchor | undefined;
-  openLog(): FileEventLog;
+  openLog(): Promise<EventLog>;
   /** Resolves to the workspace that the history is of; `undefined` if it has no line yet. */
   workspaceOf(log: EventLog): Promise<string | undefined>;
   /** Resolves to the heads known of it beside its log. */
@@ -28,7 +27,7 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const own: MarkedHistory = {
     key: id,
     anchor: undefined,
-    openLog: () => new FileEventLog(parts.backends.disk, files),
+    openLog: () => parts.backends.openLog(files),
     workspaceOf: async () => id,
     known: () => anchorsOf(parts, files, id),
   };
@@ -36,11 +35,11 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
 }
 
 /** Returns the histories of a mirror. Lines that it lacks are sent again, so no other heads vouch for it. */
-function mirrorsOf({ backends: { disk } }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
-  return mirrorParts(disk, upstream).map((anchor) => ({
+function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
+  return mirrorParts(backends, upstream).map((anchor) => ({
     key: `${id}/${anchor?.seq ?? 0}`,
     anchor,
-    openLog: () => new FileEventLog(disk, upstream.mirror(anchor?.seq ?? 0), anchor),
+    openLog: () => backends.openLog(upstream.mirror(anchor?.seq ?? 0), { after: anchor }),
     workspaceOf: async (log) => anchor?.workspace ?? (await firstWorkspace(log)),
     known: async () => [],
   }));
@@ -57,7 +56,7 @@ export async function firstWorkspace(log: EventLog): Promise<string | undefined>
 /** Returns the heads of a history that are known beside its log: the kept one, and the index's. */
 async function anchorsOf({ backends, heads }: StoreParts, files: WorkspaceLayout, id: string): Promise<Head[]> {
   const kept = heads.last(id);
-  const index = backends.openIndex(files.index);
+  const index = await backends.openIndex(files.index);
   try {
     const known = await index.head();
     return [...(kept?.valid === true ? [kept] : []), known].filter(({ seq }) => seq > 0);

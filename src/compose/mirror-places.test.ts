@@ -10,7 +10,7 @@ import type { CrashFate } from "../testing/sim-disk/sim-crash.ts";
 import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { LogMirror } from "../replication/replica/log-mirror.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { sweepCrashes } from "../testing/crash-sweep.ts";
 import { fileEvent } from "../testing/protocol-samples.ts";
@@ -67,9 +67,9 @@ async function opened(
   disk: SimDisk,
   indexes?: LastingIndexes,
 ): Promise<{ readonly parts: StoreParts; readonly mirror: LogMirror }> {
-  const backends = simBackends(disk, { firstId: 1 });
-  const openIndex = indexes === undefined ? {} : { openIndex: (path: string) => indexes.open(disk, path) };
-  const parts = await openParts({ home: "/store", configFolder: "/config", waitMs: 50 }, { ...backends, ...openIndex });
+  const lasting = indexes === undefined ? {} : { index: (path: string) => indexes.open(disk, path) };
+  const backends = simBackends(disk, { firstId: 1, ...lasting });
+  const parts = await openParts({ home: "/store", configFolder: "/config", waitMs: 50 }, backends);
   return { parts, mirror: await LogMirror.open(new FileMirrorPlaces(parts, UPSTREAM)) };
 }
 

@@ -4,13 +4,11 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import type { MirrorPlaces } from "../replication/replica/log-mirror.ts";
 import type { MirrorFiles } from "../replication/replica/mirror-part.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
-import { mirrorStart, type UpstreamLayout } from "../storage/files/layout.ts";
-import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
+import { mirrorStart, type UpstreamLayout } from "../storage/layout.ts";
 import { makeFolders, readText } from "../store/file-head-keeper.ts";
+import type { Backends } from "../store/backends.ts";
 import { NO_HEADS } from "../store/no-heads.ts";
 import type { StoreParts } from "./open-context.ts";
-import { removeTree } from "../store/remove-tree.ts";
 import { Memo } from "../engine/log/memo.ts";
 
 /** The parts of a replica's mirror in its folder `upstream/` (see `UpstreamLayout`). */
@@ -22,18 +20,19 @@ export class FileMirrorPlaces implements MirrorPlaces {
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;
-    makeFolders(parts.backends.disk, layout.folder);
-    for (const start of startsIn(parts.backends.disk, layout)) {
+    const { backends } = parts;
+    makeFolders(backends.disk, layout.folder);
+    for (const start of startsIn(backends.disk, layout)) {
       const { folder, anchor } = layout.mirror(start);
-      if (parts.backends.disk.lstat(anchor) === undefined) removeTree(parts.backends.disk, folder);
+      if (backends.disk.lstat(anchor) === undefined) backends.removeFolder(folder);
     }
   }
 
   list(): readonly (HistoryAnchor | undefined)[] {
-    return mirrorParts(this.#disk, this.#layout);
+    return mirrorParts(this.#parts.backends, this.#layout);
   }
 
-  open(anchor: HistoryAnchor | undefined): MirrorFiles {
+  async open(anchor: HistoryAnchor | undefined): Promise<MirrorFiles> {
     makeFolders(this.#disk, this.#layout.mirror(anchor?.seq ?? 0).folder);
     return openMirrorFiles(this.#parts, this.#layout, anchor);
   }
@@ -45,21 +44,22 @@ export class FileMirrorPlaces implements MirrorPlaces {
   }
 
   giveUp(anchor: HistoryAnchor | undefined, last: number): void {
-    const disk = this.#disk;
+    const { backends } = this.#parts;
+    const { disk } = backends;
     const start = anchor?.seq ?? 0;
     const { folder, log, index } = this.#layout.mirror(start);
     // Discard the index before the lines: an index that knows of more lines than there are would mean that the copy was
     // cut.
-    discardSqliteFiles(disk, index);
+    backends.discardIndex(index);
     disk.syncFolder(folder);
-    if (disk.lstat(log) !== undefined) {
+    if (backends.hasLog(log)) {
       makeFolders(disk, this.#layout.former);
-      disk.rename(log, freeName(disk, `${this.#layout.former}/${start + 1}-${last}`));
+      backends.move(log, freeName(backends, `${this.#layout.former}/${start + 1}-${last}`));
       disk.syncFolder(this.#layout.former);
       disk.syncFolder(folder);
     }
     // The folder of the first part also holds the others.
-    if (anchor !== undefined) removeTree(disk, folder);
+    if (anchor !== undefined) backends.removeFolder(folder);
   }
 
   get #disk(): Disk {
@@ -71,10 +71,10 @@ export class FileMirrorPlaces implements MirrorPlaces {
  * Returns a free name. Another copy with the same first and last event may have been given up before: an origin that
  * was put back has other lines there.
  */
-function freeName(disk: Disk, stem: string): string {
+function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {
     const path = count === 1 ? `${stem}.wal` : `${stem}.${count}.wal`;
-    if (disk.lstat(path) === undefined) return path;
+    if (!hasLog(path)) return path;
   }
 }
 
@@ -82,10 +82,13 @@ function freeName(disk: Disk, stem: string): string {
  * Returns the anchors that the parts of a mirror start after, oldest first; `undefined`: the start of the history. The
  * last part is in force. Empty if this workspace has never followed an origin.
  */
-export function mirrorParts(disk: Disk, layout: UpstreamLayout): readonly (HistoryAnchor | undefined)[] {
+export function mirrorParts(
+  { disk, hasLog }: Pick<Backends, "disk" | "hasLog">,
+  layout: UpstreamLayout,
+): readonly (HistoryAnchor | undefined)[] {
   if (disk.lstat(layout.folder) === undefined) return [];
   const anchors = startsIn(disk, layout).flatMap((start) => readAnchor(disk, layout, start) ?? []);
-  const hasFirst = anchors.length === 0 || disk.lstat(layout.mirror(0).log) !== undefined;
+  const hasFirst = anchors.length === 0 || hasLog(layout.mirror(0).log);
   return hasFirst ? [undefined, ...anchors] : anchors;
 }
 
@@ -112,15 +115,15 @@ function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryA
 }
 
 /** Opens the files of one part of a mirror. Makes nothing. */
-export function openMirrorFiles(
+export async function openMirrorFiles(
   { backends, blobs, waitMs }: StoreParts,
   layout: UpstreamLayout,
   anchor: HistoryAnchor | undefined,
-): MirrorFiles {
+): Promise<MirrorFiles> {
   const files = layout.mirror(anchor?.seq ?? 0);
-  const log = new FileEventLog(backends.disk, files, anchor);
-  const index = backends.openIndex(files.index);
-  const lock = backends.lock(files.lock);
+  const log = await backends.openLog(files, { after: anchor });
+  const index = await backends.openIndex(files.index);
+  const lock = await backends.openLock(files.lock);
   const { now, newId } = backends;
   const close = async (): Promise<void> => {
     lock.close();

@@ -36,8 +36,7 @@ export async function tombstoneOf(
 
 /** Notes beside the key that a part of a history is given up now, and the time until which it can be brought back. */
 export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
-  const { disk } = parts.backends;
-  const listed = (await new RootsCache(disk, parts.layout).list()).find((one) => one.id === id);
+  const listed = (await new RootsCache(parts.backends, parts.layout).list()).find((one) => one.id === id);
   const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });
   new Tombstones(parts).put(stone);
 }

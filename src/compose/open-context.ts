@@ -1,14 +1,11 @@
 import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
-import { EMPTY_HEAD } from "../core/values/event.ts";
 import type { FolderTraits } from "../core/tree/folder-traits.ts";
 import type { AnnouncedContent } from "../core/records/announced-content.ts";
 import { decodeWorkspace, type RootRecord } from "../core/records/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
-import type { StoreLayout } from "../storage/files/layout.ts";
-import type { FsyncScheduler } from "../storage/files/fsync-scheduler.ts";
+import type { OpenedBlobs } from "../storage/backends.ts";
+import type { StoreLayout } from "../storage/layout.ts";
 import { Signal } from "../util/signal.ts";
 import { answer } from "../engine/log/answer.ts";
 import { workspaceRecord } from "../engine/log/own-record.ts";
@@ -42,12 +39,9 @@ import { optional } from "../util/optional.ts";
 import { Memo } from "../engine/log/memo.ts";
 
 /** The parts that all workspaces of one store share. */
-export interface StoreParts {
+export interface StoreParts extends OpenedBlobs {
   readonly backends: Backends;
   readonly layout: StoreLayout;
-  readonly blobs: FileBlobStore;
-  /** Shared by the logs of all workspaces. */
-  readonly syncs: FsyncScheduler;
   readonly heads: HeadKeeper;
   readonly headPace: HeadPace;
   readonly actor: string;
@@ -120,9 +114,9 @@ export async function openContext(
   const files = layout.workspace(id);
   refuseOtherWorkspace(backends.disk, files.workspaceJson);
   const paths = { log: files.log, archive: files.archive, quarantine: files.quarantine };
-  const log = new FileEventLog(backends.disk, paths, EMPTY_HEAD, parts.syncs);
-  const index = backends.openIndex(files.index, parts.tellOfIndexes);
-  const lock = backends.lock(files.lock);
+  const log = await backends.openLog(paths, { syncsTogether: true });
+  const index = await backends.openIndex(files.index, parts.tellOfIndexes);
+  const lock = await backends.openLock(files.lock);
   const { now, newId } = backends;
   const memo = new Memo();
   const history = { workspaceId: id, log, blobs, index, memo, lock, waitMs, heads, now, newId };
@@ -206,7 +200,7 @@ function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded
 function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
   const last = events.findLast(({ recordId }) => recordId === `workspace:${id}`);
   if (last === undefined) return;
-  new RootsCache(backends.disk, layout).note(listedWorkspace(id, decodeWorkspace(last.record), last.seq));
+  new RootsCache(backends, layout).note(listedWorkspace(id, decodeWorkspace(last.record), last.seq));
 }
 
 /** Returns a signal of one workspace that also notifies those in this process that follow it elsewhere. */
@@ -233,8 +227,8 @@ function folderFiles(
   { workspaceId }: HistoryContext,
   { roots, readOnly }: { readonly roots: readonly TrackedRoot[]; readonly readOnly: boolean },
 ): WorkspaceFiles {
-  const { backends, layout, blobs } = parts;
-  const { disk, newPackId, threads } = backends;
+  const { backends, layout, intake } = parts;
+  const { disk, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
   // Use both names: a folder of configuration is often a link to where a person keeps it.
@@ -256,7 +250,7 @@ function folderFiles(
     own,
     roots: roots.map(placeOfRoot),
   });
-  const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads });
+  const ingest = new FileIngest({ disk, intake, roots, threads });
   return { worktree, outside, ingest, early: { worktree, pools } };
 }
 
@@ -284,11 +278,11 @@ function gitUser({ userHome, configFolder }: StoreParts): GitUser {
 
 /** Returns the workers that write many files of a restore; `undefined`: the restoring thread writes them itself. */
 export function restoreWorkers(
-  { backends, layout, blobs }: StoreParts,
+  { backends, layout, placesOf }: StoreParts,
   pools = new KeptStagePool(layout.home),
 ): FileRestoreWorkers | undefined {
-  return backends.threads
-    ? new FileRestoreWorkers({ home: layout.home, disk: backends.disk, blobs, pools })
+  return backends.threads && placesOf !== undefined
+    ? new FileRestoreWorkers({ home: layout.home, disk: backends.disk, placesOf, pools })
     : undefined;
 }
 

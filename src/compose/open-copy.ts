@@ -8,13 +8,12 @@ import { openMirror } from "./open-mirror.ts";
  * come.
  */
 export async function openCopy(parts: StoreParts, id: string, tasks: StoreTasks): Promise<HistoryCopy | undefined> {
-  const { disk } = parts.backends;
   const files = parts.layout.workspace(id).upstream;
-  const [start] = mirrorParts(disk, files)
+  const [start] = mirrorParts(parts.backends, files)
     .slice(-1)
     .map((anchor) => ({ seq: anchor?.seq ?? 0 }));
   // A part without a line yet has nothing to verify but its anchor.
-  if (start === undefined || (start.seq === 0 && disk.lstat(files.mirror(0).log) === undefined)) return undefined;
+  if (start === undefined || (start.seq === 0 && !parts.backends.hasLog(files.mirror(0).log))) return undefined;
   const { context, close } = await openMirror(parts, id, { tasks });
   return {
     context,

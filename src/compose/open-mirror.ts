@@ -21,9 +21,9 @@ export async function openMirror(
   how: HowToOpen & { readonly tasks: StoreTasks },
 ): Promise<OpenedContext> {
   const { backends, layout } = parts;
-  const all = mirrorParts(backends.disk, layout.workspace(id).upstream);
+  const all = mirrorParts(backends, layout.workspace(id).upstream);
   if (all.length === 0) throw nothingThere("this workspace follows no other one");
-  const files = openMirrorFiles(parts, layout.workspace(id).upstream, all.at(-1));
+  const files = await openMirrorFiles(parts, layout.workspace(id).upstream, all.at(-1));
   try {
     const workspaceId = files.anchor?.workspace ?? (await firstWorkspace(files.log));
     if (workspaceId === undefined) throw nothingThere("nothing has come of the origin's history yet");

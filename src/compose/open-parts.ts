@@ -2,9 +2,7 @@ import type { StoreOptions } from "../api/store-api.ts";
 import { nameOfRole } from "../core/records/actor-name.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
-import { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import { storeLayout } from "../storage/files/layout.ts";
-import { FsyncScheduler } from "../storage/files/fsync-scheduler.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { takesNoWrites } from "../storage/io-trouble.ts";
 import { Signal } from "../util/signal.ts";
 import { HeadPace } from "../engine/commit/head-follower.ts";
@@ -56,21 +54,11 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
   const tellOfIndexes = toldOnce(options.onNote);
   refuseNoFolder(disk, options.home);
   if (keepOwners(disk, options)) makeWherePermitted(disk, layout.workspaces);
-  const blobs = await FileBlobStore.open({
-    disk,
-    layout: layout.blobs,
-    openIndex: backends.openBlobIndex(layout.blobs.index),
-    scratchIndex: backends.scratchBlobIndex,
-    tell: tellOfIndexes,
-    lock: backends.lock,
-    newPackId: backends.newPackId,
-    lockWaitMs: waitMs,
-  });
+  const opened = await backends.openBlobs(layout, { tell: tellOfIndexes, lockWaitMs: waitMs });
   return {
     backends,
     layout,
-    blobs,
-    syncs: new FsyncScheduler(disk),
+    ...opened,
     heads: new FileHeadKeeper(disk, { configFolder, home: options.home, pid: processes.pid }),
     headPace: new HeadPace(now, backends.timers),
     actor: options.actor ?? nameOfRole(options.role),

@@ -4,7 +4,7 @@ import type { Mirror } from "../replication/replica/mirror.ts";
 import type { ReplicaOptions } from "../replication/replica/replica-session.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
-import type { UpstreamLayout } from "../storage/files/layout.ts";
+import type { UpstreamLayout } from "../storage/layout.ts";
 import type { Context } from "../engine/log/context.ts";
 import { noteUnfollowed } from "../engine/capture/unclean-end.ts";
 import { followOrigin } from "../store/follow-origin.ts";

@@ -8,7 +8,6 @@ import { LogHistory } from "../replication/contents/log-history.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MOST_HELD } from "../replication/origin/replica-cursors.ts";
 import { NODE_TIMERS, type Timers } from "../util/timers.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { Signal } from "../util/signal.ts";
 import type { HeldLock } from "../storage/lock.ts";
 import { answer } from "../engine/log/answer.ts";
@@ -182,7 +181,7 @@ async function openOrigin(
   await using closing = new AsyncDisposableStack();
   const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
   closing.defer(close);
-  const log = new FileEventLog(disk, files);
+  const log = await parts.backends.openLog(files);
   closing.defer(() => log.close());
   const history = new LogHistory(id, log, {
     others: { holdOff: async () => holdOff(context), timers },

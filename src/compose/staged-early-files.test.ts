@@ -9,7 +9,7 @@ import { parsePath } from "../core/values/path.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { splitBlocks, type BlobBlock } from "../storage/blob-block.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { MemoryLock } from "../storage/memory/memory-lock.ts";
 import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
 import { newUlid } from "../util/ulid.ts";

@@ -1,5 +1,5 @@
 import type { DuShape, GcShape } from "../api/shapes.ts";
-import { workspaceLayout } from "../storage/files/layout.ts";
+import { workspaceLayout } from "../storage/layout.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { LoggedErasure } from "../core/records/erasures.ts";
 import type { Hash } from "../core/values/hash.ts";
@@ -51,7 +51,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     collect: (options) => collectStore(parts, options),
     neededElsewhere: (hashes, { due = false } = {}) => neededElsewhere(parts, workspaceId, { hashes, due }),
     stored: (hashes) => parts.blobs.has(hashes),
-    repairSource: (place) => repairSource(parts.backends.disk, place),
+    repairSource: (place) => repairSource(parts.backends, place),
     setAside: (files) => setAside(parts, files),
     refuseFilled: async (folder) => {
       refuseOwn("a restore", folder);
@@ -173,7 +173,7 @@ function marker(parts: StoreParts): Marker {
   const ends = new Map<string, MarkedTo>();
   const markOne = async (history: MarkedHistory): Promise<void> => {
     const { key, anchor } = history;
-    const log = history.openLog();
+    const log = await history.openLog();
     try {
       const { seq, hash: last, bytes } = log.head;
       const workspaceId = await history.workspaceOf(log);
@@ -195,7 +195,7 @@ function marker(parts: StoreParts): Marker {
     }
   };
   const salvage = async (history: MarkedHistory): Promise<void> => {
-    const log = history.openLog();
+    const log = await history.openLog();
     try {
       const damagedHistory = { log, anchor: history.anchor, now };
       for await (const hash of salvagedContents(parts.blobs, damagedHistory)) alive.add(hash);
@@ -282,7 +282,7 @@ async function neededBy(
 }
 
 async function neededIn(parts: StoreParts, history: MarkedHistory, { hashes, due }: AskedNeeds): Promise<Hash[]> {
-  const log = history.openLog();
+  const log = await history.openLog();
   try {
     const workspaceId = hashes.size === 0 ? undefined : await history.workspaceOf(log);
     if (workspaceId === undefined) return [];
@@ -394,7 +394,7 @@ export async function storeUsage(parts: StoreParts): Promise<DuShape> {
   contents.stored_bytes = Math.round(contents.stored_bytes);
   const places = workspaceIds(parts).map((id) => layout.workspace(id));
   const mirrors = places.flatMap(({ upstream }) =>
-    mirrorParts(disk, upstream).map((anchor) => upstream.mirror(anchor?.seq ?? 0)),
+    mirrorParts(backends, upstream).map((anchor) => upstream.mirror(anchor?.seq ?? 0)),
   );
   const logBytes =
     sumOf(

@@ -126,7 +126,7 @@ export class FileSyncPlaces implements SyncPlaces {
         nameRules: rulesForNames(context.worktree.traitsOf(ROOT)),
         apart: this.#apart(id, folder),
         watchOwn: (onGrown) => watchLog(this.#disk, ownLog, { timers: NODE_TIMERS, onGrown }),
-        beforeMove: () => new RootsCache(this.#disk, this.#parts.layout).drop(id),
+        beforeMove: () => new RootsCache(this.#parts.backends, this.#parts.layout).drop(id),
       },
       [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose](),
     };

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import type { WorkspaceShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { isFolderStillAt } from "../store/folder-identity.ts";
-import { glanceAtLog, type LogGlance } from "../storage/files/log-glance.ts";
+import type { LogGlance } from "../storage/backends.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
 import type { ListedWorkspace } from "../store/roots-cache.ts";
 import { isThere } from "./store-tasks.ts";
@@ -58,7 +58,7 @@ export async function workspaceShape(
 function glance({ backends, layout }: StoreParts, id: string): LogGlance | undefined {
   const { log, workspaceJson } = layout.workspace(id);
   refuseOtherWorkspace(backends.disk, workspaceJson);
-  return glanceAtLog(backends.disk, log);
+  return backends.lastEvent(log);
 }
 
 async function lastEvent({ context: { index } }: OpenedContext): Promise<{ seq: number; ts: string | null }> {

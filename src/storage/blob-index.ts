@@ -79,6 +79,13 @@ export interface PlacedBlob {
   readonly place: BlobPlace;
 }
 
+/** The places of contents, by position; `undefined` if not stored or damaged. */
+export interface BlobPlaces {
+  readonly places: readonly (BlobPlace | undefined)[];
+  /** The packs that the places refer to. */
+  readonly packs: readonly PackRow[];
+}
+
 /** A content that became a file of its own. */
 export interface LargeRow {
   readonly hash: Hash;

@@ -1,5 +1,5 @@
 import { ChronicleError } from "../core/values/errors.ts";
-import type { UpstreamLayout } from "../storage/files/layout.ts";
+import type { UpstreamLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 
 /** The time to wait for a follower that is just being stopped, in ms. */
@@ -9,8 +9,8 @@ const WAIT_MS = 2_000;
  * Acquires the lock of the one process that may follow a workspace's origin; disposal releases it. The folder
  * `upstream/` must be there. Throws `LOCKED` if another process holds it.
  */
-export async function followOrigin(backends: Pick<Backends, "lock">, layout: UpstreamLayout): Promise<Disposable> {
-  const lock = backends.lock(layout.follower);
+export async function followOrigin(backends: Pick<Backends, "openLock">, layout: UpstreamLayout): Promise<Disposable> {
+  const lock = await backends.openLock(layout.follower);
   try {
     const held = await lock.exclusive(WAIT_MS);
     return {

@@ -2,12 +2,15 @@ import { parseLine } from "../core/log/chain.ts";
 import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
 import { decodeSentinel, sentinelId } from "../core/records/sentinel.ts";
 import { decodeWorkspace, type WorkspaceRecord } from "../core/records/workspace-record.ts";
-import type { Disk } from "../disk/disk.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
-import type { WorkspaceLayout } from "../storage/files/layout.ts";
+import type { EventLog } from "../storage/event-log.ts";
+import type { WorkspaceLayout } from "../storage/layout.ts";
 import { refuseOtherHistory } from "../engine/log/refuse-other-history.ts";
+import type { Backends } from "./backends.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 import { optional } from "../util/optional.ts";
+
+/** What reading a workspace's own files takes. */
+export type HistoryBackends = Pick<Backends, "disk" | "openLog">;
 
 /** The last record of itself in a workspace's log, as far as it can be read. */
 interface LastRecord {
@@ -28,13 +31,13 @@ const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
  * missing if nothing was acknowledged.
  */
 export async function lastWorkspaceRecord(
-  disk: Disk,
+  { disk, openLog }: HistoryBackends,
   { log: file, archive, quarantine, workspaceJson }: WorkspaceLayout,
   id: string,
 ): Promise<LastRecord> {
   const format = faultOf(() => refuseOtherWorkspace(disk, workspaceJson));
   if (format !== undefined) return { problem: format };
-  const log = new FileEventLog(disk, { log: file, archive, quarantine });
+  const log = await openLog({ log: file, archive, quarantine });
   try {
     const found = await readRecords(log, id);
     const isNone = found.last === undefined && found.problem === undefined && log.head.bytes > 0;
@@ -44,7 +47,7 @@ export async function lastWorkspaceRecord(
   }
 }
 
-async function readRecords(log: FileEventLog, id: string): Promise<LastRecord> {
+async function readRecords(log: EventLog, id: string): Promise<LastRecord> {
   const marks = [`workspace:${id}`, sentinelId(id)].map((recordId) => Buffer.from(`"record_id":"${recordId}"`));
   let last: LastRecord["last"];
   let first: Pick<LastRecord, "problem" | "line"> = {};
@@ -92,7 +95,7 @@ export function problemText({ problem, line }: Pick<LastRecord, "problem" | "lin
  * Throws `FORMAT_UNSUPPORTED` if the record of a workspace has another format: its folder is unknown then, and a second
  * history of that folder must not begin.
  */
-export async function refuseOtherFormat(disk: Disk, layout: WorkspaceLayout, id: string): Promise<void> {
-  const { problem } = await lastWorkspaceRecord(disk, layout, id);
+export async function refuseOtherFormat(backends: HistoryBackends, layout: WorkspaceLayout, id: string): Promise<void> {
+  const { problem } = await lastWorkspaceRecord(backends, layout, id);
   if (problem?.code === OTHER_FORMAT) throw problem;
 }

@@ -2,7 +2,7 @@ import { folderOf, writeFully } from "../disk/write-fully.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { BackupFile, NewFolder } from "../engine/log/ledger.ts";
 import { makeFolders } from "./file-head-keeper.ts";
-import { removeTree } from "./remove-tree.ts";
+import { removeTree } from "../disk/remove-tree.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 
 /**

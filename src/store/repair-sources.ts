@@ -1,22 +1,25 @@
 import type { RepairPlace, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
-import { findContents } from "../storage/files/find-contents.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
+import type { Backends } from "./backends.ts";
 import type { OfferedContent, RepairSource, WantedContents } from "../engine/log/repair-source.ts";
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/whole-path.ts";
 
 /** Opens a place that may have good bytes. Throws `NOT_FOUND` if it is not there, `USAGE` if it is no such place. */
-export function repairSource(disk: Disk, place: RepairPlace): RepairSource {
+export function repairSource(
+  { disk, findContents }: Pick<Backends, "disk" | "findContents">,
+  place: RepairPlace,
+): RepairSource {
   if ("folder" in place) {
     const folder = realFolder(disk, place.folder);
     return { name: place.folder, offers: (wanted) => findInFolder(disk, folder, wanted) };
   }
   if ("store" in place) {
-    const { blobs } = storeLayout(realFolder(disk, place.store));
+    const home = realFolder(disk, place.store);
     if (!isStore(disk, place.store)) throw noStore(place.store);
-    return { name: place.store, offers: (wanted) => findContents(disk, blobs, wanted) };
+    return { name: place.store, offers: (wanted) => findContents(home, wanted) };
   }
   const { workspace, name } = place;
   return { name, offers: (wanted) => askedOf(workspace, name, wanted) };

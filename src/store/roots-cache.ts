@@ -1,11 +1,11 @@
 import { errnoOf } from "../core/values/errors.ts";
 import type { WorkspaceRecord } from "../core/records/workspace-record.ts";
-import type { StoreLayout } from "../storage/files/layout.ts";
+import type { StoreLayout } from "../storage/layout.ts";
 import type { Disk } from "../disk/disk.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
-import { lastWorkspaceRecord, problemText } from "./last-workspace-record.ts";
+import { type HistoryBackends, lastWorkspaceRecord, problemText } from "./last-workspace-record.ts";
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import { optional } from "../util/optional.ts";
 
@@ -41,13 +41,15 @@ interface CacheChange {
  * need not read every log. Disposable: missing entries are read from the logs again.
  */
 export class RootsCache {
+  readonly #backends: HistoryBackends;
   readonly #disk: Disk;
   readonly #layout: StoreLayout;
   /** The last content read, and a mark of its file. */
   #loaded: { readonly mark: string; readonly known: ReadonlyMap<string, ListedWorkspace> } | undefined;
 
-  constructor(disk: Disk, layout: StoreLayout) {
-    this.#disk = disk;
+  constructor(backends: HistoryBackends, layout: StoreLayout) {
+    this.#backends = backends;
+    this.#disk = backends.disk;
     this.#layout = layout;
   }
 
@@ -116,7 +118,7 @@ export class RootsCache {
   /** Returns `undefined` if nothing was recorded there yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
-    const found = await lastWorkspaceRecord(this.#disk, layout, id);
+    const found = await lastWorkspaceRecord(this.#backends, layout, id);
     const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };

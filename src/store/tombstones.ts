@@ -3,7 +3,7 @@ import { sha256 } from "../core/values/hash.ts";
 import { encodeTombstone, parseTombstone, type Tombstone } from "../core/records/tombstone.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";

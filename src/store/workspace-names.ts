@@ -1,8 +1,7 @@
-import type { StoreLayout } from "../storage/files/layout.ts";
+import type { StoreLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
-import { removeTree } from "./remove-tree.ts";
 
 /**
  * The endings of the names of folders that are not whole yet, and of those being removed for good. Neither is a
@@ -33,13 +32,13 @@ interface Place {
 export async function withNames<T>({ backends, layout, waitMs }: Place, work: () => Promise<T>): Promise<T> {
   const { disk } = backends;
   makeFolders(disk, layout.workspaces);
-  const lock = backends.lock(layout.namesLock);
+  const lock = await backends.openLock(layout.namesLock);
   try {
     using _held = await lock.exclusive(waitMs);
     for (const { name, kind } of disk.list(layout.workspaces)) {
       const text = name.toString();
       const isLeft = kind === "dir" && (text.endsWith(UNFINISHED) || text.endsWith(FORGOTTEN));
-      if (isLeft) removeTree(disk, `${layout.workspaces}/${text}`);
+      if (isLeft) backends.removeFolder(`${layout.workspaces}/${text}`);
     }
     return await work();
   } finally {
@@ -60,11 +59,11 @@ export async function moveWorkspace(
   const { disk } = backends;
   const { folder, lock: lockPath, upstream } = layout.workspace(id);
   using _followed = disk.lstat(upstream.folder) === undefined ? undefined : await followOrigin(backends, upstream);
-  const lock = backends.lock(lockPath);
+  const lock = await backends.openLock(lockPath);
   try {
     using _held = await lock.exclusive(waitMs);
     await before();
-    disk.rename(folder, to);
+    backends.move(folder, to);
     // Sync the target first: after a crash, the folder is in at least one place.
     disk.syncFolder(to.slice(0, to.lastIndexOf("/")));
     disk.syncFolder(layout.workspaces);

@@ -2,7 +2,7 @@ import type { Hash } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import { SimDisk } from "./sim-disk/sim-disk.ts";
 import { FileBlobStore, type FileBlobStoreOptions } from "../storage/files/file-blob-store.ts";
-import { storeLayout, type BlobLayout } from "../storage/files/layout.ts";
+import { storeLayout, type BlobLayout } from "../storage/layout.ts";
 import { readAt, scanPack } from "../storage/files/pack-scan.ts";
 import { PACK_HEADER_BYTES } from "../storage/block.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";

@@ -4,6 +4,10 @@ import { openFileStore } from "../compose/file-store.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { IndexStore } from "../storage/index-store.ts";
+import type { Lock } from "../storage/lock.ts";
+import { fileBackends } from "../storage/files/file-backends.ts";
+import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
+import type { BlobIndexOpener } from "../storage/blob-index.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
@@ -21,8 +25,12 @@ export interface SimMachineOptions {
   readonly clock?: () => number;
   /** The pid of the process that opens it; all others have ended. Default: a new process each time, all with pid 1. */
   readonly pid?: number;
-  /** Opens an empty index. Default: one in memory. */
-  readonly index?: () => IndexStore;
+  /** Opens an index; `path`: its place. Default: an empty one in memory. */
+  readonly index?: (path: string) => IndexStore;
+  /** Makes the lock at a path. Default: those of this machine's processes only. */
+  readonly lock?: (path: string) => Lock;
+  /** Opens the index of contents. Default: an empty one in memory. */
+  readonly blobIndex?: BlobIndexOpener;
   /** The retention rules. */
   readonly retention?: StoreOptions["retention"];
 }
@@ -47,11 +55,17 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
   let id = options.firstId;
   const own = options.pid ?? 1;
   return {
+    ...fileBackends({
+      disk,
+      newPackId: () => String((id += 1)).padStart(26, "0"),
+      openIndex: options.index ?? (() => new MemoryIndexStore()),
+      scratchIndex: () => new MemoryIndexStore(),
+      discardIndex: (path) => discardSqliteFiles(disk, path),
+      openBlobIndex: () =>
+        options.blobIndex ?? (() => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false })),
+      lock: options.lock ?? memoryLocks(),
+    }),
     disk,
-    openIndex: options.index ?? (() => new MemoryIndexStore()),
-    scratchIndex: () => new MemoryIndexStore(),
-    openBlobIndex: () => () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false }),
-    lock: memoryLocks(),
     processes: {
       pid: own,
       isAlive: (pid) => pid === own,
@@ -65,7 +79,6 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
     },
     now: options.clock ?? (() => (ms += 1)),
     newId: () => `00000000-0000-4000-8000-${String((id += 1)).padStart(12, "0")}`,
-    newPackId: () => String((id += 1)).padStart(26, "0"),
     threads: false,
   };
 }

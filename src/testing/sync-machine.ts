@@ -7,6 +7,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { CrashFate } from "./sim-disk/sim-crash.ts";
 import { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { SimPlan } from "./sim-disk/sim-faults.ts";
+import type { BlobIndexOpener } from "../storage/blob-index.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { simBackends } from "./sim-store.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
@@ -123,15 +124,14 @@ export class SyncMachine {
     if (this.#backends !== undefined) return this.#backends;
     this.#ids += 100_000;
     const disk = this.#options.seenAs?.(this.#disk) ?? this.#disk;
-    const backends = simBackends(disk, { firstId: this.#ids, clock: () => this.#now() });
     const index = new SharedBlobIndex();
     let isFresh = true;
-    const openBlobIndex = () => () => {
+    const blobIndex: BlobIndexOpener = () => {
       const fresh = isFresh;
       isFresh = false;
       return { index, fresh, readOnly: false };
     };
-    return (this.#backends = { ...backends, openBlobIndex });
+    return (this.#backends = simBackends(disk, { firstId: this.#ids, clock: () => this.#now(), blobIndex }));
   }
 
   #now(): number {

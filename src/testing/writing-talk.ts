@@ -5,7 +5,7 @@ import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MemoryReplicaCursors } from "../replication/origin/replica-cursors.ts";
 import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { HEARTBEAT_MS, RigOrigin, talk, type RigReplica, type Talk, type TalkOptions } from "./push-rig.ts";
 import type { MemoryJournal } from "./memory-journal.ts";
 import type { VirtualClock } from "./virtual-clock.ts";

@@ -4,7 +4,8 @@ import { sha256, type Hash } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { FileIntake } from "../storage/files/file-intake.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryLock } from "../storage/memory/memory-lock.ts";
 import type { IngestResult } from "../engine/log/context.ts";
@@ -38,7 +39,8 @@ async function begin(files: Readonly<Record<string, Buffer>>) {
   });
   opened.push(blobs);
   const roots = [{ id: undefined, folder: "/w", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
-  const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads: false });
+  const intake = new FileIntake({ disk, layout, blobs, newPackId });
+  const ingest = new FileIngest({ disk, intake, roots, threads: false });
   const readAll = async (names: readonly string[]): Promise<IngestResult[]> => {
     lanes.clear();
     const results: IngestResult[] = [];

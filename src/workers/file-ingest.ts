@@ -1,9 +1,6 @@
 import type { Hash } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import type { PackLease } from "../storage/files/pack-leases.ts";
-import type { StoreLayout } from "../storage/files/layout.ts";
-import { openPackSink, type PackSink } from "../storage/files/pack-sink.ts";
+import type { BlobIntake, BlobSink, ThreadSinks } from "../storage/blob-intake.ts";
 import type { Ingest, IngestOptions, IngestResult, IngestRun } from "../engine/log/context.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import type { StableSink } from "../worktree/files/read-stable.ts";
@@ -22,15 +19,13 @@ const INLINE_PATHS = 1_500;
 
 export interface FileIngestOptions {
   readonly disk: Disk;
-  readonly layout: StoreLayout;
-  readonly blobs: FileBlobStore;
+  readonly intake: BlobIntake;
   readonly roots: readonly TrackedRoot[];
-  readonly newPackId: () => string;
   /** True if worker threads may be used: only on a real disk. */
   readonly threads: boolean;
 }
 
-/** Reads from folders on a disk into packs: small captures in this thread, large ones in workers. */
+/** Reads from folders on a disk into a store: small captures in this thread, large ones in workers. */
 export class FileIngest implements Ingest {
   readonly #options: FileIngestOptions;
   /** Kept, because each first determines what its platform can do. */
@@ -56,7 +51,7 @@ class FileIngestRun implements IngestRun {
   #waiting: ScannedPath[] = [];
   #bytes = 0;
   #pool: Promise<IngestPool> | undefined;
-  #lanes: readonly PackLease[] | undefined;
+  #sinks: ThreadSinks | undefined;
   #onProgress: ((bytes: number) => void) | undefined;
 
   constructor(options: FileIngestOptions, folders: readonly ConfinedFs[], given: IngestOptions) {
@@ -81,7 +76,7 @@ class FileIngestRun implements IngestRun {
       this.#bytes += one.stat.size;
     }
     const large = this.#bytes > INLINE_BYTES || this.#waiting.length > INLINE_PATHS;
-    if (large && this.#options.threads) this.#startPool();
+    if (large && this.#mayUsePool) this.#startPool();
   }
 
   async finish(onProgress?: (doneBytes: number) => void): Promise<void> {
@@ -90,7 +85,8 @@ class FileIngestRun implements IngestRun {
     else {
       const pool = await this.#pool;
       pool.onBytes = onProgress;
-      await this.#options.blobs.publish(await pool.finish());
+      const results = await pool.finish();
+      await this.#sinks?.publish(results);
       this.#release();
     }
     await this.#finishUnits();
@@ -102,12 +98,8 @@ class FileIngestRun implements IngestRun {
     for (const result of results) this.#onResult(result);
     if (units.length > 0) {
       const read = (sink: StableSink): IngestResult[] => this.#units.read(units, sink);
-      try {
-        const found = this.#given.hashOnly ? read(hashingSink) : await this.#stored((sink) => read(storingSink(sink)));
-        for (const result of found) this.#onResult(result);
-      } finally {
-        this.#release();
-      }
+      const found = this.#given.hashOnly ? read(hashingSink) : await this.#stored((sink) => read(storingSink(sink)));
+      for (const result of found) this.#onResult(result);
     }
     this.#waiting = plain;
     this.#bytes = plain.reduce((sum, { stat }) => sum + stat.size, 0);
@@ -131,13 +123,11 @@ class FileIngestRun implements IngestRun {
   }
 
   async #openPool(): Promise<IngestPool> {
-    const { blobs, layout, roots } = this.#options;
-    if (!this.#given.hashOnly) this.#lanes = await blobs.takeLanes(poolSize());
+    const { intake, roots } = this.#options;
+    if (!this.#given.hashOnly) this.#sinks = await intake.openThreadSinks?.(poolSize());
     return new IngestPool({
-      home: layout.home,
       roots,
-      lanes: this.#lanes,
-      known: blobs.isEmpty ? undefined : blobs.checkedBlocks,
+      grants: this.#sinks?.grants,
       erased: this.#given.erased,
       onResult: this.#given.onResult,
     });
@@ -146,15 +136,11 @@ class FileIngestRun implements IngestRun {
   async #inline(): Promise<void> {
     if (this.#waiting.length === 0) return;
     const read = (sink: StableSink): IngestColumns => this.#read(sink);
-    try {
-      const columns = this.#given.hashOnly
-        ? read(hashingSink)
-        : ((await this.#held(read)) ?? (await this.#stored((sink) => read(storingSink(sink)))));
-      this.#onProgress?.(columns.bytes);
-      for (const result of toResults(this.#waiting, columns)) this.#given.onResult(result);
-    } finally {
-      this.#release();
-    }
+    const columns = this.#given.hashOnly
+      ? read(hashingSink)
+      : ((await this.#held(read)) ?? (await this.#stored((sink) => read(storingSink(sink)))));
+    this.#onProgress?.(columns.bytes);
+    for (const result of toResults(this.#waiting, columns)) this.#given.onResult(result);
   }
 
   #read(sink: StableSink): IngestColumns {
@@ -166,7 +152,7 @@ class FileIngestRun implements IngestRun {
   }
 
   /**
-   * Reads first, and takes a lane only if there is something to store. Returns `undefined` if there is too much for
+   * Reads first, and opens a sink only if there is something to store. Returns `undefined` if there is too much for
    * that.
    */
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
@@ -182,12 +168,12 @@ class FileIngestRun implements IngestRun {
     return columns;
   }
 
-  /** Lets `fill` put contents into a lane, then makes them durable and visible. */
-  async #stored<T>(fill: (sink: PackSink) => T): Promise<T> {
-    const sink = await this.#openSink();
+  /** Lets `fill` put contents into a sink, then makes them durable and visible. */
+  async #stored<T>(fill: (sink: BlobSink) => T): Promise<T> {
+    const sink = await this.#options.intake.openSink((hash) => this.#isNotToStore(hash));
     try {
       const result = fill(sink);
-      await this.#options.blobs.publish([sink.finish()]);
+      await sink.finish();
       return result;
     } catch (error) {
       sink.abandon();
@@ -195,22 +181,19 @@ class FileIngestRun implements IngestRun {
     }
   }
 
-  async #openSink(): Promise<PackSink> {
-    const { disk, layout, blobs, newPackId } = this.#options;
-    this.#lanes = await blobs.takeLanes(1);
-    const [lane] = this.#lanes;
-    if (lane === undefined) throw new Error("no lane was given");
-    const known = (hash: Hash): boolean => this.#isNotToStore(hash);
-    return openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known });
-  }
-
   /** True if it is stored or erased. */
   #isNotToStore(hash: Hash): boolean {
-    return this.#given.erased?.has(hash) === true || this.#options.blobs.isSound(hash);
+    return this.#given.erased?.has(hash) === true || this.#options.intake.isSound(hash);
+  }
+
+  /** Threads may only hash where they cannot store. */
+  get #mayUsePool(): boolean {
+    const { threads, intake } = this.#options;
+    return threads && (this.#given.hashOnly === true || intake.openThreadSinks !== undefined);
   }
 
   #release(): void {
-    for (const lane of this.#lanes ?? []) lane.release();
-    this.#lanes = undefined;
+    this.#sinks?.release();
+    this.#sinks = undefined;
   }
 }

@@ -6,7 +6,7 @@ import type { Hash } from "../core/values/hash.ts";
 import { parsePath } from "../core/values/path.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { MemoryLock } from "../storage/memory/memory-lock.ts";
 import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
 import { newUlid } from "../util/ulid.ts";
@@ -47,7 +47,12 @@ async function rig(contents: readonly Buffer[]) {
     const path = parsePath(i % 2 === 0 ? `f${i}` : `in/f${i}`);
     return { hash, path, size: content.length, mode: i % 3 === 0 ? 0o755 : 0o640, mtimeMs: undefined };
   });
-  return { base, layout, files, crew: new FileRestoreWorkers({ home, disk, blobs }) };
+  return {
+    base,
+    layout,
+    files,
+    crew: new FileRestoreWorkers({ home, disk, placesOf: (hashes) => blobs.placesOf(hashes) }),
+  };
 }
 
 function numbered(count: number): Buffer[] {

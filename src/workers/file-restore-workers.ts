@@ -1,5 +1,6 @@
 import type { Disk, FileStat } from "../disk/disk.ts";
-import type { BlobPlaces, FileBlobStore } from "../storage/files/file-blob-store.ts";
+import type { OpenedBlobs } from "../storage/backends.ts";
+import type { BlobPlaces } from "../storage/blob-index.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import type { RestoreWorkers, StageFile } from "../worktree/apply/restore-workers.ts";
 import { addAll } from "../util/long-lists.ts";
@@ -21,7 +22,7 @@ export interface FileStageCrewOptions {
   /** The store's folder. */
   readonly home: string;
   readonly disk: Disk;
-  readonly blobs: Pick<FileBlobStore, "placesOf">;
+  readonly placesOf: NonNullable<OpenedBlobs["placesOf"]>;
   /** A pool of kept threads. Default: one of its own. */
   readonly pools?: KeptStagePool;
 }
@@ -61,7 +62,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
     files: readonly StageFile[],
     { stats, onWritten }: Written,
   ): Promise<readonly StageFile[]> {
-    const { packs, places } = await this.#options.blobs.placesOf(files.map(({ hash }) => hash));
+    const { packs, places } = await this.#options.placesOf(files.map(({ hash }) => hash));
     const unknown: StageFile[] = [];
     const work = batchesOf(files, places).map(async (rows) => {
       const placed = rows.map((row) => row.placed);

@@ -2,7 +2,7 @@ import { sha256, type Hash } from "../core/values/hash.ts";
 import type { StableSink } from "../worktree/files/read-stable.ts";
 import { hashingSink } from "./ingest-job.ts";
 
-/** Holds a few contents that are not stored yet, so that a lane is taken only if there are any. */
+/** Holds a few contents that are not stored yet, so that a sink is opened only if there are any. */
 export class HeldContents implements StableSink {
   readonly contents = new Map<Hash, Buffer>();
   readonly #isStored: (hash: Hash) => boolean;

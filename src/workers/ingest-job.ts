@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { hashFromBytes, hashToBytes, sha256 } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import type { FileStat } from "../disk/disk.ts";
-import type { PackSink } from "../storage/files/pack-sink.ts";
+import type { ContentSink } from "../storage/blob-intake.ts";
 import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { readStable, type StableSink } from "../worktree/files/read-stable.ts";
 
@@ -112,8 +112,8 @@ export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat
   };
 }
 
-/** A sink that stores contents in a pack. */
-export function storingSink(sink: PackSink): StableSink {
+/** A sink that stores contents. */
+export function storingSink(sink: ContentSink): StableSink {
   return {
     small: (content) => sink.put(content),
     large: (pieces, { fd }) => sink.putLarge(pieces, `/proc/self/fd/${fd}`),

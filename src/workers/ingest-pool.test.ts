@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter/filter.ts";
 import { parsePath } from "../core/values/path.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
-import type { PackLease } from "../storage/files/pack-leases.ts";
+import type { SinkGrant } from "../storage/blob-intake.ts";
 import type { IngestResult } from "../engine/log/context.ts";
 import { CheckedBlocks } from "../storage/files/sound-contents.ts";
 import { IngestPool, poolSize } from "./ingest-pool.ts";
@@ -18,18 +18,20 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
-/** Makes a pool that has read one file. `lanes`: the pool writes, although there is no folder to write to. */
-function poolOf({ lanes, known }: { lanes?: readonly PackLease[]; known?: SharedArrayBuffer }) {
+/** Makes a pool that has read one file. `isStoring`: it writes, although there is no folder to write to. */
+function poolOf({ isStoring, known }: { isStoring: boolean; known?: SharedArrayBuffer }) {
   const folder = join(base, "files");
   writeFileSync(join(folder, "a"), "content");
   const stat = disk.lstat(join(folder, "a"));
   if (stat === undefined) throw new Error("there is no file");
   const results: IngestResult[] = [];
+  const home = join(base, "home");
+  const grants = Array.from({ length: poolSize() }, (_, lane): SinkGrant => {
+    return { home, lane: { lane, pack: undefined }, known };
+  });
   const pool = new IngestPool({
-    home: join(base, "home"),
     roots: [{ id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }],
-    lanes,
-    known,
+    grants: isStoring ? grants : undefined,
     erased: undefined,
     onResult: (result) => results.push(result),
   });
@@ -38,23 +40,20 @@ function poolOf({ lanes, known }: { lanes?: readonly PackLease[]; known?: Shared
 }
 
 test("files are read, and it ends", async () => {
-  const { pool, results } = poolOf({});
+  const { pool, results } = poolOf({ isStoring: false });
   expect(await pool.finish()).toEqual([]);
   expect(results).toMatchObject([{ entry: { path: "a", size: 7 } }]);
   await pool.abandon();
 });
 
 test("what could not be made durable can be given up", async () => {
-  const lanes = Array.from({ length: poolSize() }, (_, lane): PackLease => {
-    return { grant: { lane, pack: undefined }, release: () => undefined };
-  });
-  const { pool } = poolOf({ lanes });
+  const { pool } = poolOf({ isStoring: true });
   await expect(pool.finish()).rejects.toThrow();
   await pool.abandon();
 });
 
 test("threads that are gone can be given up", async () => {
-  const { pool } = poolOf({ known: new CheckedBlocks().buffer });
+  const { pool } = poolOf({ isStoring: true, known: new CheckedBlocks().buffer });
   await expect(pool.finish()).rejects.toThrow();
   await pool.abandon();
 });

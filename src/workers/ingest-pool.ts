@@ -3,8 +3,7 @@ import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Hash } from "../core/values/hash.ts";
 import type { IngestReply, IngestRequest, IngestWorkerData } from "./ingest-worker.ts";
-import type { PackLease } from "../storage/files/pack-leases.ts";
-import type { SinkResult } from "../storage/files/pack-sink.ts";
+import type { SinkGrant, SinkResult } from "../storage/blob-intake.ts";
 import type { IngestResult } from "../engine/log/context.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
 import type { IngestColumns } from "./ingest-job.ts";
@@ -23,11 +22,9 @@ const MOST_WAITING = 32;
 
 /** The input and output of a pool. */
 export interface PoolOptions {
-  readonly home: string;
   readonly roots: readonly TrackedRoot[];
-  /** The lanes to write to, one for each worker; `undefined`: only hash. */
-  readonly lanes: readonly PackLease[] | undefined;
-  readonly known: SharedArrayBuffer | undefined;
+  /** What each worker opens its sink with; `undefined`: only hash. */
+  readonly grants: readonly SinkGrant[] | undefined;
   /** Contents that must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
   readonly onResult: (result: IngestResult) => void;
@@ -59,8 +56,8 @@ export class IngestPool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    const count = options.lanes?.length ?? poolSize();
-    for (let i = 0; i < count; i += 1) this.#members.push(this.#spawn(options.lanes?.[i]));
+    const count = options.grants?.length ?? poolSize();
+    for (let i = 0; i < count; i += 1) this.#members.push(this.#spawn(options.grants?.[i]));
   }
 
   add(scanned: Iterable<ScannedPath>): void {
@@ -94,12 +91,10 @@ export class IngestPool {
     await Promise.allSettled(this.#members.map((member) => member.end("abandon")));
   }
 
-  #spawn(lane: PackLease | undefined): PoolMember {
+  #spawn(grant: SinkGrant | undefined): PoolMember {
     const data: IngestWorkerData = {
-      home: this.#options.home,
       roots: this.#options.roots.map((root) => root.folder),
-      grant: lane?.grant,
-      known: this.#options.known,
+      grant,
       erased: this.#options.erased,
     };
     return new PoolMember(data, {

@@ -3,10 +3,10 @@ import { hashingSink, ingestBatch, storingSink, type IngestBatch, type IngestCol
 import { ChronicleError, codedError, type ErrorCode } from "../core/values/errors.ts";
 import type { Hash } from "../core/values/hash.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import type { SinkGrant, SinkResult } from "../storage/blob-intake.ts";
+import { type BlobLayout, storeLayout } from "../storage/layout.ts";
 import { CheckedBlocks, SoundContents } from "../storage/files/sound-contents.ts";
-import { openPackSink, type PackSink, type SinkResult } from "../storage/files/pack-sink.ts";
-import type { LaneGrant } from "../storage/files/pack-writer.ts";
+import { openPackSink, type PackSink } from "../storage/files/pack-sink.ts";
 import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
 import { newUlid } from "../util/ulid.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
@@ -15,11 +15,8 @@ import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
 /** The initial data of a worker. `grant` undefined: only hash. */
 export interface IngestWorkerData {
-  readonly home: string;
   readonly roots: readonly string[];
-  readonly grant: LaneGrant | undefined;
-  /** The blocks of the store that were found sound, shared by all threads. `undefined` if the store is empty. */
-  readonly known: SharedArrayBuffer | undefined;
+  readonly grant: SinkGrant | undefined;
   /** Contents that must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
 }
@@ -44,15 +41,13 @@ export type IngestReply =
 const port = parentPort;
 if (port === null) throw new Error("this file is a worker thread");
 
-const { home, roots, grant, known: checked, erased } = workerData as IngestWorkerData;
+const { roots, grant, erased } = workerData as IngestWorkerData;
 const disk = new NodeDisk();
-const layout = storeLayout(home).blobs;
 const folders = roots.map((root) => new ConfinedFs(disk, root));
-const sound = checked === undefined ? undefined : soundContents(checked);
 /** True if a stored content was found damaged. */
 let replaces = false;
 
-function soundContents(buffer: SharedArrayBuffer): SoundContents {
+function soundContents(layout: BlobLayout, buffer: SharedArrayBuffer): SoundContents {
   const { index } = sqliteBlobIndex(disk, layout.index)();
   return new SoundContents(disk, layout, { index, checked: new CheckedBlocks(buffer) });
 }
@@ -63,7 +58,9 @@ function isSound(contents: SoundContents, hash: Hash): boolean {
   return state === "sound";
 }
 
-function openSink(lane: LaneGrant): PackSink {
+function openSink({ home, lane, known: checked }: SinkGrant): PackSink {
+  const layout = storeLayout(home).blobs;
+  const sound = checked === undefined ? undefined : soundContents(layout, checked);
   return openPackSink(disk, layout, {
     grant: lane,
     newPackId: newUlid,

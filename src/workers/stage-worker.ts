@@ -3,7 +3,7 @@ import { checkBlocks, type BlockBatch, type BlockColumns } from "./block-job.ts"
 import { stageBatch, type StageBatch, type StageColumns } from "./stage-job.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import type { PackRow } from "../storage/blob-index.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import { storeLayout } from "../storage/layout.ts";
 import { PackReader } from "../storage/files/pack-reader.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 

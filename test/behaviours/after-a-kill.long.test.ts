@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { nodeProcesses } from "../../src/store/node-processes.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { untilRecorded } from "../helpers/until-recorded.ts";
 

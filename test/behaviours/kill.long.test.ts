@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkLine } from "../../src/core/log/chain.ts";
 import { EMPTY_HEAD, type Head } from "../../src/core/values/event.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 

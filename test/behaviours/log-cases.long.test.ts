@@ -6,7 +6,7 @@ import { sealEvents } from "../../src/core/log/chain.ts";
 import type { EventDraft, Json } from "../../src/core/values/event.ts";
 import { EMPTY_HEAD } from "../../src/core/values/event.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import { storeLayout, type WorkspaceLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout, type WorkspaceLayout } from "../../src/storage/layout.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 import { Project } from "../helpers/project.ts";
 import { contentOf, isSound } from "../helpers/trouble.ts";

@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { decodePlan } from "../../src/core/tree/plan.ts";
 import { parsePath } from "../../src/core/values/path.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { Project } from "../helpers/project.ts";
 import { background, canMount, contentOf, inMountSpace, isRoot, isSound } from "../helpers/trouble.ts";
 

@@ -28,7 +28,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { InitOptions } from "../../src/api/store-api.ts";
 import { hashFromBytes, hashToBytes, isHash, parseHash, sha256 } from "../../src/core/values/hash.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { Project } from "../helpers/project.ts";
 
 const kinds = (changes: readonly { change_type: string; path: string }[]): string[] =>

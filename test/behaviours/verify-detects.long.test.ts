@@ -2,7 +2,7 @@ import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeF
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { VerifyShape } from "../../src/api/shapes.ts";
-import { storeLayout, type WorkspaceLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout, type WorkspaceLayout } from "../../src/storage/layout.ts";
 import { Project } from "../helpers/project.ts";
 
 /**

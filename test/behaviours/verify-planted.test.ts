@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it, vi } from "vitest";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { Project } from "../helpers/project.ts";
 
 // The planted bug: what is unpacked is believed, its hash is not looked at.

@@ -6,7 +6,7 @@ import type { SimDiskOptions } from "../../src/testing/sim-disk/sim-machine.ts";
 import type { BlobBatch, BlobStore } from "../../src/storage/blob-store.ts";
 import type { IndexChange } from "../../src/storage/blob-index.ts";
 import { FileBlobStore } from "../../src/storage/files/file-blob-store.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { OpenSink } from "../../src/storage/files/pack-sink.ts";
 import { PackWriter } from "../../src/storage/files/pack-writer.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";

@@ -3,7 +3,7 @@ import type { StandaloneRecordStoreApi } from "../../src/api/record-api.ts";
 import { openFileRecordStore } from "../../src/compose/file-record-store.ts";
 import { ChronicleError, errnoOf } from "../../src/core/values/errors.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
+import { simBackends } from "../../src/testing/sim-store.ts";
 import { type CrashSweep, sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { collected } from "../helpers/record-folder.ts";
 
@@ -23,8 +23,7 @@ async function opened(disk: SimDisk, firstId: number): Promise<StandaloneRecordS
   return openFileRecordStore(
     { folder: "/store/records", waitMs: 50 },
     {
-      disk,
-      lock: memoryLocks(),
+      ...simBackends(disk, { firstId }),
       now: () => (ms += 1),
       newId: () => `00000000-0000-4000-8000-${String((id += 1)).padStart(12, "0")}`,
     },

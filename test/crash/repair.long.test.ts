@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ChronicleError, errnoOf } from "../../src/core/values/errors.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { findStored, flipAt } from "../../src/testing/blob-store-rig.ts";
 import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { put, withWorkspace } from "../helpers/engine-sweep.ts";

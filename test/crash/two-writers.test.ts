@@ -8,7 +8,7 @@ import { checkLine } from "../../src/core/log/chain.ts";
 import { EMPTY_HEAD, type Head } from "../../src/core/values/event.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { FileEventLog } from "../../src/storage/files/file-event-log.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 
 const children: ChildProcess[] = [];
 const home = mkdtempSync(join(tmpdir(), "chronicle-writers-"));

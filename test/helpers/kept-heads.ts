@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { parseLine, sealEvents } from "../../src/core/log/chain.ts";
 import { EMPTY_HEAD, type LogEvent } from "../../src/core/values/event.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 
 /** The folders of a store, its key and its heads. */
 export interface KeptPlaces {

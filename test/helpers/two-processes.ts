@@ -3,6 +3,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import type { Backends } from "../../src/store/backends.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
+import type { BlobIndexOpener } from "../../src/storage/blob-index.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
 import { simBackends } from "../../src/testing/sim-store.ts";
 
@@ -27,7 +28,7 @@ export class TwoProcesses {
   /** `roots`: the tracked ones; the first one is a folder. */
   constructor(disk: SimDisk, clock: () => number, roots: readonly string[] = ["/proj"]) {
     this.#roots = roots;
-    this.#backends = { ...simBackends(disk, { firstId: 0, clock }), openBlobIndex: sharedBlobIndex() };
+    this.#backends = simBackends(disk, { firstId: 0, clock, blobIndex: sharedBlobIndex() });
   }
 
   get workspace(): WorkspaceApi {
@@ -68,10 +69,10 @@ export class TwoProcesses {
 }
 
 /** The index of contents that all processes share. Once it is no longer open anywhere, it is gone, and is made anew. */
-function sharedBlobIndex(): Backends["openBlobIndex"] {
+function sharedBlobIndex(): BlobIndexOpener {
   let users = 0;
   let index = new SharedBlobIndex(() => {});
-  return () => () => {
+  return () => {
     const fresh = users === 0;
     if (fresh) index = new SharedBlobIndex(() => (users -= 1));
     users += 1;

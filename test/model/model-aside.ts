@@ -5,7 +5,7 @@ import { decodePlan } from "../../src/core/tree/plan.ts";
 import type { LogEventShape } from "../../src/api/shapes.ts";
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { FileBlobStore } from "../../src/storage/files/file-blob-store.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
 import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
 import { shown } from "./model-roots.ts";

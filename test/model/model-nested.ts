@@ -121,7 +121,8 @@ export class Machine {
   }
 
   #open(pid: number, command: () => Promise<number>): ReturnType<typeof openFileStore> {
-    const backends = simBackends(this.disk, { firstId: pid * 10_000, pid, clock: () => (this.#ms += 4), command });
+    const clock = (): number => (this.#ms += 4);
+    const backends = simBackends(this.disk, { firstId: pid * 10_000, pid, clock, command, lock: this.#locks });
     const processes = {
       ...backends.processes,
       isAlive: (one: number) => this.#alive.has(one),
@@ -129,7 +130,7 @@ export class Machine {
     };
     return openFileStore(
       { home: "/store", configFolder: "/config", userHome: "/root", waitMs: 1_000 },
-      { ...backends, lock: this.#locks, processes },
+      { ...backends, processes },
     );
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { StandaloneRecordStoreApi } from "../../src/api/record-api.ts";
 import { openFileRecordStore } from "../../src/compose/file-record-store.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
+import { simBackends } from "../../src/testing/sim-store.ts";
 import { collected } from "../helpers/record-folder.ts";
 import { modelRuns } from "./model-runs.ts";
 
@@ -52,10 +52,8 @@ class Machine {
   readonly model = new Map<string, unknown>();
 
   async start(): Promise<void> {
-    const lock = memoryLocks();
     const backends = {
-      disk: this.#disk,
-      lock,
+      ...simBackends(this.#disk, { firstId: 0 }),
       now: () => 1_900_000_000_000 + this.#ids,
       newId: () => `id-${(this.#ids += 1)}`,
     };

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Hash } from "../../src/core/values/hash.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { FileEventLog } from "../../src/storage/files/file-event-log.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { SimBlobs } from "../../src/testing/blob-store-rig.ts";
 import { RigOrigin, RigReplica, talk } from "../../src/testing/push-rig.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";

@@ -47,16 +47,17 @@ describe("Truth 10: compacted meanwhile", { timeout: 600_000 }, () => {
   it("gc frees what it can, though the archive was dropped while it waited", async () => {
     await using project = new ClockedProject();
     const other = await lived(project);
-    const backends = storeBackends();
     let isWaiting = false;
-    const lock = (path: string): LateLock =>
-      new LateLock(backends.lock(path), async () => {
-        if (!isWaiting || !path.endsWith("gc.db")) return;
-        isWaiting = false;
-        project.write("a", "4");
-        await other.compact({ dropArchive: true });
-      });
-    const store = await openFileStore(placesOf(project), { ...backends, lock, now: () => project.now });
+    const backends = storeBackends(({ lock }) => ({
+      lock: (path) =>
+        new LateLock(lock(path), async () => {
+          if (!isWaiting || !path.endsWith("gc.db")) return;
+          isWaiting = false;
+          project.write("a", "4");
+          await other.compact({ dropArchive: true });
+        }),
+    }));
+    const store = await openFileStore(placesOf(project), { ...backends, now: () => project.now });
     isWaiting = true;
     await store.gc();
     expect(isWaiting).toBe(false);

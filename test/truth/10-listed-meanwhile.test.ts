@@ -11,13 +11,14 @@ import { storeBackends } from "../helpers/store-parts.ts";
 
 /** A store of the project in which `before` is done right before each lock is taken. */
 async function lateStore(project: ClockedProject, before: () => Promise<unknown>): Promise<StoreApi> {
-  const backends = storeBackends();
-  const lock = (path: string): LateLock =>
-    new LateLock(backends.lock(path), async () => {
-      await before();
-    });
+  const backends = storeBackends(({ lock }) => ({
+    lock: (path) =>
+      new LateLock(lock(path), async () => {
+        await before();
+      }),
+  }));
   const places = { home: join(project.base, "store"), configFolder: join(project.base, "config"), waitMs: 5_000 };
-  return openFileStore(places, { ...backends, lock, now: () => project.now });
+  return openFileStore(places, { ...backends, now: () => project.now });
 }
 
 describe("Truth 10: a list beside a change", { timeout: 600_000 }, () => {

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 import { Project } from "../helpers/project.ts";

@@ -1,6 +1,6 @@
 import { expect, describe, test } from "vitest";
 import { sha256 } from "../../src/core/values/hash.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { flipStored } from "../../src/testing/blob-store-rig.ts";
 import { putAll, someBytes } from "../../src/testing/blob-store-suite.ts";
 import { MemoryJournal } from "../../src/testing/memory-journal.ts";

@@ -5,7 +5,6 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import type { Backends } from "../../src/store/backends.ts";
 import { openFileStore } from "../../src/compose/file-store.ts";
 import { ChronicleError } from "../../src/core/values/errors.ts";
-import type { Lock } from "../../src/storage/lock.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { LateLock } from "../helpers/late-lock.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
@@ -38,19 +37,18 @@ interface Beside {
 /** Opens a workspace that somebody else has open, and does something with it. */
 async function openedBeside(beside: Beside, work: (lived: Lived) => Promise<void>): Promise<void> {
   const { project, other, before, openIndex } = beside;
-  const backends = storeBackends();
   const isMeant = (path: string): boolean => path.includes(other.id) || path.endsWith("store/lock.db");
-  const lock = (path: string): Lock => {
-    const inner = backends.lock(path);
-    return before !== undefined && isMeant(path) ? new LateLock(inner, before) : inner;
-  };
-  const late: Backends = {
-    ...{ ...backends, lock, now: () => project.now },
+  const backends = storeBackends((usual) => ({
+    lock: (path) => {
+      const inner = usual.lock(path);
+      return before !== undefined && isMeant(path) ? new LateLock(inner, before) : inner;
+    },
     openIndex: (path, tell) => {
       openIndex?.();
-      return backends.openIndex(path, tell);
+      return usual.openIndex(path, tell);
     },
-  };
+  }));
+  const late: Backends = { ...backends, now: () => project.now };
   const places = { home: join(project.base, "store"), configFolder: join(project.base, "config"), waitMs: 5_000 };
   const store = await openFileStore(places, late);
   await using _store = { [Symbol.asyncDispose]: () => store.close() };

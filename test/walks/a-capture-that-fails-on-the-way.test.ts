@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { storeLayout } from "../../src/storage/files/layout.ts";
+import { storeLayout } from "../../src/storage/layout.ts";
 import { SqliteLock } from "../../src/storage/sqlite/sqlite-lock.ts";
 import { Project } from "../helpers/project.ts";
 

@@ -28,7 +28,7 @@ const EVENTS_OF_WRITE = 2;
 export interface FolderLedgerParts {
   readonly files: RecordFiles;
   /** Opens the log and its lock; called again after a close. */
-  readonly open: () => { readonly log: EventLog; readonly lock: Lock };
+  readonly open: () => Promise<{ readonly log: EventLog; readonly lock: Lock }>;
   readonly newFolder: NewFolder;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -56,7 +56,7 @@ interface View {
 /** Records in a log of their own; the state is held in memory (`docs/format.md`, "Record stores"). */
 export class FolderLedger implements RecordLedger {
   readonly #parts: FolderLedgerParts;
-  #opened: Opened | undefined;
+  #opened: Promise<Opened> | undefined;
   /** The last event that this object itself has appended. */
   #acknowledged: Head = EMPTY_HEAD;
   /** The last failure to write, by file. */
@@ -165,7 +165,8 @@ export class FolderLedger implements RecordLedger {
     // Under the lock nothing is sealed or appended meanwhile. Damage is no reason to refuse a copy.
     const { readOnly, waitMs } = this.#parts;
     if (readOnly) return this.#inTurn(async () => copy(await this.#upToDate()));
-    using _held = await this.#open().lock.exclusive(waitMs);
+    const { lock } = await this.#open();
+    using _held = await lock.exclusive(waitMs);
     return await this.#inTurn(async () => copy(await this.#upToDate()));
   }
 
@@ -173,7 +174,7 @@ export class FolderLedger implements RecordLedger {
   async close(): Promise<void> {
     await this.#writes.catch(() => undefined);
     await this.#inTurn(async () => {
-      const opened = this.#opened;
+      const opened = await this.#opened?.catch(() => undefined);
       this.#opened = undefined;
       if (opened === undefined) return;
       opened.lock.close();
@@ -203,7 +204,8 @@ export class FolderLedger implements RecordLedger {
             hint: "open it without `readOnly` to change something",
           });
         }
-        using _held = await this.#open().lock.exclusive(waitMs);
+        const { lock } = await this.#open();
+        using _held = await lock.exclusive(waitMs);
         return await this.#inTurn(async () => {
           const view = await this.#upToDate();
           if (view.loaded.damage !== undefined) throw view.loaded.damage;
@@ -216,14 +218,20 @@ export class FolderLedger implements RecordLedger {
     return next;
   }
 
-  #open(): Opened {
-    this.#opened ??= { ...this.#parts.open(), view: undefined };
+  #open(): Promise<Opened> {
+    this.#opened ??= this.#parts.open().then(
+      (opened) => ({ ...opened, view: undefined }),
+      (error: unknown) => {
+        this.#opened = undefined;
+        throw error;
+      },
+    );
     return this.#opened;
   }
 
   /** Returns the state, brought up to the log. */
   async #upToDate(): Promise<View> {
-    const opened = this.#open();
+    const opened = await this.#open();
     const { log, view } = opened;
     const end = await log.refresh();
     if (view !== undefined && (sameEnd(end, view.seen) || (await this.#followed(view, end)))) return view;

@@ -16,7 +16,7 @@ export interface MirrorPlaces {
    * The anchors on which the parts start, oldest first (`undefined`: event 0); at least one. The last part is in force.
    */
   list(): readonly (HistoryAnchor | undefined)[];
-  open(anchor: HistoryAnchor | undefined): MirrorFiles;
+  open(anchor: HistoryAnchor | undefined): Promise<MirrorFiles>;
   /** Creates a part that starts there. From then on it is in force, durably. */
   begin(anchor: HistoryAnchor): void;
   /** Removes a closed part, keeping only its lines; `last`: the seq of the last line. */
@@ -194,7 +194,7 @@ export class LogMirror implements Mirror {
 }
 
 async function openPart(places: MirrorPlaces, anchor: HistoryAnchor | undefined): Promise<MirrorPart> {
-  const files = places.open(anchor);
+  const files = await places.open(anchor);
   try {
     return await MirrorPart.open(files);
   } catch (error) {

@@ -5,7 +5,8 @@ import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { countingIds, SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, readAll, someBytes } from "../../testing/blob-store-suite.ts";
 import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
-import { openPackSink, type SinkResult } from "./pack-sink.ts";
+import type { SinkResult } from "../blob-intake.ts";
+import { openPackSink } from "./pack-sink.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -21,8 +21,8 @@ import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts
 import { sqliteBlobIndex } from "../sqlite/sqlite-blob-index.ts";
 import { SqliteLock } from "../sqlite/sqlite-lock.ts";
 import { FileBlobStore } from "./file-blob-store.ts";
-import { storeLayout } from "./layout.ts";
-import type { SinkResult } from "./pack-sink.ts";
+import { storeLayout } from "../layout.ts";
+import type { SinkResult } from "../blob-intake.ts";
 
 const disk = new NodeDisk();
 const opened: FileBlobStore[] = [];
@@ -68,7 +68,7 @@ async function child(home: string, code: string): Promise<ChildProcess> {
     import { sqliteBlobIndex } from ${url("../sqlite/sqlite-blob-index.ts")};
     import { SqliteLock } from ${url("../sqlite/sqlite-lock.ts")};
     import { FileBlobStore } from ${url("file-blob-store.ts")};
-    import { storeLayout } from ${url("layout.ts")};
+    import { storeLayout } from ${url("../layout.ts")};
     const disk = new NodeDisk();
     const layout = storeLayout(${JSON.stringify(home)}).blobs;
     let count = 0;
@@ -162,7 +162,7 @@ describe("several processes", () => {
     const code = `
       import { parentPort, workerData } from "node:worker_threads";
       import { NodeDisk } from ${url("../../disk/node-disk.ts")};
-      import { storeLayout } from ${url("layout.ts")};
+      import { storeLayout } from ${url("../layout.ts")};
       import { openPackSink } from ${url("pack-sink.ts")};
       let count = 0;
       const sink = openPackSink(new NodeDisk(), storeLayout(workerData.home).blobs,

@@ -1,6 +1,7 @@
 import { setImmediate as othersHadATurn } from "node:timers/promises";
 import type { CommitOptions } from "../blob-store.ts";
-import type { OpenSink, SinkResult } from "./pack-sink.ts";
+import type { SinkResult } from "../blob-intake.ts";
+import type { OpenSink } from "./pack-sink.ts";
 import type { PackWriter } from "./pack-writer.ts";
 
 interface Waiting extends CommitOptions {

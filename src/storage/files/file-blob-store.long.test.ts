@@ -10,7 +10,7 @@ import { blobStoreSuite, type BlobBackend } from "../../testing/blob-store-suite
 import { sqliteBlobIndex } from "../sqlite/sqlite-blob-index.ts";
 import { SqliteLock } from "../sqlite/sqlite-lock.ts";
 import { FileBlobStore } from "./file-blob-store.ts";
-import { storeLayout } from "./layout.ts";
+import { storeLayout } from "../layout.ts";
 
 let folder = "";
 beforeAll(() => {

@@ -18,7 +18,8 @@ import type {
 import type { BlobBlock } from "../blob-block.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import { collectBlobs } from "./blob-collect.ts";
-import type { BlobIndex, BlobIndexOpener, BlobPlace, PackRow } from "../blob-index.ts";
+import type { BlobIndex, BlobIndexOpener, BlobPlaces } from "../blob-index.ts";
+import type { SinkResult } from "../blob-intake.ts";
 import { BlobReading } from "./blob-reading.ts";
 import { inSlices } from "../../util/in-slices.ts";
 import { rowHash } from "../blob-rows.ts";
@@ -40,8 +41,8 @@ import { FileBlobBatch } from "./file-blob-batch.ts";
 import { GcLease } from "../gc-lease.ts";
 import { PackLeases, type BlobFiles, type PackLease } from "./pack-leases.ts";
 import { makeFolderOnce } from "./large-writer.ts";
-import type { BlobLayout } from "./layout.ts";
-import { OpenSink, type SinkResult } from "./pack-sink.ts";
+import type { BlobLayout } from "../layout.ts";
+import { OpenSink } from "./pack-sink.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { RenewableIndex } from "./renewable-index.ts";
 import { setDamagedAside } from "./set-aside.ts";
@@ -52,13 +53,6 @@ const LOCK_WAIT_MS = 10_000;
 const REBUILD_WAIT_MS = 500;
 /** Most contents checked in one turn of the event loop. */
 const SLICE = 100;
-
-/** The places of contents, by position; `undefined` if not stored or damaged. */
-export interface BlobPlaces {
-  readonly places: readonly (BlobPlace | undefined)[];
-  /** The packs that the places refer to. */
-  readonly packs: readonly PackRow[];
-}
 
 /** The options of a file blob store. */
 export interface FileBlobStoreOptions {

@@ -7,7 +7,7 @@ import { type CrashSweep, sweepCrashes, type SweepContext } from "../../testing/
 import { nextEvents } from "../../testing/event-log-suite.ts";
 import type { RawLine } from "../event-log.ts";
 import { FileEventLog } from "./file-event-log.ts";
-import { storeLayout } from "./layout.ts";
+import { storeLayout } from "../layout.ts";
 
 const PATHS = storeLayout("/store").workspace("w");
 const EVENTS = nextEvents(EMPTY_HEAD, 12, "x".repeat(900));

@@ -18,7 +18,7 @@ import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import type { SimOperation, SimVerdict } from "../../testing/sim-disk/sim-faults.ts";
 import { collectLines, eventLogSuite, nextEvents } from "../../testing/event-log-suite.ts";
 import { FileEventLog } from "./file-event-log.ts";
-import { storeLayout, type WorkspaceLayout } from "./layout.ts";
+import { storeLayout, type WorkspaceLayout } from "../layout.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 
 let home = "";

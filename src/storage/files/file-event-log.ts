@@ -9,7 +9,7 @@ import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLi
 import { ioTrouble, withTrouble } from "../io-trouble.ts";
 
 import { poisoned, type StillPoisoned, stillSays } from "./blob-trouble.ts";
-import type { WorkspaceLayout } from "./layout.ts";
+import type { LogPaths } from "../layout.ts";
 import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } from "./log-archive.ts";
 import { readHistory } from "./log-history.ts";
 import { checkCut, keepTail, makeFolderDurably, readPart } from "./log-quarantine.ts";
@@ -17,12 +17,6 @@ import { linesToWrite } from "./lines-to-write.ts";
 import { openIfThere, readLines } from "./log-reader.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
-
-/** The places of a log: its file, and the folders for sealed logs and for what recovery cuts off. */
-export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "quarantine"> {
-  /** Set for a copy of another store's history, which may end in the middle of a commit. */
-  readonly isCopy?: true;
-}
 
 /** A call of `append` that waits for its sync. */
 interface Waiting {

@@ -2,20 +2,11 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import type { FoundContent } from "../backends.ts";
 import { PACK_HEADER_BYTES, unpackBlock } from "../block.ts";
 import { largeLength, readLarge } from "./large-reader.ts";
-import type { BlobLayout } from "./layout.ts";
+import type { BlobLayout } from "../layout.ts";
 import { readStored, scanPack, type PackPart } from "./pack-scan.ts";
-
-/** A content found in a store's files. */
-export interface FoundContent {
-  readonly hash: Hash;
-  readonly size: number;
-  /** The file in which it was found. */
-  readonly where: string;
-  /** Throws if the file is damaged. */
-  pieces(): Iterable<Uint8Array>;
-}
 
 /** Most blocks of a pack examined in one turn of the event loop. */
 const SLICE = 500;

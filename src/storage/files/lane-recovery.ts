@@ -3,8 +3,8 @@ import { writeFully } from "../../disk/write-fully.ts";
 import type { BlobIndex, PackRow } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { encodePackHeader, PACK_HEADER_BYTES } from "../block.ts";
-import type { BlobLayout } from "./layout.ts";
-import type { LaneGrant } from "./pack-writer.ts";
+import type { BlobLayout } from "../layout.ts";
+import type { LaneGrant } from "../blob-intake.ts";
 import { checkTail, damagedIn, readAt, readBlock, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
 import { makeNamesSure, type UnsureNames, writeAnew, writeOnceMore } from "./sure-names.ts";
 

@@ -6,7 +6,7 @@ import { readFully, writeFully } from "../../disk/write-fully.ts";
 import type { LargeRow } from "../blob-index.ts";
 import { compress } from "../block.ts";
 import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "../large-format.ts";
-import type { BlobLayout } from "./layout.ts";
+import type { BlobLayout } from "../layout.ts";
 
 /** Pieces that are sampled to decide whether compressing pays. */
 const SAMPLE_PIECES = 8;

@@ -1,16 +1,11 @@
 import type { Disk } from "../../disk/disk.ts";
 import { readFully } from "../../disk/write-fully.ts";
+import type { LogGlance } from "../backends.ts";
 import { openIfThere } from "./log-reader.ts";
 
 /** The end of a canonical line, with its newline: 58 to 66 bytes. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 const ENDING_BYTES = 66;
-
-/** The last event, according to the last bytes of a log. */
-export interface LogGlance {
-  readonly seq: number;
-  readonly ts: string;
-}
 
 /**
  * Reads only the end of the last line, for a list of many logs. Returns `undefined` if that does not look like the end

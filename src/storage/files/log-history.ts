@@ -1,6 +1,6 @@
 import type { Disk } from "../../disk/disk.ts";
 import type { LogPosition, RawLine } from "../event-log.ts";
-import type { WorkspaceLayout } from "./layout.ts";
+import type { WorkspaceLayout } from "../layout.ts";
 import { listArchive } from "./log-archive.ts";
 import { linesOf, openIfThere, readLines } from "./log-reader.ts";
 import { firstSeq } from "./log-tail.ts";

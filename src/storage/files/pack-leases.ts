@@ -4,8 +4,8 @@ import type { HeldLock, Lock } from "../lock.ts";
 import type { BlobIndex } from "../blob-index.ts";
 import { ioTrouble } from "../io-trouble.ts";
 import { settleLane, type SeenPack } from "./lane-recovery.ts";
-import type { BlobLayout } from "./layout.ts";
-import type { LaneGrant } from "./pack-writer.ts";
+import type { BlobLayout } from "../layout.ts";
+import type { LaneGrant } from "../blob-intake.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
 const MAX_LANES = 1024;

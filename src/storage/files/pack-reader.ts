@@ -6,7 +6,7 @@ import type { BlobIndex, BlobPlace, PackState } from "../blob-index.ts";
 import { corrupt } from "./blob-trouble.ts";
 import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
 import { freeBytes } from "../../util/free-bytes.ts";
-import type { BlobLayout } from "./layout.ts";
+import type { BlobLayout } from "../layout.ts";
 import { readAt, readPackUlid } from "./pack-scan.ts";
 
 /** Most bytes of unpacked blocks in the cache. */

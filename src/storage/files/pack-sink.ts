@@ -2,25 +2,12 @@ import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { BlobBlock } from "../blob-block.ts";
 import { BlockFiller } from "./block-filler.ts";
-import type { LargeRow, PackState } from "../blob-index.ts";
-import type { BlobRows } from "../blob-rows.ts";
+import type { ContentSink, LaneGrant, SinkResult } from "../blob-intake.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { LARGE_BYTES } from "../block.ts";
 import { cloneLarge, landLarge, LargeWriter, writeContainer, type LargeTemp, type SyncGuard } from "./large-writer.ts";
-import type { BlobLayout } from "./layout.ts";
-import { PackWriter, type LaneGrant } from "./pack-writer.ts";
-
-/**
- * The contents that a sink has stored, for `FileBlobStore.publish`. Plain data, so it can be sent from a worker thread.
- */
-export interface SinkResult {
-  /** The packs that were written to; `rows` refers to them by index. */
-  readonly packs: readonly PackState[];
-  readonly rows: BlobRows;
-  readonly large: readonly LargeRow[];
-  /** True if some of it replaces damaged contents. */
-  readonly replaces?: boolean;
-}
+import type { BlobLayout } from "../layout.ts";
+import { PackWriter } from "./pack-writer.ts";
 
 /** The options of a sink. */
 export interface PackSinkOptions {
@@ -37,16 +24,9 @@ export interface PackSinkOptions {
  * Takes contents synchronously into one lane. Used by the workers of a bulk capture and by the batches of a
  * `FileBlobStore`. Nothing is visible before the result of `finish` is published.
  */
-export interface PackSink {
+export interface PackSink extends ContentSink {
   /** True if the content is known, or in this sink. */
   has(hash: Hash): boolean;
-  /** Takes a content (its bytes are copied or written). `hash`: its SHA-256, if the caller knows it. */
-  put(content: Uint8Array, hash?: Hash): Hash;
-  /**
-   * Takes a content of any size from its pieces, in bounded memory. `cloneFrom`: a path (also `/proc/self/fd/<fd>`) of
-   * a file with the content. It is cloned if the file system can, and `pieces` is then not read.
-   */
-  putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number };
   /** Makes everything durable. The sink then takes nothing more. */
   finish(): SinkResult;
   /** Abandons everything. Idempotent; after `finish` it does nothing. */

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { hashToBytes, sha256 } from "../../core/values/hash.ts";
 import { encodeBlock, type EncodedBlock } from "../block.ts";
-import { storeLayout } from "./layout.ts";
+import { storeLayout } from "../layout.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 const ULID = "00000000000000000000000001";

@@ -1,23 +1,17 @@
 import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { PackState } from "../blob-index.ts";
+import type { LaneGrant } from "../blob-intake.ts";
 import { poisoned } from "./blob-trouble.ts";
 import { ioTrouble, withTrouble } from "../io-trouble.ts";
 import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block.ts";
-import type { BlobLayout } from "./layout.ts";
+import type { BlobLayout } from "../layout.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
 /** Length in bytes from which the next append seals a pack. */
 const SEAL_BYTES = 64 * 1024 * 1024;
 /** Below this, head and contents are joined for one write; above, copying costs more than a second write. */
 const JOIN_BYTES = 512 * 1024;
-
-/** The right to append to a lane, and the lane's contents. Can be sent to a worker thread. */
-export interface LaneGrant {
-  readonly lane: number;
-  /** The pack in the lane, all of it settled, or `undefined` if there is none. */
-  readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
-}
 
 /** The parts of a pack writer. */
 export interface PackParts {

@@ -5,7 +5,7 @@ import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { BlobIndex, BlobPlace } from "../blob-index.ts";
 import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
 import { readLarge } from "./large-reader.ts";
-import type { BlobLayout } from "./layout.ts";
+import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, readAt } from "./pack-scan.ts";
 

@@ -3,7 +3,7 @@ import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { hashToBytes, sha256 } from "../../core/values/hash.ts";
 import { someBytes } from "../../testing/blob-store-suite.ts";
 import { encodeBlock } from "../block.ts";
-import { storeLayout } from "./layout.ts";
+import { storeLayout } from "../layout.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { makeNamesSure } from "./sure-names.ts";
 

@@ -1,7 +1,7 @@
 import type { Disk } from "../../disk/disk.ts";
 import { folderOf, readFully, writeFully } from "../../disk/write-fully.ts";
 import { withTrouble } from "../io-trouble.ts";
-import type { BlobLayout } from "./layout.ts";
+import type { BlobLayout } from "../layout.ts";
 
 const COPY_BYTES = 1024 * 1024;
 

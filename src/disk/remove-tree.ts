@@ -1,7 +1,6 @@
-import { Buffer } from "node:buffer";
-import type { Disk, DiskPath } from "../disk/disk.ts";
+import type { Disk, DiskPath } from "./disk.ts";
 
-/** Removes a folder of the store and all in it. Follows no links. */
+/** Removes a folder and all in it. Follows no links. */
 export function removeTree(disk: Disk, folder: DiskPath): void {
   if (disk.lstat(folder)?.kind !== "dir") return;
   for (const { name, kind } of disk.list(folder)) {

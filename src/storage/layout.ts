@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/values/hash.ts";
+import type { Hash } from "../core/values/hash.ts";
 
 /**
  * The paths of a store's files. No other module knows a file name (design §6.1; docs/format.md).
@@ -88,6 +88,12 @@ export interface WorkspaceLayout {
   readonly whereabouts: string;
   /** In a replica: the history of its origin. */
   readonly upstream: UpstreamLayout;
+}
+
+/** The places of a log: its lines, the sealed logs, and what recovery cuts off. */
+export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "quarantine"> {
+  /** Set for a copy of another store's history, which may end in the middle of a commit. */
+  readonly isCopy?: true;
 }
 
 /**

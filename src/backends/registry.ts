@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import { ChronicleError } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
+import { fileBackends, type FileBackendsOptions } from "../storage/files/file-backends.ts";
+import type { IndexStore } from "../storage/index-store.ts";
+import { takesNoWrites, withoutIndexFile } from "../storage/io-trouble.ts";
+import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
+import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
+import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
+import { sqliteBlobIndex, temporaryBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
+import { openSqliteIndexStore } from "../storage/sqlite/sqlite-index-store.ts";
+import { SqliteLock } from "../storage/sqlite/sqlite-lock.ts";
+import type { Backends } from "../store/backends.ts";
+import { leftOpen } from "../store/left-open.ts";
+import { nodeProcesses } from "../store/node-processes.ts";
+import { NODE_TIMERS } from "../util/timers.ts";
+import { newUlid } from "../util/ulid.ts";
+import { hasWorkers } from "../workers/worker-file.ts";
+
+/** The registry of backends: the one place that names them, and chooses those of a store. See docs/backends.md. */
+
+/** The disk of this machine. */
+export const nodeDisk: Disk = new NodeDisk();
+
+const filesAndSqlite: FileBackendsOptions = {
+  disk: nodeDisk,
+  newPackId: newUlid,
+  openIndex: openIndexFile,
+  scratchIndex: () => new MemoryIndexStore(),
+  discardIndex: (path) => discardSqliteFiles(nodeDisk, path),
+  openBlobIndex: (path) => sqliteBlobIndex(nodeDisk, path, () => new MemoryBlobIndex()),
+  scratchBlobIndex: () => temporaryBlobIndex(nodeDisk),
+  lock: (path) => new SqliteLock(nodeDisk, path),
+};
+
+/** The same for a process that answers one call and ends: its databases are left as they are. */
+const filesAndSqliteOnce: FileBackendsOptions = {
+  ...filesAndSqlite,
+  openIndex: (path, tell) => leftOpen(nodeDisk, path, openIndexFile(path, tell)),
+  openBlobIndex: (path) => {
+    const open = filesAndSqlite.openBlobIndex(path);
+    return () => {
+      const opened = open();
+      return { ...opened, index: leftOpen(nodeDisk, path, opened.index) };
+    };
+  },
+};
+
+/**
+ * Returns the backends of a store on this machine. `once`: for a process that answers one call and ends; everything
+ * acknowledged is as durable as ever.
+ */
+export function nodeBackends({ once = false }: { readonly once?: boolean } = {}): Backends {
+  return {
+    ...fileBackends(once ? filesAndSqliteOnce : filesAndSqlite),
+    disk: nodeDisk,
+    processes: nodeProcesses(nodeDisk),
+    now: () => Date.now(),
+    pause: (ms) => setTimeout(ms),
+    newId: () => randomUUID(),
+    threads: hasWorkers(nodeDisk),
+    timers: NODE_TIMERS,
+  };
+}
+
+/**
+ * Opens an index, which is derived data: a damaged one is discarded, and rebuilt from the log. If the disk is full or
+ * read-only, or this user may not write it, it is built in memory, so that reading and verifying still work.
+ */
+function openIndexFile(path: string, tell?: (note: string) => void): IndexStore {
+  const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));
+  try {
+    return openOrDiscard(path, onTemporary);
+  } catch (error) {
+    if (!takesNoWrites(error) && !(error instanceof ChronicleError && error.code === "IO")) throw error;
+    onTemporary(error);
+    return new MemoryIndexStore();
+  }
+}
+
+function openOrDiscard(path: string, onTemporary: (why: unknown) => void): IndexStore {
+  try {
+    return openSqliteIndexStore(path, nodeDisk, { onTemporary });
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    discardSqliteFiles(nodeDisk, path);
+    return openSqliteIndexStore(path, nodeDisk, { onTemporary });
+  }
+}
