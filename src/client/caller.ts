@@ -10,7 +10,35 @@ type OneReply =
   | { readonly json: keyof ReplyShapes; readonly status?: 201; readonly orNull?: true }
   | { readonly nothing: true };
 type PageReply<K extends keyof ReplyShapes> = { readonly pageOf: K };
+type OneCall<Args extends readonly unknown[], Reply extends OneReply> = Call<Args, object, unknown, Reply>;
+type PageCall<Args extends readonly unknown[], K extends keyof ReplyShapes> = Call<Args, object, unknown, PageReply<K>>;
 type ContentCall<Args extends readonly unknown[]> = Call<Args, object, unknown, { readonly content: true }>;
+
+/** A call with one answer, or with a list. */
+type PlainCall = OneCall<never, OneReply> | PageCall<never, keyof ReplyShapes>;
+
+/** The method that a call makes: it takes the arguments of `ask`, and resolves to the answer or to all items. */
+type MethodOf<C> =
+  C extends Call<infer Args, infer _Query, infer _Body, infer Reply>
+    ? (...args: Args) => Promise<Reply extends PageReply<infer K> ? ReplyShapes[K][] : AnswerOf<Reply>>
+    : never;
+
+/**
+ * Makes a base class with a method for each call of a table, under its name there. The types of the methods are those
+ * of the rows.
+ */
+export function requesting<const Table extends Readonly<Record<string, PlainCall>>>(
+  table: Table,
+): new (caller: Caller) => { readonly [Name in keyof Table]: MethodOf<Table[Name]> } {
+  return class {
+    constructor(caller: Caller) {
+      for (const [name, call] of Object.entries(table)) {
+        Reflect.set(this, name, (...args: never) => caller.answer(call, args));
+      }
+    }
+    // The compiler does not follow the loop.
+  } as never;
+}
 
 /** Calls rows of the table. `params` are added to every call. */
 export class Caller {
@@ -29,37 +57,43 @@ export class Caller {
     return this.#ended.signal;
   }
 
-  /** Resolves to the answer of a call. */
-  one<Args extends readonly unknown[], Reply extends OneReply>(
-    call: Call<Args, object, unknown, Reply>,
-    ...args: Args
-  ): Promise<AnswerOf<Reply>> {
-    return this.#whileOpen(() => this.wire.json({ call, asking: this.#asking(call, args) }));
+  /** Resolves to the answer of a call, or to all items of a list. */
+  answer(call: PlainCall, args: never): Promise<unknown> {
+    return isList(call) ? this.all(call, ...args) : this.one(call, ...args);
   }
 
-  /** Resolves to all items of a list, page by page; at most `most` of them. */
+  /** Resolves to the answer of a call. */
+  async one<Args extends readonly unknown[], Reply extends OneReply>(
+    call: OneCall<Args, Reply>,
+    ...args: Args
+  ): Promise<AnswerOf<Reply>> {
+    const asking = this.#asking(call, args);
+    return this.#whileOpen(() => this.wire.json({ call, asking }));
+  }
+
+  /** Resolves to all items of a list, page by page. */
   async all<Args extends readonly unknown[], K extends keyof ReplyShapes>(
-    call: Call<Args, object, unknown, PageReply<K>>,
-    args: Args,
-    most = Number.POSITIVE_INFINITY,
+    call: PageCall<Args, K>,
+    ...args: Args
   ): Promise<ReplyShapes[K][]> {
     const items: ReplyShapes[K][] = [];
-    for await (const item of this.each(call, args, most)) items.push(item);
+    for await (const item of this.each(call, ...args)) items.push(item);
     return items;
   }
 
   /** Yields the items of a list as its pages arrive. */
   async *each<Args extends readonly unknown[], K extends keyof ReplyShapes>(
-    call: Call<Args, object, unknown, PageReply<K>>,
-    args: Args,
-    most = Number.POSITIVE_INFINITY,
+    call: PageCall<Args, K>,
+    ...args: Args
   ): AsyncIterable<ReplyShapes[K]> {
+    const { most = Number.POSITIVE_INFINITY, ...asking } = this.#asking(call, args);
     let left = most;
     for (let cursor: string | null | undefined; cursor !== null && left > 0;) {
-      const page = await this.#page(call, args, { limit: Math.min(left, MAX_PAGE), cursor });
-      yield* page.items;
-      left -= page.items.length;
-      cursor = page.next;
+      const page = { limit: Math.min(left, MAX_PAGE), ...optional({ cursor }) };
+      const { items, next }: Page<ReplyShapes[K]> = await this.#whileOpen(() => this.wire.json({ call, asking, page }));
+      yield* items;
+      left -= items.length;
+      cursor = next;
     }
   }
 
@@ -87,17 +121,12 @@ export class Caller {
     return { ...asking, params: { ...this.#params, ...asking.params } };
   }
 
-  #page<Args extends readonly unknown[], K extends keyof ReplyShapes>(
-    call: Call<Args, object, unknown, PageReply<K>>,
-    args: Args,
-    { limit, cursor }: { readonly limit: number; readonly cursor: string | undefined },
-  ): Promise<Page<ReplyShapes[K]>> {
-    const page = cursor === undefined ? { limit } : { limit, cursor };
-    return this.#whileOpen(() => this.wire.json({ call, asking: this.#asking(call, args), page }));
-  }
-
   async #whileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
     return work();
   }
+}
+
+function isList(call: PlainCall): call is PageCall<never, keyof ReplyShapes> {
+  return "pageOf" in call.reply;
 }

@@ -7,7 +7,6 @@ import type { StoreApi } from "../api/store-api.ts";
 import type { SyncApi } from "../api/sync-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { Caller } from "./caller.ts";
-import { allFiles } from "./remote-listing.ts";
 import { type OpenContent, type ReadFile, readingOf } from "./remote-content.ts";
 import { RemoteStore } from "./remote-store.ts";
 import { RemoteSyncs } from "./remote-syncs.ts";
@@ -34,8 +33,7 @@ export class ChronicleClient {
 
   /** Returns recorded files beneath a folder (default: all); `depth` 1: its direct children. */
   async listFiles(sessionId: string, path?: string, depth?: number): Promise<FileShape[]> {
-    const options = { ...optional({ path, depth }) };
-    return (await allFiles(this.#of(sessionId), options)).files;
+    return (await this.workspace(sessionId).files(optional({ path, depth }))).files;
   }
 
   /** Returns a file as it is recorded now. */

@@ -1,4 +1,4 @@
-import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { createParser, type EventSourceMessage, type ParserCallbacks } from "eventsource-parser";
 import type { EventsOptions } from "../api/file-api.ts";
 import { followEvents } from "../api/routes/calls/file-calls.ts";
 import type { LogEventShape } from "../api/shapes.ts";
@@ -61,30 +61,35 @@ async function* oneConnection(
     silence.begin();
     const reply = await wire.open({ call: followEvents, asking: { ...asking, params } });
     place.reached = true;
-    const messages: EventSourceMessage[] = [];
-    const parser = createParser({
-      onEvent: (message) => void messages.push(message),
-      onId: (id) => {
-        // The seq after which events begin, sent before the first of them.
-        if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
-      },
-    });
-    const decoder = new TextDecoder();
-    for await (const piece of reply.body) {
-      silence.begin();
-      parser.feed(decoder.decode(piece, { stream: true }));
-      for (const { id, data } of messages.splice(0)) {
-        if (id === undefined || !/^\d+$/.test(id)) continue;
-        const seq = Number(id);
-        if (place.after !== undefined && seq <= place.after) continue;
-        place.after = seq;
-        yield JSON.parse(data) as LogEventShape;
-      }
+    // The seq after which events begin is sent before the first of them.
+    const onId = (id: string): void => {
+      if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
+    };
+    for await (const { id, data } of sentEvents(silence.watched(reply.body), { onId })) {
+      if (id === undefined || !/^\d+$/.test(id)) continue;
+      const seq = Number(id);
+      if (place.after !== undefined && seq <= place.after) continue;
+      place.after = seq;
+      yield JSON.parse(data) as LogEventShape;
     }
   } catch (error) {
     throw silence.signal.aborted ? unavailable("the server", "it has been silent for too long") : error;
   } finally {
     silence.end();
+  }
+}
+
+/** Yields the server-sent events of a body. `onId` takes each id as it arrives, also one without an event. */
+export async function* sentEvents(
+  body: AsyncIterable<Uint8Array>,
+  more: Pick<ParserCallbacks, "onId"> = {},
+): AsyncIterable<EventSourceMessage> {
+  const messages: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (message) => void messages.push(message), ...more });
+  const decoder = new TextDecoder();
+  for await (const piece of body) {
+    parser.feed(decoder.decode(piece, { stream: true }));
+    yield* messages.splice(0);
   }
 }
 
@@ -100,6 +105,14 @@ class Silence {
 
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** Yields the pieces of a body, each of which ends a silence. */
+  async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const piece of body) {
+      this.begin();
+      yield piece;
+    }
   }
 
   begin(): void {

@@ -1,23 +1,19 @@
 import { canonicalJson } from "../core/values/canonical-json.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { RecordBody } from "../core/values/json.ts";
-import type {
-  ImportOptions,
-  RecordEventShape,
-  RecordImportShape,
-  RecordPut,
-  RecordStoreApi,
-  RecordVerifyShape,
-} from "../api/record-api.ts";
+import type { RecordEventShape, RecordPut, RecordStoreApi } from "../api/record-api.ts";
 import * as calls from "../api/routes/calls/record-calls.ts";
 import { compact } from "../api/routes/calls/upkeep-calls.ts";
-import type { Caller } from "./caller.ts";
+import { type Caller, requesting } from "./caller.ts";
+
+const REQUESTS = { verify: calls.verifyRecords, importChronomemory: calls.importRecords };
 
 /** The records of users in a workspace of a server. Replies hold JSON: `RecordBody`. */
-export class RemoteRecords implements RecordStoreApi {
+export class RemoteRecords extends requesting(REQUESTS) implements RecordStoreApi {
   readonly #caller: Caller;
 
   constructor(caller: Caller) {
+    super(caller);
     this.#caller = caller;
   }
 
@@ -35,12 +31,12 @@ export class RemoteRecords implements RecordStoreApi {
   }
 
   async all(): Promise<readonly (readonly [string, RecordBody])[]> {
-    const records = await this.#caller.all(calls.listRecords, []);
+    const records = await this.#caller.all(calls.listRecords);
     return records.map(({ id, record }) => [id, record as RecordBody]);
   }
 
   replay(from?: number): AsyncIterable<RecordEventShape> {
-    return this.#caller.each(calls.recordEvents, [from]) as AsyncIterable<RecordEventShape>;
+    return this.#caller.each(calls.recordEvents, from) as AsyncIterable<RecordEventShape>;
   }
 
   /**
@@ -64,7 +60,7 @@ export class RemoteRecords implements RecordStoreApi {
   }
 
   async *export(): AsyncIterable<string> {
-    for await (const { id, record } of this.#caller.each(calls.listRecords, [])) {
+    for await (const { id, record } of this.#caller.each(calls.listRecords)) {
       yield canonicalJson({ id, record: record as RecordBody });
     }
   }
@@ -75,14 +71,6 @@ export class RemoteRecords implements RecordStoreApi {
 
   async chainValid(): Promise<boolean> {
     return (await this.verify()).ok;
-  }
-
-  verify(): Promise<RecordVerifyShape> {
-    return this.#caller.one(calls.verifyRecords);
-  }
-
-  importChronomemory(log: Uint8Array, options?: ImportOptions): Promise<RecordImportShape> {
-    return this.#caller.one(calls.importRecords, log, options);
   }
 
   /** Does nothing: the workspace is closed instead. */

@@ -1,25 +1,35 @@
 import * as calls from "../api/routes/calls/store-calls.ts";
+import { elsewhere } from "../api/routes/define-call.ts";
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/store-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { meantBy } from "../core/values/meant-by.ts";
-import { Caller } from "./caller.ts";
-import { elsewhere, RemoteWorkspace } from "./remote-workspace.ts";
+import { Caller, requesting } from "./caller.ts";
+import { RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
 import { optional } from "../util/optional.ts";
 
+const REQUESTS = {
+  workspaces: calls.listWorkspaces,
+  gc: calls.collectStore,
+  du: calls.storeUsage,
+  doctor: calls.doctor,
+};
+
 /** The store of a server. Only a program on the server's machine can track a folder there: `init` throws `USAGE`. */
-export class RemoteStore implements api.StoreApi {
+export class RemoteStore extends requesting(REQUESTS) implements api.StoreApi {
   /** The server's address. */
   readonly home: string;
   readonly #wire: Wire;
   readonly #caller: Caller;
 
   constructor(wire: Wire, home: string) {
+    const caller = new Caller(wire);
+    super(caller);
     this.home = home;
     this.#wire = wire;
-    this.#caller = new Caller(wire);
+    this.#caller = caller;
   }
 
   init(): ReturnType<api.StoreApi["init"]> {
@@ -58,25 +68,9 @@ export class RemoteStore implements api.StoreApi {
     return this.#caller.one(calls.archiveWorkspace, (await this.#shapeOf(id)).id, archived);
   }
 
-  workspaces(): Promise<shapes.WorkspaceShape[]> {
-    return this.#caller.all(calls.listWorkspaces, []);
-  }
-
   async forget(id: string, { now = false }: api.ForgetOptions = {}): Promise<shapes.WorkspaceShape> {
     if (now) throw elsewhere("forget at once");
     return this.#caller.one(calls.forgetWorkspace, (await this.#shapeOf(id)).id);
-  }
-
-  gc(): Promise<shapes.GcShape> {
-    return this.#caller.one(calls.collectStore);
-  }
-
-  du(): Promise<shapes.DuShape> {
-    return this.#caller.one(calls.storeUsage);
-  }
-
-  doctor(): Promise<api.DoctorShape> {
-    return this.#caller.one(calls.doctor);
   }
 
   /** Does nothing: the connection belongs to the client. */

@@ -1,3 +1,4 @@
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Call, ReplyKind } from "./route.ts";
 
 /** The path prefix of every route about one workspace. */
@@ -11,4 +12,11 @@ export function defineCall<
   Body = undefined,
 >(call: Call<Args, Query, Body, Reply>): Call<Args, Query, Body, Reply> {
   return call;
+}
+
+/** The error for operations that only work on the machine of the store. */
+export function elsewhere(what: string): ChronicleError {
+  return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
+    hint: "do it on the machine where the folder is",
+  });
 }

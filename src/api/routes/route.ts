@@ -65,6 +65,8 @@ export interface Asking<Query, Body> {
   /** Values for the `{names}` of the path. The client of a workspace fills in `id`. */
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Query;
+  /** The maximum number of items that the caller of a list wants (default: all). The client requests so many pages. */
+  readonly most?: number | undefined;
   readonly body?: Body;
   /** A body of bytes. */
   readonly content?: Uint8Array | AsyncIterable<Uint8Array>;
@@ -86,6 +88,7 @@ export interface Call<Args extends readonly unknown[], Query, Body, Reply extend
   /** As in OpenAPI: `/v1/workspaces/{id}/files/{path}/history`. Only `{path}` may hold slashes. */
   readonly path: string;
   readonly reply: Reply;
+  /** Makes the request. Throws `USAGE` for arguments that mean something on the machine of the store only. */
   ask(...args: Args): Asking<Query, Body>;
 }
 

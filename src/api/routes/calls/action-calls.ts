@@ -8,13 +8,18 @@ import type {
   TransactionOptions,
   VersionsOptions,
 } from "../../action-api.ts";
-import { defineCall, WORKSPACE } from "../define-call.ts";
+import { defineCall, elsewhere, WORKSPACE } from "../define-call.ts";
 import { optional } from "../../../util/optional.ts";
 
 /**
  * Calls on sessions, actions, transactions and conflicts. The server knows no process of the caller, so nothing ends
  * when one does.
  */
+
+/** Throws for a process of the caller's machine: it means nothing to a server, which may be on another. */
+function refuseProcess(pid: number | null | undefined): void {
+  if (typeof pid === "number") throw elsewhere("end something with a process");
+}
 
 export const listSessions = defineCall({
   operation: "listSessions",
@@ -37,7 +42,10 @@ export const startSession = defineCall({
   method: "POST",
   path: `${WORKSPACE}/sessions`,
   reply: { json: "SessionShape", status: 201 },
-  ask: ({ id, actor, notes }: SessionStart = {}) => ({ body: { id, actor, notes } }),
+  ask: ({ id, actor, notes, pid }: SessionStart = {}) => {
+    refuseProcess(pid);
+    return { body: { id, actor, notes } };
+  },
 });
 
 export const endSession = defineCall({
@@ -76,21 +84,24 @@ export const beginAction = defineCall({
   method: "POST",
   path: `${WORKSPACE}/actions`,
   reply: { json: "ActionShape", status: 201, orNull: true },
-  ask: (request: ActionRequest) => ({
-    body: {
-      type: request.type,
-      payload: payloadOf(request.payload),
-      actor: request.actor,
-      session: request.session,
-      turn: request.turn,
-      tool_call: request.toolCall,
-      depth: request.depth,
-      transaction: request.transaction,
-      summary: request.summary,
-      on_failure: request.onFailure,
-      otr: request.otr,
-    },
-  }),
+  ask: (request: ActionRequest) => {
+    refuseProcess(request.pid);
+    return {
+      body: {
+        type: request.type,
+        payload: payloadOf(request.payload),
+        actor: request.actor,
+        session: request.session,
+        turn: request.turn,
+        tool_call: request.toolCall,
+        depth: request.depth,
+        transaction: request.transaction,
+        summary: request.summary,
+        on_failure: request.onFailure,
+        otr: request.otr,
+      },
+    };
+  },
 });
 
 export const finishAction = defineCall({
@@ -133,7 +144,10 @@ export const beginTransaction = defineCall({
   method: "POST",
   path: `${WORKSPACE}/transactions`,
   reply: { json: "TransactionShape", status: 201 },
-  ask: ({ name, actor, session, scope }: TransactionOptions = {}) => ({ body: { name, actor, session, scope } }),
+  ask: ({ name, actor, session, scope, pid }: TransactionOptions = {}) => {
+    refuseProcess(pid);
+    return { body: { name, actor, session, scope } };
+  },
 });
 
 export const commitTransaction = defineCall({

@@ -68,9 +68,10 @@ export const fileHistory = defineCall({
   method: "GET",
   path: `${WORKSPACE}/files/{path}/history`,
   reply: { pageOf: "IterationShape" },
-  ask: (path: string, { after }: Pick<HistoryOptions, "after"> = {}) => ({
+  ask: (path: string, { after, limit }: HistoryOptions = {}) => ({
     params: { path },
     query: { as: "history" as const, cursor: after === undefined ? undefined : String(after) },
+    most: limit,
   }),
 });
 

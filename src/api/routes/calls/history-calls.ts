@@ -1,6 +1,6 @@
 import type { RollbackOptions, Selection } from "../../action-api.ts";
 import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
-import { defineCall, WORKSPACE } from "../define-call.ts";
+import { defineCall, elsewhere, WORKSPACE } from "../define-call.ts";
 
 /** Calls that read history, and that go back in it. */
 
@@ -34,7 +34,10 @@ export const log = defineCall({
   method: "GET",
   path: `${WORKSPACE}/log`,
   reply: { pageOf: "LogEventShape" },
-  ask: ({ from, to, reverse, prefix }: Omit<LogOptions, "limit"> = {}) => ({ query: { from, to, reverse, prefix } }),
+  ask: ({ from, to, reverse, prefix, limit }: LogOptions = {}) => ({
+    query: { from, to, reverse, prefix },
+    most: limit,
+  }),
 });
 
 export const listSnapshots = defineCall({
@@ -50,7 +53,11 @@ export const takeSnapshot = defineCall({
   method: "POST",
   path: `${WORKSPACE}/snapshots`,
   reply: { json: "SnapshotShape", status: 201 },
-  ask: ({ message, name, pin, paranoid }: SnapshotOptions = {}) => ({ body: { message, name, pin, paranoid } }),
+  ask: ({ message, name, pin, paranoid, acceptDeletions, onRecord }: SnapshotOptions = {}) => {
+    if (acceptDeletions !== undefined) throw elsewhere("accept that a folder is another one");
+    if (onRecord !== undefined) throw elsewhere("take in what is off the record");
+    return { body: { message, name, pin, paranoid } };
+  },
 });
 
 export const capture = defineCall({
@@ -98,9 +105,10 @@ export const restore = defineCall({
   method: "POST",
   path: `${WORKSPACE}/restore`,
   reply: { json: "RestoreShape" },
-  ask: (moment: string, { paths, dryRun, keepMtime, force }: Omit<RestoreOptions, "to"> = {}) => ({
-    body: { moment, paths, dry_run: dryRun, keep_mtime: keepMtime, force },
-  }),
+  ask: (moment: string, { paths, to, dryRun, keepMtime, force }: RestoreOptions = {}) => {
+    if (to !== undefined) throw elsewhere("restore to another folder");
+    return { body: { moment, paths, dry_run: dryRun, keep_mtime: keepMtime, force } };
+  },
 });
 
 const selected = ({ action, turn, session, actor, file, since }: Selection) => ({

@@ -59,7 +59,7 @@ export const resumeSync = defineCall({
   method: "POST",
   path: `${SYNC}/resume`,
   reply: { json: "SyncShape" },
-  ask: (sync: string, accept?: SyncDecision) => ({ params: { sync }, body: { accept } }),
+  ask: (sync: string, { accept }: { readonly accept?: SyncDecision } = {}) => ({ params: { sync }, body: { accept } }),
 });
 
 export const flushSync = defineCall({
@@ -67,9 +67,9 @@ export const flushSync = defineCall({
   method: "POST",
   path: `${SYNC}/flush`,
   reply: { json: "SyncShape" },
-  ask: (sync: string, timeout_ms?: number, signal?: AbortSignal) => ({
+  ask: (sync: string, { timeoutMs, signal }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {}) => ({
     params: { sync },
-    body: { timeout_ms },
+    body: { timeout_ms: timeoutMs },
     signal,
   }),
 });

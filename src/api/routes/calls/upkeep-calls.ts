@@ -1,7 +1,7 @@
 import type { EraseOptions, PruneOptions } from "../../action-api.ts";
 import type { ConfigShape } from "../../shapes.ts";
 import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
-import { defineCall, WORKSPACE } from "../define-call.ts";
+import { defineCall, elsewhere, WORKSPACE } from "../define-call.ts";
 
 /** Calls that prove a history, or decide how much of it is kept. */
 
@@ -10,7 +10,10 @@ export const verify = defineCall({
   method: "GET",
   path: `${WORKSPACE}/verify`,
   reply: { json: "VerifyShape" },
-  ask: ({ quick, expect }: VerifyOptions = {}) => ({ query: { quick, expect } }),
+  ask: ({ quick, expect, repairFrom }: VerifyOptions = {}) => {
+    if (repairFrom !== undefined) throw elsewhere("repair a store");
+    return { query: { quick, expect } };
+  },
 });
 
 export const verifyIntegrity = defineCall({
@@ -42,19 +45,22 @@ export const prune = defineCall({
   method: "POST",
   path: `${WORKSPACE}/prune`,
   reply: { json: "PruneShape" },
-  ask: (options: Omit<PruneOptions, "now"> = {}) => ({
-    body: {
-      keep_last: options.keepLast,
-      keep_hourly: options.keepHourly,
-      keep_daily: options.keepDaily,
-      keep_weekly: options.keepWeekly,
-      keep_monthly: options.keepMonthly,
-      keep_yearly: options.keepYearly,
-      keep_within_ms: options.keepWithinMs,
-      keep_pinned: options.keepPinned,
-      dry_run: options.dryRun,
-    },
-  }),
+  ask: (options: PruneOptions = {}) => {
+    if (options.now === true) throw elsewhere("prune at once");
+    return {
+      body: {
+        keep_last: options.keepLast,
+        keep_hourly: options.keepHourly,
+        keep_daily: options.keepDaily,
+        keep_weekly: options.keepWeekly,
+        keep_monthly: options.keepMonthly,
+        keep_yearly: options.keepYearly,
+        keep_within_ms: options.keepWithinMs,
+        keep_pinned: options.keepPinned,
+        dry_run: options.dryRun,
+      },
+    };
+  },
 });
 
 export const erase = defineCall({
@@ -62,9 +68,10 @@ export const erase = defineCall({
   method: "POST",
   path: `${WORKSPACE}/erase`,
   reply: { json: "EraseShape" },
-  ask: ({ what, match, reason, dryRun }: Omit<EraseOptions, "now">) => ({
-    body: { what, match, reason, dry_run: dryRun },
-  }),
+  ask: ({ what, match, reason, now, dryRun }: EraseOptions) => {
+    if (now === true) throw elsewhere("erase at once");
+    return { body: { what, match, reason, dry_run: dryRun } };
+  },
 });
 
 export const erasures = defineCall({
