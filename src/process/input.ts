@@ -20,6 +20,11 @@ export class Input {
     return this.#options[name] === true;
   }
 
+  /** True if the option was given. */
+  has(name: string): boolean {
+    return this.#options[name] !== undefined;
+  }
+
   text(name: string): string | undefined {
     const value = this.#options[name];
     return typeof value === "string" ? value : undefined;

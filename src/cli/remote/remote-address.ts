@@ -1,6 +1,6 @@
 import type { Input } from "../../process/input.ts";
 import type { Io } from "../../process/io.ts";
-import type { CommandSpec } from "../table/spec.ts";
+import { type CommandSpec, optionName } from "../table/spec.ts";
 import { usageError } from "../../process/usage-error.ts";
 
 /** A server that takes the place of the store, and perhaps one of its workspaces. */
@@ -49,7 +49,7 @@ function refuseNoAddress(url: string, from: string): void {
 
 /**
  * The server for a command line: `--remote`, else `$CHRONICLE_REMOTE`; an empty one means none. `undefined`: the store
- * of this machine, which `--store` chooses as well. Throws `USAGE` for a command that works here only.
+ * of this machine, which `--store` chooses as well. Throws `USAGE` for a command, or an option, that works here only.
  */
 export function remoteOf(
   { env }: Pick<Io, "env">,
@@ -65,7 +65,14 @@ export function remoteOf(
     throw usageError("--store is on this machine, and --remote is a server", "give one of them");
   }
   const from = given === undefined ? "CHRONICLE_REMOTE" : "--remote";
-  if (here === undefined) return parseRemote(text, from);
+  if (here === undefined) return parsedFor(parseRemote(text, from), input, spec);
   const not = given === undefined ? "; not with the server: add --remote ''" : "";
   throw usageError(`${spec?.name} works on this machine only, not with ${from}`, `${here.instead}${not}`);
+}
+
+/** Returns the address, unless one of the options works here only. */
+function parsedFor(address: RemoteAddress, input: Input, spec: CommandSpec | undefined): RemoteAddress {
+  const option = spec?.options.find((one) => one.localOnly !== undefined && input.has(optionName(one)));
+  if (option?.localOnly === undefined) return address;
+  throw usageError(option.localOnly.why, option.localOnly.instead);
 }

@@ -1,6 +1,5 @@
 import type { RecordStoreApi } from "../../api/record-api.ts";
 import type { CommandContext } from "./context.ts";
-import { usageError } from "../../process/usage-error.ts";
 import { writtenPath } from "./written-path.ts";
 import { typedPath } from "../../process/typed-path.ts";
 
@@ -13,8 +12,6 @@ export async function withRecords<T>(
   const { input, io } = context;
   const folder = input.text("folder");
   if (folder === undefined) return work((await context.workspace(how)).records);
-  if (context.remote !== undefined)
-    throw usageError("--folder is on this machine, and the server elsewhere", "for no server: --remote ''");
   const wait = input.number("wait");
   const { openRecordStore } = await import("../../open.ts");
   await using store = await openRecordStore({

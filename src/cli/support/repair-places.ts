@@ -37,15 +37,6 @@ export async function repairPlaces(
   return places;
 }
 
-/** Throws `USAGE` for `--repair-from` with a server. */
-export function refuseRemoteRepair({ remote, input }: CommandContext): void {
-  if (remote === undefined || input.list("repairFrom").length === 0) return;
-  throw usageError(
-    "a store is repaired on its own machine, not through a server",
-    `run it there, or with --remote '' for the store of this machine`,
-  );
-}
-
 async function localPlace({ io }: CommandContext, text: string): Promise<RepairPlace> {
   const { repairPlaceAt } = await import("../../open.ts");
   return repairPlaceAt(typedPath(() => io.cwd(), OPTION, text));

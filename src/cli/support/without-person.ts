@@ -1,14 +1,11 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
-import { usageError } from "../../process/usage-error.ts";
 
 /**
  * Throws unless a person at a terminal of this machine gives `--now`. `what`: the data that would be given up. No other
  * option can stand for a person: a program that starts commands can give options, too.
  */
 export function refuseWithoutPerson(context: CommandContext, what: string): void {
-  if (context.remote !== undefined)
-    throw usageError("--now is about a store of this machine", "run it there, in a terminal");
   if (context.canAsk) return;
   throw new ChronicleError("REFUSED", `only a person at a terminal gives ${what} up at once`, {
     hint: "leave out --now: then it is kept for 24 hours, and a later `chronicle gc` frees it",

@@ -1,4 +1,4 @@
-import type { CommandSpec } from "./spec.ts";
+import { type CommandSpec, NOW } from "./spec.ts";
 
 const GROUP = "Keep";
 
@@ -124,10 +124,7 @@ export const FORGET: CommandSpec = {
   details:
     "For 24 hours `chronicle unforget` brings it back; then `chronicle gc` frees it. Without a terminal it needs --yes. --now frees it at once: only a person at a terminal can say so, and only while nobody is at work there.",
   args: [{ name: "<id>", description: "a name, an id or its unique prefix", completes: "workspace" }],
-  options: [
-    { flags: "-y, --yes", description: "do not ask" },
-    { flags: "--now", description: "for good, at once; asks in any case" },
-  ],
+  options: [{ flags: "-y, --yes", description: "do not ask" }, NOW],
   examples: [{ line: "chronicle forget 01JD", why: "a day later `chronicle gc` frees the space" }],
 };
 

@@ -13,7 +13,14 @@ export const MCP: CommandSpec = {
   options: [
     { flags: "--http", description: "listen on 127.0.0.1 instead of stdin and stdout" },
     { flags: "--port <n>", description: "with --http: the port (default: any that is free)", value: "count" },
-    { flags: "--create", description: "begin a history where there is none" },
+    {
+      flags: "--create",
+      description: "begin a history where there is none",
+      localOnly: {
+        why: "--create begins a history in a folder of this machine",
+        instead: "chronicle workspaces create [name]",
+      },
+    },
   ],
   examples: [
     { line: "chronicle mcp", why: "for a client's configuration: command chronicle, argument mcp" },

@@ -24,6 +24,10 @@ export const VERIFY: CommandSpec = {
       description: "heal contents from a folder, a store, a server's URL[#WORKSPACE], or origin",
       repeated: true,
       completes: "path",
+      localOnly: {
+        why: "a store is repaired on its own machine, not through a server",
+        instead: "run it there, or with --remote '' for the store of this machine",
+      },
     },
   ],
   examples: [
@@ -45,7 +49,11 @@ export const HEAD: CommandSpec = {
     "Without a terminal it needs --yes.",
   args: [],
   options: [
-    { flags: "--accept", description: "go on from what is there, with a new head: for people" },
+    {
+      flags: "--accept",
+      description: "go on from what is there, with a new head: for people",
+      localOnly: { why: "--accept is about a store of this machine", instead: "run it there, in a terminal" },
+    },
     { flags: "-y, --yes", description: "do not ask" },
   ],
   examples: [

@@ -6,6 +6,7 @@ const FOLDER: OptionSpec = {
   flags: "--folder <dir>",
   description: "a record store of its own in this folder (default: the workspace of the current folder)",
   completes: "path",
+  localOnly: { why: "--folder is on this machine, and the server elsewhere", instead: "for no server: --remote ''" },
 };
 
 export const RECORD: CommandSpec = {

@@ -1,6 +1,16 @@
-import type { CommandSpec } from "./spec.ts";
+import { type CommandSpec, NOW, type OptionSpec } from "./spec.ts";
 
 const GROUP = "Keep";
+
+const limit = (flags: string, description: string): OptionSpec => ({
+  flags,
+  description,
+  value: "count",
+  localOnly: {
+    why: "--max-… and --min-… stand in for this machine's config.yaml, and the server has its own",
+    instead: "say what to keep: --keep-last, --keep-within …",
+  },
+});
 
 export const PRUNE: CommandSpec = {
   name: "prune",
@@ -22,13 +32,13 @@ export const PRUNE: CommandSpec = {
     { flags: "--keep-yearly <n>", description: "of each of so many years", value: "count" },
     { flags: "--keep-within <time>", description: "everything younger than this, such as 7d or 12h" },
     { flags: "--keep-pinned", description: "keep pinned ones: the default" },
-    { flags: "--max-snapshots <n>", description: "instead of the configured limit (0: none)", value: "count" },
-    { flags: "--max-age-days <n>", description: "instead of the configured limit (0: none)", value: "count" },
-    { flags: "--min-age-hours <n>", description: "instead of the configured one (0: none)", value: "count" },
+    limit("--max-snapshots <n>", "instead of the configured limit (0: none)"),
+    limit("--max-age-days <n>", "instead of the configured limit (0: none)"),
+    limit("--min-age-hours <n>", "instead of the configured one (0: none)"),
     { flags: "--drop-pinned", description: "let go of pinned ones too, if no rule keeps them" },
     { flags: "-n, --dry-run", description: "only show what would be given up" },
     { flags: "-y, --yes", description: "do not ask" },
-    { flags: "--now", description: "for good, at once; asks in any case" },
+    NOW,
   ],
   examples: [
     { line: "chronicle prune --dry-run", why: "what the configured limits would give up" },
@@ -52,7 +62,7 @@ export const ERASE: CommandSpec = {
     { flags: "--reason <text>", description: "why: it stands in the log for ever" },
     { flags: "-n, --dry-run", description: "only show what would be erased" },
     { flags: "-y, --yes", description: "do not ask" },
-    { flags: "--now", description: "for good, at once; asks in any case" },
+    NOW,
   ],
   examples: [
     { line: "chronicle erase .env --dry-run", why: "which contents, and who else has them" },

@@ -24,7 +24,26 @@ export interface OptionSpec {
   /** May be given several times. */
   readonly repeated?: boolean;
   readonly completes?: Completes;
+  /** Set if the option concerns this machine, so that no server can be asked with it. */
+  readonly localOnly?: {
+    readonly why: string;
+    /** The next step. */
+    readonly instead: string;
+  };
 }
+
+/** The name of an option as commander has it: `--max-entries` is `maxEntries`. */
+export function optionName({ flags }: OptionSpec): string {
+  const [, long = ""] = /--([a-z-]+)/.exec(flags) ?? [];
+  return long.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** For a store of this machine, at once. */
+export const NOW: OptionSpec = {
+  flags: "--now",
+  description: "for good, at once; asks in any case",
+  localOnly: { why: "--now is about a store of this machine", instead: "run it there, in a terminal" },
+};
 
 export interface ArgumentSpec {
   /** As commander writes it: `<moment>`, `[path...]`. */

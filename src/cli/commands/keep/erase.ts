@@ -34,8 +34,6 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
 
 /** Requires a person. No option can stand for one: a program that starts commands can give options, too. */
 function refuseWithoutPerson(context: CommandContext): void {
-  if (context.remote !== undefined)
-    throw usageError("--now is about a store of this machine", "run it there, in a terminal");
   if (context.canAsk) return;
   throw new ChronicleError("REFUSED", "only a person at a terminal erases contents at once", {
     hint: "leave out --now: then they are kept for 24 hours, and a later `chronicle gc` frees them",

@@ -98,11 +98,6 @@ export async function prune(context: CommandContext): Promise<number> {
   const hasLimit = retention.max_snapshots !== undefined || retention.max_age_days !== undefined;
   if (hasLimit && Object.keys(options).some((name) => name !== "keepPinned"))
     throw usageError("limits (--max-…) and rules (--keep-…) do not go together", "give the one or the other");
-  if (context.remote !== undefined && Object.keys(retention).length > 0)
-    throw usageError(
-      "--max-… and --min-… stand in for this machine's config.yaml, and the server has its own",
-      "say what to keep: --keep-last, --keep-within …",
-    );
   await context.store({ retention });
   const workspace = await context.workspace({});
   if (!dryRun && (await context.isOperator()) && !(await agreed(context, workspace, options))) return EXIT.failed;

@@ -4,7 +4,6 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";
-import { usageError } from "../../../process/usage-error.ts";
 
 /** Prints the signed note, byte for byte: people keep it in a file, and other tools read it. */
 export async function head(context: CommandContext): Promise<number> {
@@ -32,8 +31,6 @@ async function agreed(context: CommandContext, { detail }: SigningShape): Promis
 }
 
 async function accept(context: CommandContext): Promise<number> {
-  if (context.remote !== undefined)
-    throw usageError("--accept is about a store of this machine", "run it there, in a terminal");
   const signing = await (await context.reading()).signing();
   const isWrong = signing.state === "unsigned" || signing.state === "read-only";
   if (isWrong && (await context.isOperator()) && !(await agreed(context, signing))) return EXIT.failed;

@@ -2,7 +2,7 @@ import { EXIT } from "../../../api/problems.ts";
 import type { RepairShape, VerifyShape } from "../../../api/shapes.ts";
 import { formatBytes } from "../../../core/values/duration.ts";
 import type { CommandContext } from "../../support/context.ts";
-import { refuseRemoteRepair, repairPlaces } from "../../support/repair-places.ts";
+import { repairPlaces } from "../../support/repair-places.ts";
 import { readUserFile } from "../../../process/read-json-list.ts";
 import { columns } from "../../render/columns.ts";
 import { counted } from "../../render/counted.ts";
@@ -94,7 +94,6 @@ function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShap
 
 export async function verify(context: CommandContext): Promise<number> {
   const expect = await expectedHead(context);
-  refuseRemoteRepair(context);
   const workspace = await context.reading();
   await using opened = new AsyncDisposableStack();
   const repairFrom = await repairPlaces(context, workspace, opened);

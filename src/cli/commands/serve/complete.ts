@@ -23,11 +23,11 @@ async function moments(context: CommandContext): Promise<Suggestion[]> {
 }
 
 async function looked(what: Completes, context: CommandContext): Promise<Suggestion[]> {
-  if (context.remote !== undefined) await context.store({ once: true });
-  if (what === "moment") return moments(context);
   if (what === "config-key") return CONFIG_KEYS.map((value) => ({ value, about: "" }));
+  const store = await context.store({ once: true });
+  if (what === "moment") return moments(context);
   if (what === "workspace") {
-    const all = await (await context.store()).workspaces();
+    const all = await store.workspaces();
     const named = all.flatMap(({ name, path }) => (name === undefined ? [] : [{ value: name, about: path }]));
     return [...named, ...all.map((item) => ({ value: item.id, about: item.name ?? item.path }))];
   }

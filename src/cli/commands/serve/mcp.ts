@@ -118,8 +118,6 @@ export async function mcp(context: CommandContext): Promise<number> {
   const { input, io } = context;
   if (input.number("port") !== undefined && !input.flag("http"))
     throw usageError("--port goes with --http", "say --http, or leave --port out");
-  if (context.remote !== undefined && input.flag("create"))
-    throw usageError("--create begins a history in a folder of this machine", "chronicle workspaces create [name]");
   await refuseStranger(context);
   const workspace = new LazyWorkspace((asked) => openWorkspace(context, asked));
   const parts: ServerParts = {
