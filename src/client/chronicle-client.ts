@@ -6,7 +6,7 @@ import type { IterationShape } from "../api/shapes.ts";
 import type { StoreApi } from "../api/store-api.ts";
 import type { SyncApi } from "../api/sync-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { Caller } from "./caller.ts";
+import { Requests } from "./requests.ts";
 import { type OpenContent, type ReadFile, readingOf } from "./remote-content.ts";
 import { RemoteStore } from "./remote-store.ts";
 import { RemoteSyncs } from "./remote-syncs.ts";
@@ -38,8 +38,8 @@ export class ChronicleClient {
 
   /** Returns a file as it is recorded now. */
   async readFile(sessionId: string, path: string): Promise<ReadFile> {
-    const caller = this.#of(sessionId);
-    return readingOf(await caller.content(readFile, [path]), openAt(caller, path), this.#wire.retry);
+    const requests = this.#of(sessionId);
+    return readingOf(await requests.content(readFile, [path]), openAt(requests, path), this.#wire.retry);
   }
 
   /** Returns a file's iterations, oldest first: number, time (epoch ms), size, hash … */
@@ -49,9 +49,9 @@ export class ChronicleClient {
 
   /** Returns a file as it was at an iteration. */
   async fileAtIteration(sessionId: string, path: string, iteration: number): Promise<ReadFile> {
-    const caller = this.#of(sessionId);
-    const reply = await caller.content(fileAtIteration, [path, iteration]);
-    return readingOf(reply, openAt(caller, path), this.#wire.retry);
+    const requests = this.#of(sessionId);
+    const reply = await requests.content(fileAtIteration, [path, iteration]);
+    return readingOf(reply, openAt(requests, path), this.#wire.retry);
   }
 
   /** Returns a workspace with all other operations. Sends no request until it is used. */
@@ -61,7 +61,7 @@ export class ChronicleClient {
 
   /** Returns the caller as the server knows it. */
   me(): Promise<MeShape> {
-    return new Caller(this.#wire).one(calls.me);
+    return new Requests(this.#wire).one(calls.me);
   }
 
   /** Closes the connections. */
@@ -69,11 +69,11 @@ export class ChronicleClient {
     return this.#wire.close();
   }
 
-  #of(id: string): Caller {
-    return new Caller(this.#wire, { id });
+  #of(id: string): Requests {
+    return new Requests(this.#wire, { id });
   }
 }
 
-function openAt(caller: Caller, path: string): (iteration: number) => OpenContent {
-  return (iteration) => (range) => caller.content(fileAtIteration, [path, iteration], range);
+function openAt(requests: Requests, path: string): (iteration: number) => OpenContent {
+  return (iteration) => (range) => requests.content(fileAtIteration, [path, iteration], range);
 }

@@ -1,4 +1,4 @@
-import { isBytes } from "./is-bytes.ts";
+import { isBytes } from "./transport.ts";
 import type { Transport, WireReply, WireRequest } from "./transport.ts";
 import { unavailable } from "./unavailable.ts";
 import { optional } from "../util/optional.ts";

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { isBytes } from "./is-bytes.ts";
+import { isBytes } from "./transport.ts";
 import type { Transport, WireReply, WireRequest } from "./transport.ts";
 import { unavailable } from "./unavailable.ts";
 import { optional } from "../util/optional.ts";

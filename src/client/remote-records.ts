@@ -4,39 +4,39 @@ import type { RecordBody } from "../core/values/json.ts";
 import type { RecordEventShape, RecordPut, RecordStoreApi } from "../api/record-api.ts";
 import * as calls from "../api/routes/calls/record-calls.ts";
 import { compact } from "../api/routes/calls/upkeep-calls.ts";
-import { type Caller, requesting } from "./caller.ts";
+import { type Requests, requesting } from "./requests.ts";
 
 const REQUESTS = { verify: calls.verifyRecords, importChronomemory: calls.importRecords };
 
 /** The records of users in a workspace of a server. Replies hold JSON: `RecordBody`. */
 export class RemoteRecords extends requesting(REQUESTS) implements RecordStoreApi {
-  readonly #caller: Caller;
+  readonly #requests: Requests;
 
-  constructor(caller: Caller) {
-    super(caller);
-    this.#caller = caller;
+  constructor(requests: Requests) {
+    super(requests);
+    this.#requests = requests;
   }
 
   async upsert(id: string, record: RecordBody, options?: RecordPut): Promise<RecordEventShape> {
-    return (await this.#caller.one(calls.putRecord, id, record, options)) as RecordEventShape;
+    return (await this.#requests.one(calls.putRecord, id, record, options)) as RecordEventShape;
   }
 
   async get(id: string): Promise<RecordBody | undefined> {
-    const found = await this.#caller.one(calls.getRecord, id);
+    const found = await this.#requests.one(calls.getRecord, id);
     return found === null ? undefined : (found.record as RecordBody);
   }
 
   async delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined> {
-    return ((await this.#caller.one(calls.deleteRecord, id, options)) as RecordEventShape | null) ?? undefined;
+    return ((await this.#requests.one(calls.deleteRecord, id, options)) as RecordEventShape | null) ?? undefined;
   }
 
   async all(): Promise<readonly (readonly [string, RecordBody])[]> {
-    const records = await this.#caller.all(calls.listRecords);
+    const records = await this.#requests.all(calls.listRecords);
     return records.map(({ id, record }) => [id, record as RecordBody]);
   }
 
   replay(from?: number): AsyncIterable<RecordEventShape> {
-    return this.#caller.each(calls.recordEvents, from) as AsyncIterable<RecordEventShape>;
+    return this.#requests.each(calls.recordEvents, from) as AsyncIterable<RecordEventShape>;
   }
 
   /**
@@ -49,7 +49,7 @@ export class RemoteRecords extends requesting(REQUESTS) implements RecordStoreAp
       before,
       record: change(structuredClone(before) as RecordBody, id),
     }));
-    return (await this.#caller.one(calls.migrateRecords, rewrites)).records;
+    return (await this.#requests.one(calls.migrateRecords, rewrites)).records;
   }
 
   backup(): Promise<string> {
@@ -60,13 +60,13 @@ export class RemoteRecords extends requesting(REQUESTS) implements RecordStoreAp
   }
 
   async *export(): AsyncIterable<string> {
-    for await (const { id, record } of this.#caller.each(calls.listRecords)) {
+    for await (const { id, record } of this.#requests.each(calls.listRecords)) {
       yield canonicalJson({ id, record: record as RecordBody });
     }
   }
 
   async compact(): Promise<number> {
-    return (await this.#caller.one(compact)).events_archived;
+    return (await this.#requests.one(compact)).events_archived;
   }
 
   async chainValid(): Promise<boolean> {

@@ -5,7 +5,7 @@ import type * as api from "../api/store-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { meantBy } from "../core/values/meant-by.ts";
-import { Caller, requesting } from "./caller.ts";
+import { Requests, requesting } from "./requests.ts";
 import { RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
 import { optional } from "../util/optional.ts";
@@ -22,14 +22,14 @@ export class RemoteStore extends requesting(REQUESTS) implements api.StoreApi {
   /** The server's address. */
   readonly home: string;
   readonly #wire: Wire;
-  readonly #caller: Caller;
+  readonly #requests: Requests;
 
   constructor(wire: Wire, home: string) {
-    const caller = new Caller(wire);
-    super(caller);
+    const requests = new Requests(wire);
+    super(requests);
     this.home = home;
     this.#wire = wire;
-    this.#caller = caller;
+    this.#requests = requests;
   }
 
   init(): ReturnType<api.StoreApi["init"]> {
@@ -53,7 +53,7 @@ export class RemoteStore extends requesting(REQUESTS) implements api.StoreApi {
   }
 
   async create(options?: api.CreateOptions): ReturnType<api.StoreApi["create"]> {
-    const result = await this.#caller.one(calls.createWorkspace, options);
+    const result = await this.#requests.one(calls.createWorkspace, options);
     return {
       workspace: new RemoteWorkspace(this.#wire, result.workspace, result.path === "" ? [] : [result.path]),
       result,
@@ -65,17 +65,17 @@ export class RemoteStore extends requesting(REQUESTS) implements api.StoreApi {
   }
 
   async archive(id: string, archived?: boolean): Promise<shapes.WorkspaceShape> {
-    return this.#caller.one(calls.archiveWorkspace, (await this.#shapeOf(id)).id, archived);
+    return this.#requests.one(calls.archiveWorkspace, (await this.#shapeOf(id)).id, archived);
   }
 
   async forget(id: string, { now = false }: api.ForgetOptions = {}): Promise<shapes.WorkspaceShape> {
     if (now) throw elsewhere("forget at once");
-    return this.#caller.one(calls.forgetWorkspace, (await this.#shapeOf(id)).id);
+    return this.#requests.one(calls.forgetWorkspace, (await this.#shapeOf(id)).id);
   }
 
   /** Does nothing: the connection belongs to the client. */
   async close(): Promise<void> {
-    this.#caller.close();
+    this.#requests.close();
     await Promise.resolve();
   }
 
@@ -85,7 +85,7 @@ export class RemoteStore extends requesting(REQUESTS) implements api.StoreApi {
    */
   async #shapeOf(asked: string, exact = false): Promise<shapes.WorkspaceShape> {
     try {
-      return await this.#caller.one(calls.getWorkspace, asked);
+      return await this.#requests.one(calls.getWorkspace, asked);
     } catch (error) {
       if (exact || !(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
       const [found, ...others] = meantBy(await this.workspaces(), asked, ({ id }) => id);

@@ -1,6 +1,6 @@
 import * as calls from "../api/routes/calls/sync-calls.ts";
 import type { SyncApi, SyncEventShape } from "../api/sync-api.ts";
-import { Caller, requesting } from "./caller.ts";
+import { Requests, requesting } from "./requests.ts";
 import { sentEvents } from "./remote-events.ts";
 import type { Wire } from "./wire.ts";
 
@@ -18,18 +18,18 @@ const REQUESTS = {
 
 /** The syncs that a server runs. `id` may be a folder of its machine. */
 export class RemoteSyncs extends requesting(REQUESTS) implements SyncApi {
-  readonly #caller: Caller;
+  readonly #requests: Requests;
 
   constructor(wire: Wire) {
-    const caller = new Caller(wire);
-    super(caller);
-    this.#caller = caller;
+    const requests = new Requests(wire);
+    super(requests);
+    this.#requests = requests;
   }
 
   /** Yields events over one connection. Throws `UNAVAILABLE` when it breaks. */
-  async *events(id?: string, signal: AbortSignal = this.#caller.ended): AsyncIterable<SyncEventShape> {
+  async *events(id?: string, signal: AbortSignal = this.#requests.ended): AsyncIterable<SyncEventShape> {
     try {
-      const { body } = await this.#caller.wire.open({
+      const { body } = await this.#requests.wire.open({
         call: calls.syncEvents,
         asking: calls.syncEvents.ask(id, signal),
       });

@@ -21,7 +21,7 @@ import type { DiffShape, LogEventShape } from "../api/shapes.ts";
 import type { ActingAs, ContentStream, DiffOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { addAll } from "../util/long-lists.ts";
-import { Caller, requesting } from "./caller.ts";
+import { Requests, requesting } from "./requests.ts";
 import { contentPieces, type OpenContent, type Range } from "./remote-content.ts";
 import { remoteEvents } from "./remote-events.ts";
 import { RemoteRecords } from "./remote-records.ts";
@@ -96,63 +96,63 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   readonly path: string;
   readonly roots: readonly string[];
   readonly records: RecordStoreApi;
-  readonly #caller: Caller;
+  readonly #requests: Requests;
   readonly #actionBracket = new ActionBracket(this);
   readonly #transactionBracket = new TransactionBracket(this);
 
   /** `roots` as the server reports them; empty if it was not asked. */
   constructor(wire: Wire, id: string, roots: readonly string[] = []) {
-    const caller = new Caller(wire, { id });
-    super(caller);
+    const requests = new Requests(wire, { id });
+    super(requests);
     this.id = id;
     this.path = roots[0] ?? "";
     this.roots = roots;
-    this.#caller = caller;
-    this.records = new RemoteRecords(caller);
+    this.#requests = requests;
+    this.records = new RemoteRecords(requests);
   }
 
   diff(from: string, to: string, options?: DiffOptions): Promise<DiffShape>;
   diff(action: string): Promise<ActionDiffShape>;
   diff(from: string, to?: string, options?: DiffOptions): Promise<DiffShape | ActionDiffShape> {
-    return to === undefined ? this.diffAction(from) : this.#caller.one(history.diff, from, to, options);
+    return to === undefined ? this.diffAction(from) : this.#requests.one(history.diff, from, to, options);
   }
 
   /** Lists files from as many pages as it takes, all of the same moment. */
   async files(options: ListFilesOptions = {}): Promise<FileListShape> {
     const most = options.limit ?? Number.POSITIVE_INFINITY;
-    let list = await this.#caller.one(file.listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });
+    let list = await this.#requests.one(file.listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });
     const { seq, files } = list;
     while (list.next !== null && files.length < most) {
       const limit = Math.min(most - files.length, MAX_PAGE);
-      list = await this.#caller.one(file.listFiles, { ...options, at: `seq:${seq}`, after: list.next, limit });
+      list = await this.#requests.one(file.listFiles, { ...options, at: `seq:${seq}`, after: list.next, limit });
       addAll(files, list.files);
     }
     return { seq, files, next: list.next };
   }
 
   async file(path: string, options?: ReadFileOptions): Promise<FileContent> {
-    const shape = await this.#caller.one(file.describeFile, path, options);
+    const shape = await this.#requests.one(file.describeFile, path, options);
     return { ...shape, pieces: (range) => this.#pieces(path, shape, range) };
   }
 
   async cat(path: string, iteration?: number): Promise<ContentStream> {
-    const shape = await this.#caller.one(file.describeFile, path, { iteration: iteration ?? "last" });
+    const shape = await this.#requests.one(file.describeFile, path, { iteration: iteration ?? "last" });
     const { size, hash, kind } = shape;
     return { path: shape.path, iteration: shape.iteration, size, hash, kind, pieces: () => this.#pieces(path, shape) };
   }
 
   async blob(hash: string): Promise<BlobContent> {
-    const { size } = await this.#caller.one(file.describeBlob, hash);
-    const rule = this.#caller.wire.retry;
+    const { size } = await this.#requests.one(file.describeBlob, hash);
+    const rule = this.#requests.wire.retry;
     const pieces = () =>
-      contentPieces((range) => this.#caller.content(file.readBlob, [hash], range), { size, range: undefined, rule });
+      contentPieces((range) => this.#requests.content(file.readBlob, [hash], range), { size, range: undefined, rule });
     return { size, pieces };
   }
 
   events(options: EventsOptions = {}): AsyncIterable<LogEventShape> {
-    const ended = this.#caller.ended;
+    const ended = this.#requests.ended;
     const signal = options.signal === undefined ? ended : AbortSignal.any([options.signal, ended]);
-    return remoteEvents(this.#caller.wire, { id: this.id }, { ...options, signal });
+    return remoteEvents(this.#requests.wire, { id: this.id }, { ...options, signal });
   }
 
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T> {
@@ -165,11 +165,11 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   }
 
   async abandonActions(of: ActionsOf): Promise<string[]> {
-    return (await this.#caller.one(action.abandonActions, of)).actions;
+    return (await this.#requests.one(action.abandonActions, of)).actions;
   }
 
   async verifyIntegrity(): Promise<void> {
-    await this.#caller.one(upkeep.verifyIntegrity);
+    await this.#requests.one(upkeep.verifyIntegrity);
   }
 
   run(): Promise<never> {
@@ -197,7 +197,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   }
 
   as(who: ActingAs): WorkspaceApi {
-    const { wire } = this.#caller;
+    const { wire } = this.#requests;
     if (who.role === "person" && wire.acting.role === "agent") {
       throw new ChronicleError("FORBIDDEN", "an agent may not do this: act as a person");
     }
@@ -210,13 +210,13 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   }
 
   async close(): Promise<void> {
-    this.#caller.close();
+    this.#requests.close();
     await Promise.resolve();
   }
 
   #pieces(path: string, { kind, size, iteration }: FileShape, range?: Range): AsyncIterable<Uint8Array> {
-    const rule = this.#caller.wire.retry;
-    const open: OpenContent = (part) => this.#caller.content(file.fileAtIteration, [path, iteration], part);
+    const rule = this.#requests.wire.retry;
+    const open: OpenContent = (part) => this.#requests.content(file.fileAtIteration, [path, iteration], part);
     return contentPieces(open, { size: kind === "dir" ? 0 : size, range, rule });
   }
 }

@@ -2,7 +2,7 @@ import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-heade
 import type { AnswerOf, Asking, Call, ReplyKind } from "../api/routes/route.ts";
 import type { ActingAs } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import { isBytes } from "./is-bytes.ts";
+import { isBytes } from "./transport.ts";
 import { makeTarget } from "./make-target.ts";
 import { problemError } from "./problem-error.ts";
 import { RETRY, type RetryRule, retrying } from "./retry.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseGivenPath } from "../engine/log/given-path.ts";
-import { urlPath } from "./url-path.ts";
+import { urlPath } from "./make-target.ts";
 
 /** Reads the URL as its readers do: resolves steps first, then decodes each component once. */
 function readFrom(path: string): string {

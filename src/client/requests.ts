@@ -29,19 +29,19 @@ type MethodOf<C> =
  */
 export function requesting<const Table extends Readonly<Record<string, PlainCall>>>(
   table: Table,
-): new (caller: Caller) => { readonly [Name in keyof Table]: MethodOf<Table[Name]> } {
+): new (requests: Requests) => { readonly [Name in keyof Table]: MethodOf<Table[Name]> } {
   return class {
-    constructor(caller: Caller) {
+    constructor(requests: Requests) {
       for (const [name, call] of Object.entries(table)) {
-        Reflect.set(this, name, (...args: never) => caller.answer(call, args));
+        Reflect.set(this, name, (...args: never) => requests.answer(call, args));
       }
     }
     // The compiler does not follow the loop.
   } as never;
 }
 
-/** Calls rows of the table. `params` are added to every call. */
-export class Caller {
+/** Sends the calls of the table, as long as it is open. `params` are added to every call. */
+export class Requests {
   readonly wire: Wire;
   readonly #params: Readonly<Record<string, string>>;
   readonly #ended = new AbortController();
@@ -52,7 +52,7 @@ export class Caller {
     this.#params = params;
   }
 
-  /** Aborted when the caller is closed. */
+  /** Aborted when it is closed. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
