@@ -3,8 +3,11 @@ import type { FileStat } from "../../disk/disk.ts";
 /** A file that was read within this time of its last change may have changed again unseen, in ns (coarse clocks). */
 const RACY_NS = 2_000_000_000n;
 
-/** Two stamps of one clock that are this far apart differ on every file system with sub-second times, in ns. */
+/** Times so far apart differ on every file system with sub-second times, in ns. */
 const TICK_NS = 20_000_000n;
+/** Times so far apart differ on every file system whose times have digits below the millisecond, in ns. */
+const FINE_TICK_NS = 100_000n;
+const MILLISECOND_NS = 1_000_000n;
 const SECOND_NS = 1_000_000_000n;
 
 /** True if two stats show the same, unchanged file. */
@@ -32,12 +35,14 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
 }
 
 /**
- * True if a later write to this file will certainly show in its times. The file was written where nobody else could
- * reach it, and then given its name. A later write moves the mtime to the time of the naming or later, which is a tick
- * away. (Unless the writer sets the time back within that tick, to the nanosecond.) False if the file system has no
- * sub-second times, or the two times are closer than a tick.
+ * True if every later write to this file shows in its stat, however soon it comes. The file was written where nobody else
+ * could reach it (`written`); its name came later and moved only the ctime (`named`). A write sets mtime and ctime to one
+ * time, so it cannot leave both as they are: they differ. This holds within one tick of the clock, and if the clock is set
+ * back. (It fails if the writer sets the mtime to the old nanosecond, within the tick of the naming.) False if the two
+ * times may differ only because the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;
-  return isSameContent(written, named) && mtimeNs % SECOND_NS !== 0n && ctimeNs - mtimeNs >= TICK_NS;
+  if (!isSameContent(written, named) || mtimeNs % SECOND_NS === 0n) return false;
+  return ctimeNs - mtimeNs >= (mtimeNs % MILLISECOND_NS === 0n ? TICK_NS : FINE_TICK_NS);
 }
